@@ -7,6 +7,7 @@ import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type Html, html } from "../web/html.ts";
+import type { PageError } from "../web/page-frame.ts";
 import type { AskedView, Shown } from "../web/views.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath } from "./html-rendering.ts";
@@ -75,12 +76,16 @@ function inPath(one: AnyOperation, param: (name: string) => string): Record<stri
   return values;
 }
 
-async function looked(one: AnyOperation, asked: AskedView, ports: unknown): Promise<Shown | string | null> {
+async function looked(
+  one: AnyOperation,
+  asked: AskedView,
+  ports: unknown,
+): Promise<Shown | PageError | string | null> {
   const { query, visit, now, request } = asked;
   const fields = fieldsIn(z.object(one.parameters?.query ?? {}));
   const given = fields
-    .map((field) => [field, query(field.name)] as const)
-    .filter(([, text]) => text.trim() !== "");
+    .map((field) => [field, query(field.name).trim()] as const)
+    .filter(([, text]) => text !== "");
   if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
     const document = one.start({ viewer: visit, now });
     return shownOf(one, document, { status: 200, value: null, asked, query: {} });
@@ -104,8 +109,8 @@ async function looked(one: AnyOperation, asked: AskedView, ports: unknown): Prom
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     if (!(error instanceof Fault)) throw error;
-    if (error.status === 404) return null;
-    return error.message;
+    const { status, title, message: words, beside } = error;
+    return { status, title, words, ...beside };
   }
 }
 

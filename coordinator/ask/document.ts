@@ -9,6 +9,7 @@ import type {
   Form,
   Inline,
   Node,
+  Onward,
   SectionLook,
   Tab,
   Table,
@@ -33,6 +34,7 @@ export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one }
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
 /** Page 1 without more has none. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
+export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
 /** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
 export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   type: "picture",

@@ -6,6 +6,7 @@ import {
   confirmField,
   confirmForm,
   empty as emptyState,
+  type Heading,
   options,
   pager,
   tableOf,
@@ -17,7 +18,18 @@ import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { type Field, fieldsIn, textOf } from "./fields.ts";
-import type { Action, AnyOperation, Document, Filters, Form, Node, Seen, Table } from "./operation.ts";
+import type {
+  Action,
+  AnyOperation,
+  Column,
+  Document,
+  Filters,
+  Form,
+  Node,
+  Onward,
+  Seen,
+  Table,
+} from "./operation.ts";
 import { htmlCell, htmlOf } from "./words.ts";
 
 /** Who looks at it, and under which address with which question. */
@@ -94,11 +106,25 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return filtersHtml(node, seen);
     case "pager":
       return pager({ path: seen.path, query: seen.query, page: node.page, more: node.more });
+    case "onward":
+      return onwardHtml(node, seen);
     case "history":
       return historySection(seen.path, seen.query, node.history);
     case "picture":
       return node.html;
   }
+}
+
+function onwardHtml(
+  { next, words, name = "after", first = "First page" }: Onward,
+  { path, query }: Shown,
+): Html {
+  const isFirst = query[name] === undefined;
+  if (isFirst && next === null) return nothing;
+  const to = (at: string | number | null) => pathWith(path, { ...query, [name]: at });
+  return html`<nav class="pager" aria-label="Parts of the list">${isFirst ? nothing : html`<a href="${to(null)}">${first}</a>`}${
+    next === null ? html`<span>That is all.</span>` : html`<a href="${to(next)}" rel="next">${words}</a>`
+  }</nav>`;
 }
 
 function isFor(
@@ -114,17 +140,15 @@ function isFor(
   );
 }
 
-function tableHtml<Row>({ label, columns, rows, empty, actions, most, kind }: Table<Row>, seen: Shown): Html {
+function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
+  const { label, columns, rows, empty, actions, most, kind } = table;
   const [what, then] = empty;
   if (rows.length === 0) return emptyState(what, html`${htmlOf(then)}`);
   const onPage = columns.filter(({ title }) => title !== null);
   const shown = most === undefined ? rows : rows.slice(0, most);
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
-  const heads = onPage.map(({ title, unit, kind: of }) => {
-    const style = of ?? (unit === undefined ? "" : "number");
-    return style === "" ? title! : `${title} .${style}`;
-  });
+  const heads = onPage.map((column) => headOf(column, table, seen));
   const at = new Map(shown.map((row, index) => [row, index]));
   const body = tableOf(
     label,
@@ -138,6 +162,26 @@ function tableHtml<Row>({ label, columns, rows, empty, actions, most, kind }: Ta
   );
   if (shown.length === rows.length) return body;
   return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
+}
+
+/** The heading of a column that sorts leads to its order; of the one in force, to the other direction. */
+function headOf<Row>(
+  { title, unit, kind, sort }: Column<Row>,
+  { order }: Pick<Table<Row>, "order">,
+  { path, query }: Shown,
+): string | Heading {
+  const style = kind ?? (unit === undefined ? "" : "number");
+  if (sort === undefined || order === undefined) return style === "" ? title! : `${title} .${style}`;
+  const [name, first] = sort;
+  const isUp = order.direction === "up";
+  const isInForce = name === order.sort;
+  const direction = !isInForce ? first : isUp ? "down" : "up";
+  const asked = { sort: name, order: direction === first ? null : direction, after: null, page: null };
+  const link = html`<a href="${pathWith(path, { ...query, ...asked })}">${title}${isInForce && html` <span aria-hidden="true">${isUp ? "↑" : "↓"}</span>`}</a>`;
+  return {
+    ...{ title: link, kind: style },
+    ...(isInForce ? { sorted: isUp ? "ascending" : "descending" } : {}),
+  };
 }
 
 /** The address of a form, its path's fields filled in. */
@@ -242,16 +286,21 @@ function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, 
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
 
+/** Characters that are seen of a field. */
+const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
+
 function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
-    ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
+    ([name, value]) =>
+      value !== "" && !names.includes(name) && !["page", "offset", "after", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
   const field = (one: Field) => {
     const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);
-    const all = one.choices ?? (choices[name] && Object.keys(choices[name]));
+    const offered = choices[name] && [...new Set([...Object.keys(choices[name]), value])];
+    const all = one.choices ?? offered?.filter((one) => one !== "");
     if (all !== undefined) {
       const listed = all.map((one) => [one, wordsOf(name, one)] as const);
       const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
@@ -259,14 +308,14 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
     }
     const bounds = isDate
       ? html` type="date"`
-      : html` maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"`;
-    return html`<label>${of} <input name="${name}" value="${value}"${bounds}></label>`;
+      : html` maxlength="${mostLength ?? 200}" size="${sizeOf(mostLength)}" placeholder="${example}" autocapitalize="none" spellcheck="false"`;
+    return html`<label>${of} <input name="${name}" value="${value}"${bounds} autocomplete="off"></label>`;
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";
     return value === "" || value === textOf(usual) ? [] : [{ name, label: of, value: wordsOf(name, value) }];
   });
-  return html`<form class="filter-row" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
+  return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}${fields.map(field)}<button class="slim">Show</button></form>${filterChips(path, query, chips)}`;
 }

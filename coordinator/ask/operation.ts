@@ -15,6 +15,7 @@ import {
 } from "../web/api-operation.ts";
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html, HtmlValue } from "../web/html.ts";
+import type { PageError } from "../web/page-frame.ts";
 
 /** What an operation is asked, once checked: `input` has the path's, the query's and the body's fields by their names. */
 export interface Asked<Ports, In> {
@@ -88,13 +89,16 @@ export interface Command {
 
 /** What was asked for cannot be had or done, in words for whoever asked. */
 export class Fault extends Error {
-  readonly status: 400 | 403 | 404 | 409 | 422 | 429 | 503;
+  readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly title: string;
+  /** Of a question: what else a page and programs are told. */
+  readonly beside: Pick<PageError, "more" | "refreshSeconds">;
 
-  constructor(status: Fault["status"], words: string, title?: string) {
+  constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
     super(words);
     this.status = status;
     this.title = title ?? (status === 404 ? "Not known" : "That cannot be done");
+    this.beside = beside;
   }
 }
 
@@ -140,7 +144,11 @@ export interface Column<Row> {
   readonly value?: (row: Row) => string | number | boolean | Date | null;
   /** On pages alone: pictures. */
   readonly isPicture?: true;
+  /** The order that its heading asks for, and which end of it people look for first. */
+  readonly sort?: readonly [name: string, first: Direction];
 }
+
+export type Direction = "up" | "down";
 
 /** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
 export interface Action {
@@ -167,6 +175,8 @@ export interface Table<Row> {
   /** Rows on a page; CSV and JSON have all. */
   readonly most?: number;
   readonly kind?: string;
+  /** In force, of columns that sort. */
+  readonly order?: { readonly sort: string; readonly direction: Direction };
 }
 
 export type Node =
@@ -183,6 +193,7 @@ export type Node =
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
 
@@ -222,6 +233,18 @@ export interface Form {
   /** For what takes work away: it is done once this is typed. */
   readonly typed?: string;
   readonly kind?: "danger";
+}
+
+/** From one part of a list to the next, where the answer says how it goes on. */
+export interface Onward {
+  readonly type: "onward";
+  /** Null: this was the last part. */
+  readonly next: string | number | null;
+  readonly words: string;
+  /** The parameter that takes `next`; left out: after. */
+  readonly name?: string;
+  /** Back to where it begins; left out: "First page". */
+  readonly first?: string;
 }
 
 /** By the field's name the words of each value. */

@@ -57,6 +57,8 @@ function nodeText(node: Node, paper: TextPaper): string {
         : nodeText(node.otherwise, paper);
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
+    case "onward":
+      return node.next === null ? "" : `There are more: --${node.name ?? "after"} ${node.next}`;
     case "actions":
     case "form":
     case "filters":

@@ -59,7 +59,7 @@ export type Outcome =
 /** Not done, and nothing is changed. `again`: the form once more, with what was typed. */
 export interface ActionFault {
   readonly type: "fault";
-  readonly status: 400 | 403 | 404 | 409 | 422 | 429 | 503;
+  readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly title: string;
   readonly words: string;
   readonly again?: (visit: Visit, words: string) => Html;

@@ -144,7 +144,7 @@ export function dataTable<One>(
  */
 export function tableOf<One>(
   label: string,
-  heads: readonly (string | false)[],
+  heads: readonly (string | Heading | false)[],
   rows: readonly One[],
   cells: (one: One) => readonly HtmlValue[],
   kind = "",
@@ -153,7 +153,11 @@ export function tableOf<One>(
   return tableWith(label, columns, rows, cells, kind);
 }
 
-type Heading = Pick<TableColumn<unknown>, "title"> & { readonly kind?: string | undefined };
+export type Heading = Pick<TableColumn<unknown>, "title"> & {
+  readonly kind?: string | undefined;
+  /** The rows are in the order of this column. */
+  readonly sorted?: "ascending" | "descending";
+};
 
 function tableWith<One>(
   label: string,
@@ -162,9 +166,12 @@ function tableWith<One>(
   cells: (one: One) => readonly HtmlValue[],
   kind: string,
 ): Html {
-  const headOf = (column: Heading | null) =>
-    column &&
-    html`<th scope="col"${classOf(headKinds.find((one) => one === column.kind))}>${column.title}</th>`;
+  const headOf = (column: Heading | null) => {
+    if (column === null) return null;
+    const { title, sorted } = column;
+    const order = sorted === undefined ? nothing : html` aria-sort="${sorted}"`;
+    return html`<th scope="col"${classOf(headKinds.find((one) => one === column.kind))}${order}>${title}</th>`;
+  };
   const cellOf = (value: HtmlValue, at: number) => {
     const column = columns[at];
     const rest = html`${classOf(column?.kind)}>${value}`;
@@ -177,7 +184,8 @@ function tableWith<One>(
 
 const headKinds = ["number", "bar-column"];
 
-function headingOf(head: string): Heading {
+function headingOf(head: string | Heading): Heading {
+  if (typeof head !== "string") return head;
   const [title = "", kind] = head.split(" .");
   const hidden = /^\((.+)\)$/.exec(title)?.[1];
   return { title: hidden === undefined ? title : html`<span class="hidden">${hidden}</span>`, kind };

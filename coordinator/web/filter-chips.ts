@@ -18,7 +18,7 @@ export interface FilterChip {
 export type AddressQuery = Readonly<Record<string, string | number | null | undefined>>;
 
 /** A list without a filter begins at its first page. */
-const firstPage: AddressQuery = { page: null, offset: null };
+const firstPage: AddressQuery = { page: null, offset: null, after: null };
 
 /** `query`: all of the address's parameters that the list reads, also those that are no filters (sort, limit). */
 export function filterChips(path: string, query: AddressQuery, chips: readonly FilterChip[]): Html {

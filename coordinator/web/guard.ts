@@ -6,6 +6,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
 import { errorStatus } from "./api-errors.ts";
+import { skeleton } from "./components.ts";
+import { html } from "./html.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
 import { errorBody, type PageError, type PageViewer, pageFrame } from "./page-frame.ts";
 
@@ -108,8 +110,11 @@ export function sendError(
 ): FastifyReply {
   const status = errorStatus(error.status);
   reply.code(status).header("cache-control", "no-store");
-  if (wantsJson(request)) return reply.send({ error: { status, message: error.words } });
-  const page = pageFrame({ ...around, path: request.url, title: error.title, body: errorBody(error) });
+  if (wantsJson(request)) return reply.send({ error: { status, message: error.words }, ...error.more });
+  if (error.refreshSeconds !== undefined) reply.header("refresh", String(error.refreshSeconds));
+  const isOverSoon = error.refreshSeconds !== undefined;
+  const body = isOverSoon ? html`<h1>${error.title}</h1>${skeleton(error.words)}` : errorBody(error);
+  const page = pageFrame({ ...around, path: request.url, title: error.title, body });
   return reply.type("text/html; charset=utf-8").send(page);
 }
 

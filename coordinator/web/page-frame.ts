@@ -138,6 +138,10 @@ export interface PageError {
   readonly status: number;
   readonly title: string;
   readonly words: string;
+  /** Told to programs beside the error, such as where to go on. */
+  readonly more?: Readonly<Record<string, unknown>>;
+  /** It will be over soon: the page looks again by itself after so long. */
+  readonly refreshSeconds?: number;
 }
 
 export function errorBody(error: PageError): Html {

@@ -11,7 +11,7 @@ import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts"
 import { skeleton } from "./components.ts";
 import { sendError, wantsJson } from "./guard.ts";
 import { type CsvTable, csvText, type Html, html } from "./html.ts";
-import { pageFrame } from "./page-frame.ts";
+import { type PageError, pageFrame } from "./page-frame.ts";
 
 export interface Shown<Value = unknown> {
   readonly status: number;
@@ -36,8 +36,8 @@ export interface AskedView {
   query(name: string): string;
 }
 
-/** Null: there is nothing at this address. A string: why this cannot be asked. */
-export type View = (asked: AskedView) => Promise<Shown | string | null>;
+/** Null: there is nothing at this address. A string: why this cannot be asked; an error: why not, with a status of its own. */
+export type View = (asked: AskedView) => Promise<Shown | PageError | string | null>;
 
 /** A view whose operation says its address, its scope and its answer's form. */
 export interface DescribedView<One extends ApiOperation> extends Omit<ViewRoute, "api" | "needs" | "view"> {
@@ -187,7 +187,7 @@ const waitingPage = (title: string): Shown => ({
 });
 
 interface Answer {
-  readonly shown: Shown | string | null;
+  readonly shown: Shown | PageError | string | null;
   readonly route: ViewRoute;
   readonly visit: Visit;
   readonly version: string;
@@ -198,6 +198,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
   const around = { version, viewer: visit };
   if (shown === null) return sendError(request, reply, notKnown, around);
   if (typeof shown === "string") return sendError(request, reply, cannotBeAnswered(shown), around);
+  if ("words" in shown) return sendError(request, reply, shown, around);
   reply.code(shown.status).header("cache-control", "no-store").header("vary", "accept, cookie");
   if (shown.csv && queryOf(request, "format") === "csv") return sendCsv(reply, route, shown.csv());
   if (wantsJson(request)) return reply.send(shown.value);

@@ -77,6 +77,10 @@ async function look({ view }: ViewRoute, { path = {}, query = {} }: RoomQuestion
   if (typeof shown === "string") throw new UsageError(shown);
   if (shown === null)
     return { value: null, words: "there is nothing of that name", found: false, csv: null, document: null };
+  if ("words" in shown) {
+    if (shown.status !== 404) throw new UsageError(shown.words);
+    return { value: null, words: shown.words, found: false, csv: null, document: null };
+  }
   const csv = query.format === "csv" && shown.csv ? csvText(shown.csv()) : null;
   const { value, status, document = null } = shown;
   return { value, words: null, found: status === 200, csv, document };
