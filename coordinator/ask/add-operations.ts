@@ -151,7 +151,8 @@ function faultsIn(
   const all = issues.slice(0, 5).map(({ path: [first], message }) => {
     const name = String(first);
     const text = given(name).trim();
-    return `${name}: ${text.length > mostShown ? `${text.slice(0, mostShown)}…` : text}: ${message}`;
+    const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+    return [name, shown, message].filter((part) => part !== "").join(": ");
   });
   return `${all.join("; ")}.`;
 }
@@ -181,7 +182,7 @@ async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unkno
     const change = one.change?.(value) ?? null;
     const told = one.told?.(value) ?? value;
     const status = (one.status?.(value) ?? Number(Object.keys(one.answers)[0])) as 200 | 201 | 202;
-    if (one.view !== undefined) {
+    if (one.view !== undefined && (via === "api" || one.goTo === undefined)) {
       const document = one.view(value, { input: given, viewer: visit, now });
       const { title } = document;
       const around = { path: formPath(one, names), query: {}, operation: one };

@@ -16,6 +16,10 @@ export interface Field {
   readonly several: readonly string[] | undefined;
   /** Told by its name: people type it with a unit. */
   readonly isBytes: boolean;
+  /** What they mean, for people. */
+  readonly choiceWords: Readonly<Record<string, string>>;
+  /** Several of them, which no space is part of: each may stand in a line of its own or behind another. */
+  readonly isOfUrls: boolean;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -28,7 +32,6 @@ interface Shape {
   readonly type?: string;
   readonly format?: string;
   readonly enum?: readonly unknown[];
-  readonly items?: Shape;
   readonly anyOf?: readonly Shape[];
   readonly title?: string;
   readonly description?: string;
@@ -36,6 +39,9 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
+  readonly items?: Shape;
+  /** As several tools that show descriptions of APIs have it. */
+  readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
 }
@@ -82,7 +88,9 @@ function fieldOf(
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
     choices: textsIn(shape),
     several: shape.items && textsIn(named(shape.items, all)),
+    choiceWords: shape["x-enumDescriptions"] ?? shape.items?.["x-enumDescriptions"] ?? {},
     isBytes: /bytes/i.test(name) && (type === "integer" || type === "number"),
+    isOfUrls: shape.items?.format === "uri-reference",
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -98,11 +106,11 @@ const textsIn = ({ enum: all }: Shape) =>
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone, isBytes }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isBytes, isOfUrls }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
-      .split("\n")
+      .split(isOfUrls ? /\s+/ : "\n")
       .map((line) => line.trim())
       .filter((line) => line !== "");
   if (trimmed === "") return mayBeNone ? null : undefined;

@@ -208,7 +208,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
-  const fields = fieldsIn(operation.body!.schema).filter(
+  const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
   const to = formPath(operation, path);
@@ -224,8 +224,9 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
-    html`<form class="${kind}" method="post" action="${to}">${formToken(viewer)}${hidden}${shown}${typed}${button}</form>`;
+    html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
   if (title === undefined) return html`${small}${body("actions")}`;
   return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
 }
@@ -240,7 +241,8 @@ interface FieldLook {
 
 function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
   const { name, label, words, several, isNeeded, type, isLong, mostLength, example } = field;
-  const choices = found ?? (field.choices && Object.fromEntries(field.choices.map((one) => [one, one])));
+  const named = (field.choices ?? several)?.map((one) => [one, field.choiceWords[one] ?? one] as const);
+  const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
@@ -256,8 +258,7 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
   const text = textOf(value, field);
-  if (several !== undefined)
-    return boxesHtml(field, value, found ?? Object.fromEntries(several.map((one) => [one, one])));
+  if (several !== undefined) return boxesHtml(field, value, choices!);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`

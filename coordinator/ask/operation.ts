@@ -54,7 +54,7 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly change?: (value: Value) => Change | null;
   /** What a deed says; left out: the words of its change. */
   readonly said?: (value: Value) => string;
-  /** Where it leads; left out: to the page that its form's path begins with. */
+  /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
   readonly told?: (value: Value) => unknown;
@@ -117,6 +117,9 @@ export interface Document {
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
+  /** What CSV has, where it is not the first table that is shown. */
+  // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
+  readonly csv?: Table<any>;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
@@ -215,7 +218,7 @@ export interface Tab {
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
 export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
 
-/** Of an operation that takes something; its fields are its schema's. Only who may sees it. */
+/** Of an operation that takes something, or that asks with a question; its fields are its schema's. Only who may sees it. */
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;

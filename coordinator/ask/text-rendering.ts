@@ -110,8 +110,8 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes }: Document): CsvTable | null {
-  const found = tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
+export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+  const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
   return {
@@ -120,11 +120,15 @@ export function documentCsv({ nodes }: Document): CsvTable | null {
   };
 }
 
-/** False: all of its tables are empty. */
+/** False: all of its tables are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
-  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0);
+  if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0);
+  const matter = nodes.filter(({ type }) => !beside.includes(type));
+  return matter.length === 0 || matter.some(({ type }) => type !== "empty");
 }
+
+const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", "pager"];
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
