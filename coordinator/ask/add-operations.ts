@@ -36,6 +36,8 @@ export function addOperations<Ports>(
       else
         actions.add({
           ...route,
+          // What is no operation of the API is for people alone.
+          api: one.path.startsWith("/api/") ? route.api : null,
           ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
@@ -53,12 +55,12 @@ export function addOperations<Ports>(
 
 /** By the names of its schema: what each text means. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
-  const fields = fieldsIn(body!.schema).filter(({ name }) => values[name] !== undefined);
-  const read = fields.map((field) => {
-    const { name, several } = field;
-    // Boxes have names of their own, since a form's field has one value.
-    const ticked = several?.filter((one) => values[`${name}.${one}`] !== undefined).join("\n");
-    return [name, meaningOf(field, ticked || values[name]!)] as const;
+  const read = fieldsIn(body!.schema).map((field) => {
+    const { name, type, choices } = field;
+    // Each choice has a box of its own.
+    if (type === "array" && choices !== undefined)
+      return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
+    return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
   });
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }

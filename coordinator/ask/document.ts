@@ -25,6 +25,7 @@ export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts:
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
 export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
 export const empty = (what: string, then: Inline = ""): Node => ({ type: "empty", what, then });
+export const code = (text: string): Node => ({ type: "code", text });
 export const history = (one: ChartHistory): Node => ({ type: "history", history: one });
 export const actions = (...all: readonly (Action | null | false)[]): Node => ({
   type: "actions",

@@ -12,14 +12,12 @@ export interface Field {
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
-  /** Of these, any number can be given. */
-  readonly several: readonly string[] | undefined;
   /** Told by its name: people type it with a unit. */
   readonly isBytes: boolean;
   /** What they mean, for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
-  /** Several of them, which no space is part of: each may stand in a line of its own or behind another. */
-  readonly isOfUrls: boolean;
+  /** Between several of them, which may stand in a line of their own or, where no space is part of one, behind another. */
+  readonly between: RegExp;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -74,6 +72,14 @@ const named = (shape: Shape, all: Named): Shape => ({
 /** A text of more than so many characters has several lines in a form. */
 const longText = 2100;
 
+/** In a list, what is no longer is a name. */
+const longName = 63;
+
+function betweenItems({ format, maxLength = Number.POSITIVE_INFINITY }: Shape): RegExp {
+  if (format === "uri-reference") return /\s+/;
+  return maxLength <= longName ? /[\s,]+/ : /\n/;
+}
+
 function fieldOf(
   name: string,
   given: Shape,
@@ -83,14 +89,15 @@ function fieldOf(
   const shape = { ...value, ...named(given, all) };
   const type = shape.type ?? value.type ?? "string";
   const words = (shape.description ?? "").replace(/\.$/, "");
+  const item = shape.items === undefined ? {} : named(shape.items, all);
+  const listed = item.enum ?? shape.enum;
   return {
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
-    choices: textsIn(shape),
-    several: shape.items && textsIn(named(shape.items, all)),
-    choiceWords: shape["x-enumDescriptions"] ?? shape.items?.["x-enumDescriptions"] ?? {},
+    choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
+    choiceWords: item["x-enumDescriptions"] ?? shape["x-enumDescriptions"] ?? {},
     isBytes: /bytes/i.test(name) && (type === "integer" || type === "number"),
-    isOfUrls: shape.items?.format === "uri-reference",
+    between: betweenItems(item),
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -99,18 +106,15 @@ function fieldOf(
   };
 }
 
-const textsIn = ({ enum: all }: Shape) =>
-  all?.every((one) => typeof one === "string") ? (all as readonly string[]) : undefined;
-
 /**
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone, isBytes, isOfUrls }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
-      .split(isOfUrls ? /\s+/ : "\n")
+      .split(between)
       .map((line) => line.trim())
       .filter((line) => line !== "");
   if (trimmed === "") return mayBeNone ? null : undefined;

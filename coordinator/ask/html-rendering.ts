@@ -110,6 +110,8 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return onwardHtml(node, seen);
     case "history":
       return historySection(seen.path, seen.query, node.history);
+    case "code":
+      return html`<pre><code>${node.text}</code></pre>`;
     case "picture":
       return node.html;
   }
@@ -240,8 +242,8 @@ interface FieldLook {
 }
 
 function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
-  const { name, label, words, several, isNeeded, type, isLong, mostLength, example } = field;
-  const named = (field.choices ?? several)?.map((one) => [one, field.choiceWords[one] ?? one] as const);
+  const { name, label, words, isNeeded, type, isLong, mostLength, example } = field;
+  const named = field.choices?.map((one) => [one, field.choiceWords[one] ?? one] as const);
   const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
@@ -249,6 +251,15 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
     const checked = value === true || value === "yes" ? html` checked` : nothing;
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
     return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
+  }
+  if (type === "array" && choices !== undefined) {
+    const chosen = Array.isArray(value) ? value : [];
+    const boxes = Object.entries(choices).map(([one, meaning]) => {
+      const checked = chosen.includes(one) ? html` checked` : nothing;
+      const box = html`<input type="checkbox" name="${`${name}-${one}`}" value="yes"${checked}>`;
+      return html`<label class="choice">${box}<span>${one}${meaning !== one && html` <span class="small">${meaning}</span>`}</span></label>`;
+    });
+    return html`<fieldset><legend>${label}</legend>${boxes}${under}</fieldset>`;
   }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
@@ -258,7 +269,6 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
   const text = textOf(value, field);
-  if (several !== undefined) return boxesHtml(field, value, choices!);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
@@ -267,19 +277,6 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
         : html`<input ${shared}${numeric}${most}${like}${typed} value="${text}">`;
   return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
 }
-
-/** The empty field says that none of them is ticked. */
-const boxesHtml = (
-  { name, label, words }: Field,
-  value: unknown,
-  several: Readonly<Record<string, string>>,
-) =>
-  html`<fieldset><legend>${label}</legend><input type="hidden" name="${name}">${Object.entries(several).map(
-    ([one, said]) => {
-      const checked = Array.isArray(value) && value.includes(one) ? html` checked` : nothing;
-      return html`<label class="choice"><input type="checkbox" name="${name}.${one}" value="yes"${checked}>${said}</label>`;
-    },
-  )}${words === label ? nothing : html`<span class="small">${words}</span>`}</fieldset>`;
 
 /** With one that says nothing, where nothing has to be said. */
 function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
@@ -294,7 +291,9 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>
-      value !== "" && !names.includes(name) && !["page", "offset", "after", "format"].includes(name),
+      value !== "" &&
+      !names.includes(name) &&
+      !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
   const field = (one: Field) => {

@@ -196,6 +196,8 @@ export type Node =
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  /** To be copied as it is. */
+  | { readonly type: "code"; readonly text: string }
   | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
