@@ -56,7 +56,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "words": {
       if (node.kind === "warning")
         return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":

@@ -183,7 +183,11 @@ export interface Table<Row> {
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "warning"; readonly words: Inline }
+  | {
+      readonly type: "words";
+      readonly kind: "lead" | "note" | "plain" | "aside" | "warning";
+      readonly words: Inline;
+    }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
