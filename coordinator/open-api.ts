@@ -16,8 +16,9 @@ import { queueApi } from "./overview/queue-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
-import { releasesApi, versionsApi } from "./releases/releases-api.ts";
-import { reportsApi } from "./reports/reports-api.ts";
+import { releasesApi } from "./releases/releases-api.ts";
+import { versionOperations } from "./releases/versions-ask.ts";
+import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
@@ -38,7 +39,15 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   coordinators: [federationApi],
   explore: [exploreApi],
   find: [findOperations],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
+  fleet: [
+    fleetApi,
+    crawlerApi,
+    partnerAccessApi,
+    invitationApi,
+    versionOperations,
+    optOutsApi,
+    siteCapOperations,
+  ],
   graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
@@ -46,7 +55,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
-  reports: [reportsApi],
+  reports: [reportOperations],
   search: [searchApi],
   sites: [sitesApi, siteApi],
   storage: [storageApi],

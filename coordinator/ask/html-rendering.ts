@@ -56,7 +56,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "words": {
       if (node.kind === "warning")
         return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
@@ -80,7 +80,10 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "section": {
       const title = htmlOf(node.title);
       const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
-      if (node.isFolded) return html`<details class="listed"><summary>${title}</summary>${within}</details>`;
+      if (node.isFolded)
+        return node.kind === undefined
+          ? html`<details class="listed"><summary>${title}</summary>${within}</details>`
+          : html`<details class="${node.kind}"><summary>${title}</summary><div>${within}</div></details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
       return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
@@ -107,6 +110,8 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return onwardHtml(node, seen);
     case "history":
       return historySection(seen.path, seen.query, node.history);
+    case "code":
+      return html`<pre><code>${node.text}</code></pre>`;
     case "picture":
       return node.html;
   }
@@ -191,6 +196,8 @@ function actionHtml(
   { viewer }: Pick<Shown, "viewer">,
 ): Html {
   const to = { path: formPath(operation, path), label };
+  if (operation.method === "get")
+    return html`<a class="button ${kind ?? "quiet"} slim" href="${pathWith(to.path, values)}">${label}</a>`;
   if (typed !== undefined) return confirmForm(viewer, { ...to, typed, id: slug(`confirm-${to.path}`) });
   const fields = Object.entries(values).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -203,7 +210,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
-  const fields = fieldsIn(operation.body!.schema).filter(
+  const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
   const to = formPath(operation, path);
@@ -219,8 +226,9 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
-    html`<form class="${kind}" method="post" action="${to}">${formToken(viewer)}${hidden}${shown}${typed}${button}</form>`;
+    html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
   if (title === undefined) return html`${small}${body("actions")}`;
   return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
 }
@@ -235,7 +243,8 @@ interface FieldLook {
 
 function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
   const { name, label, words, isNeeded, type, isLong, mostLength, example } = field;
-  const choices = found ?? (field.choices && Object.fromEntries(field.choices.map((one) => [one, one])));
+  const named = field.choices?.map((one) => [one, field.choiceWords[one] ?? one] as const);
+  const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
@@ -243,13 +252,23 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
     return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
   }
+  if (type === "array" && choices !== undefined) {
+    const chosen = Array.isArray(value) ? value : [];
+    const boxes = Object.entries(choices).map(([one, meaning]) => {
+      const checked = chosen.includes(one) ? html` checked` : nothing;
+      const box = html`<input type="checkbox" name="${`${name}-${one}`}" value="yes"${checked}>`;
+      return html`<label class="choice">${box}<span>${one}${meaning !== one && html` <span class="small">${meaning}</span>`}</span></label>`;
+    });
+    return html`<fieldset><legend>${label}</legend>${boxes}${under}</fieldset>`;
+  }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
   const shared = html`id="${id}" name="${name}"${required}`;
-  const numeric = type === "number" || type === "integer" ? html` inputmode="decimal"` : nothing;
+  const isNumber = type === "number" || type === "integer";
+  const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
-  const text = textOf(value);
+  const text = textOf(value, field);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
@@ -272,7 +291,9 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>
-      value !== "" && !names.includes(name) && !["page", "offset", "after", "format"].includes(name),
+      value !== "" &&
+      !names.includes(name) &&
+      !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
   const field = (one: Field) => {

@@ -54,7 +54,7 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly change?: (value: Value) => Change | null;
   /** What a deed says; left out: the words of its change. */
   readonly said?: (value: Value) => string;
-  /** Where it leads; left out: to the page that its form's path begins with. */
+  /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
   readonly told?: (value: Value) => unknown;
@@ -117,6 +117,9 @@ export interface Document {
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
+  /** What CSV has, where it is not the first table that is shown. */
+  // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
+  readonly csv?: Table<any>;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
@@ -135,7 +138,7 @@ export interface Column<Row> {
   /** What stands for people where nothing is known; left out: a dash. */
   readonly none?: string;
   /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
-  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
   /** On pages. */
   readonly link?: (row: Row) => string | null;
   /** Under the cell, in small letters; not in CSV. */
@@ -150,7 +153,7 @@ export interface Column<Row> {
 
 export type Direction = "up" | "down";
 
-/** A button that asks for an operation at once; only who may sees it. */
+/** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
 export interface Action {
   readonly operation: AnyOperation;
   /** Of the path. */
@@ -180,7 +183,11 @@ export interface Table<Row> {
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "warning"; readonly words: Inline }
+  | {
+      readonly type: "words";
+      readonly kind: "lead" | "note" | "plain" | "aside" | "warning";
+      readonly words: Inline;
+    }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
@@ -193,6 +200,8 @@ export type Node =
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  /** To be copied as it is. */
+  | { readonly type: "code"; readonly text: string }
   | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
@@ -215,7 +224,7 @@ export interface Tab {
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
 export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
 
-/** Of an operation that takes something; its fields are its schema's. Only who may sees it. */
+/** Of an operation that takes something, or that asks with a question; its fields are its schema's. Only who may sees it. */
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;

@@ -11,6 +11,9 @@ const mostColumns = 100;
 /** Of what only a page shows otherwise. */
 const mostInLine = 500;
 
+/** Of what is copied: all of it. */
+const mostInCode = 10_000;
+
 interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
@@ -42,6 +45,8 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "table":
       return rowsText(node, paper);
     case "list":
+      // Beside each other on a page, too.
+      if (node.kind === "shares") return wrapped(node.items.map((one) => textOf(one)).join(", "), paper);
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
@@ -51,6 +56,11 @@ function nodeText(node: Node, paper: TextPaper): string {
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
       return paper.withHistory ? historyText(node.history, paper) : "";
+    case "code":
+      return node.text
+        .split("\n")
+        .map((line) => printable(line, mostInCode))
+        .join("\n");
     case "picture":
       return typeof node.otherwise === "string"
         ? linesOf(node.otherwise, paper)
@@ -110,8 +120,8 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes }: Document): CsvTable | null {
-  const found = tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
+export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+  const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
   return {
@@ -120,11 +130,20 @@ export function documentCsv({ nodes }: Document): CsvTable | null {
   };
 }
 
-/** False: all of its tables are empty. */
+/** False: all of its tables and lists are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
-  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0);
+  if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
+  const matter = nodes.filter(({ type }) => !beside.includes(type));
+  return matter.length === 0 || matter.some(({ type }) => type !== "empty");
 }
+
+const hasList = (nodes: readonly Node[]): boolean =>
+  nodes.some((node) =>
+    node.type === "section" ? hasList(node.nodes) : node.type === "list" && node.items.length > 0,
+  );
+
+const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", "pager"];
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
