@@ -3,7 +3,7 @@ import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
-import { channelsApi } from "./channels/channels-api.ts";
+import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
 import { findApi } from "./find/find-api.ts";
@@ -33,7 +33,7 @@ import { whoOperations } from "./who/who-ask.ts";
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   access: [accessApi],
   changes: [changesApi],
-  channels: [channelsApi],
+  channels: [channelOperations],
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],

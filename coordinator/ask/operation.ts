@@ -119,7 +119,7 @@ export interface Document {
   readonly refreshSeconds?: number;
   /** What CSV has, where it is not the first table that is shown. */
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
-  readonly csv?: Table<any>;
+  readonly csv?: Pick<Table<any>, "columns" | "rows">;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
