@@ -17,7 +17,7 @@ import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
-import { reportsApi } from "./reports/reports-api.ts";
+import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
@@ -46,7 +46,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
-  reports: [reportsApi],
+  reports: [reportOperations],
   search: [searchApi],
   sites: [sitesApi, siteApi],
   storage: [storageApi],

@@ -36,11 +36,17 @@ export function addOperations<Ports>(
       else
         actions.add({
           ...route,
+          // What is no operation of the API is for people alone.
+          api: one.path.startsWith("/api/") ? route.api : null,
           ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
           fromForm: (values) => formBody(one, values),
-          refill: (values, viewer, fault) => formAgain({ operation: one, path: {}, values, fault, viewer }),
+          refill: (values, viewer, fault) =>
+            formAgain({
+              ...{ operation: one, path: {}, fault, viewer },
+              values: { ...values, ...formBody(one, values) },
+            }),
           act: async (asked) => await done(one, asked, ports),
         });
     }
@@ -49,8 +55,13 @@ export function addOperations<Ports>(
 
 /** By the names of its schema: what each text means. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
-  const fields = fieldsIn(body!.schema).filter(({ name }) => values[name] !== undefined);
-  const read = fields.map((field) => [field.name, meaningOf(field, values[field.name]!)] as const);
+  const read = fieldsIn(body!.schema).map((field) => {
+    const { name, type, choices } = field;
+    // Each choice has a box of its own.
+    if (type === "array" && choices !== undefined)
+      return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
+    return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
+  });
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 

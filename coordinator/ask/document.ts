@@ -17,14 +17,18 @@ import type {
 } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
+/** How a page is read, and what to press there: on pages alone. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
 /** What should not be overlooked. */
 export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
+/** What belongs to the answer, in small letters on a page. */
+export const aside = (words: Inline): Node => ({ type: "words", kind: "aside", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
 export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
 export const empty = (what: string, then: Inline = ""): Node => ({ type: "empty", what, then });
+export const code = (text: string): Node => ({ type: "code", text });
 export const history = (one: ChartHistory): Node => ({ type: "history", history: one });
 export const actions = (...all: readonly (Action | null | false)[]): Node => ({
   type: "actions",

@@ -14,8 +14,8 @@ export interface Field {
   readonly choices: readonly string[] | undefined;
   /** What they mean, for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
-  /** Several of them, which no space is part of: each may stand in a line of its own or behind another. */
-  readonly isOfUrls: boolean;
+  /** Between several of them, which may stand in a line of their own or, where no space is part of one, behind another. */
+  readonly between: RegExp;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -70,6 +70,14 @@ const named = (shape: Shape, all: Named): Shape => ({
 /** A text of more than so many characters has several lines in a form. */
 const longText = 2100;
 
+/** In a list, what is no longer is a name. */
+const longName = 63;
+
+function betweenItems({ format, maxLength = Number.POSITIVE_INFINITY }: Shape): RegExp {
+  if (format === "uri-reference") return /\s+/;
+  return maxLength <= longName ? /[\s,]+/ : /\n/;
+}
+
 function fieldOf(
   name: string,
   given: Shape,
@@ -79,12 +87,14 @@ function fieldOf(
   const shape = { ...value, ...named(given, all) };
   const type = shape.type ?? value.type ?? "string";
   const words = (shape.description ?? "").replace(/\.$/, "");
+  const item = shape.items === undefined ? {} : named(shape.items, all);
+  const listed = item.enum ?? shape.enum;
   return {
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
-    choices: shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined,
-    choiceWords: shape["x-enumDescriptions"] ?? {},
-    isOfUrls: shape.items?.format === "uri-reference",
+    choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
+    choiceWords: item["x-enumDescriptions"] ?? shape["x-enumDescriptions"] ?? {},
+    between: betweenItems(item),
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -97,11 +107,11 @@ function fieldOf(
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone, isOfUrls }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, between }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
-      .split(isOfUrls ? /\s+/ : "\n")
+      .split(between)
       .map((line) => line.trim())
       .filter((line) => line !== "");
   if (trimmed === "") return mayBeNone ? null : undefined;

@@ -56,7 +56,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "words": {
       if (node.kind === "warning")
         return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
@@ -107,6 +107,8 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return onwardHtml(node, seen);
     case "history":
       return historySection(seen.path, seen.query, node.history);
+    case "code":
+      return html`<pre><code>${node.text}</code></pre>`;
     case "picture":
       return node.html;
   }
@@ -245,6 +247,15 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
     return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
   }
+  if (type === "array" && choices !== undefined) {
+    const chosen = Array.isArray(value) ? value : [];
+    const boxes = Object.entries(choices).map(([one, meaning]) => {
+      const checked = chosen.includes(one) ? html` checked` : nothing;
+      const box = html`<input type="checkbox" name="${`${name}-${one}`}" value="yes"${checked}>`;
+      return html`<label class="choice">${box}<span>${one}${meaning !== one && html` <span class="small">${meaning}</span>`}</span></label>`;
+    });
+    return html`<fieldset><legend>${label}</legend>${boxes}${under}</fieldset>`;
+  }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
@@ -274,7 +285,9 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>
-      value !== "" && !names.includes(name) && !["page", "offset", "after", "format"].includes(name),
+      value !== "" &&
+      !names.includes(name) &&
+      !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
   const field = (one: Field) => {

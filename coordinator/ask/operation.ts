@@ -183,7 +183,11 @@ export interface Table<Row> {
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "warning"; readonly words: Inline }
+  | {
+      readonly type: "words";
+      readonly kind: "lead" | "note" | "plain" | "aside" | "warning";
+      readonly words: Inline;
+    }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
@@ -196,6 +200,8 @@ export type Node =
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  /** To be copied as it is. */
+  | { readonly type: "code"; readonly text: string }
   | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };

@@ -11,6 +11,9 @@ const mostColumns = 100;
 /** Of what only a page shows otherwise. */
 const mostInLine = 500;
 
+/** Of what is copied: all of it. */
+const mostInCode = 10_000;
+
 interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
@@ -51,6 +54,11 @@ function nodeText(node: Node, paper: TextPaper): string {
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
       return paper.withHistory ? historyText(node.history, paper) : "";
+    case "code":
+      return node.text
+        .split("\n")
+        .map((line) => printable(line, mostInCode))
+        .join("\n");
     case "picture":
       return typeof node.otherwise === "string"
         ? linesOf(node.otherwise, paper)

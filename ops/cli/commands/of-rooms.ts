@@ -338,30 +338,11 @@ export async function pageCommand(): Promise<Command> {
 }
 
 export async function reportCommand(): Promise<Command> {
-  const { reportsApi } = await import("#coordinator/reports/reports-api");
-  const room = "reports";
-  return groupOf(
+  const { reportOperations } = await import("#coordinator/reports/reports-ask");
+  return operationGroup(
     "report",
     "what the crawl comes to: coverage, organisations, subnets, crawlers, placement",
-    [
-      {
-        ...{ name: "coverage", room, operation: reportsApi.coverageReport, csv: true },
-        columns: { countries: "key hosts pages bytes fresh7 fresh30" },
-      },
-      {
-        ...{ name: "organisations", room, operation: reportsApi.organisationsReport, csv: true },
-        columns: { lines: "name handle country subnets hosts pages bytes share" },
-      },
-      {
-        ...{ name: "subnets", room, operation: reportsApi.subnetsReport, csv: true },
-        columns: { lines: "subnet holder country crawler rttMs savesMs pagesPerDay words" },
-      },
-      {
-        ...{ name: "crawlers", room, operation: reportsApi.crawlersReport, csv: true },
-        columns: { lines: "crawler country subnets pagesPerDay meanLostMs successor successorPages" },
-      },
-      await placementReport("placement"),
-    ],
+    ["reports", reportOperations],
     `
 
 The same as pages: /reports/coverage, /reports/organisations and so on.
@@ -374,16 +355,8 @@ Examples:
 
 /** `nearcrawl fleet advise`, for whoever looks for it among the crawlers. */
 export async function adviseCommand(): Promise<Command> {
-  return roomCommand(await placementReport("advise"));
-}
-
-async function placementReport(name: "placement" | "advise") {
-  const { reportsApi } = await import("#coordinator/reports/reports-api");
-  return {
-    ...({ name, room: "reports", operation: reportsApi.placementReport, csv: true } as const),
-    says: "where the next crawlers should stand, and what each would save",
-    columns: { lines: "place country kind pagesPerDay nowMs thenMs placeSubnets isOwnMeasure" },
-  };
+  const { reportOperations } = await import("#coordinator/reports/reports-ask");
+  return roomCommand({ ...operationCommand("reports", reportOperations.placementReport), name: "advise" });
 }
 
 export async function exploreCommand(): Promise<Command> {
