@@ -95,6 +95,7 @@ const patterns = z.array(z.string().min(1).max(400)).max(channelBounds.patterns)
 
 const addChannel = post({
   ...{ path: "/api/channels", needs: "policy-write" },
+  label: "Add channel",
   summary: "Crawl of a host or some of its directories what seeds, filters and depth say",
   description: "URLs found before that the channel skips are not requested again until it is removed.",
   input: z.object({
@@ -192,7 +193,7 @@ What is in no channel is crawled as the <a href="/policies">scope</a> says.`),
           { operation: removeChannel, path: { number: channelId }, label: `Remove no. ${channelId}` },
         ],
       }),
-      form({ operation: addChannel, title: "Add a channel", label: "Add channel" }),
+      form({ operation: addChannel, title: "Add a channel" }),
     ],
   }),
 });
