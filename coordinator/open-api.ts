@@ -16,7 +16,8 @@ import { queueApi } from "./overview/queue-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
-import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { releasesApi } from "./releases/releases-api.ts";
+import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
@@ -38,7 +39,15 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   coordinators: [federationApi],
   explore: [exploreApi],
   find: [findApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
+  fleet: [
+    fleetApi,
+    crawlerApi,
+    partnerAccessApi,
+    invitationApi,
+    versionOperations,
+    optOutsApi,
+    siteCapOperations,
+  ],
   graph: [graphApi],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],

@@ -80,7 +80,10 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "section": {
       const title = htmlOf(node.title);
       const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
-      if (node.isFolded) return html`<details class="listed"><summary>${title}</summary>${within}</details>`;
+      if (node.isFolded)
+        return node.kind === undefined
+          ? html`<details class="listed"><summary>${title}</summary>${within}</details>`
+          : html`<details class="${node.kind}"><summary>${title}</summary><div>${within}</div></details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
       return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
@@ -193,6 +196,8 @@ function actionHtml(
   { viewer }: Pick<Shown, "viewer">,
 ): Html {
   const to = { path: formPath(operation, path), label };
+  if (operation.method === "get")
+    return html`<a class="button ${kind ?? "quiet"} slim" href="${pathWith(to.path, values)}">${label}</a>`;
   if (typed !== undefined) return confirmForm(viewer, { ...to, typed, id: slug(`confirm-${to.path}`) });
   const fields = Object.entries(values).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -263,9 +268,10 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
   const shared = html`id="${id}" name="${name}"${required}`;
-  const numeric = type === "number" || type === "integer" ? html` inputmode="decimal"` : nothing;
+  const isNumber = type === "number" || type === "integer";
+  const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
-  const text = textOf(value);
+  const text = textOf(value, field);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`

@@ -140,7 +140,7 @@ export interface Column<Row> {
   /** What stands for people where nothing is known; left out: a dash. */
   readonly none?: string;
   /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
-  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
   /** On pages. */
   readonly link?: (row: Row) => string | null;
   /** Under the cell, in small letters; not in CSV. */
@@ -155,7 +155,7 @@ export interface Column<Row> {
 
 export type Direction = "up" | "down";
 
-/** A button that asks for an operation at once; only who may sees it. */
+/** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
 export interface Action {
   readonly operation: AnyOperation;
   /** Of the path. */
