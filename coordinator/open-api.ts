@@ -3,7 +3,7 @@ import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
-import { channelsApi } from "./channels/channels-api.ts";
+import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
@@ -34,7 +34,7 @@ import { whoOperations } from "./who/who-ask.ts";
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   access: [accessApi],
   changes: [changeOperations],
-  channels: [channelsApi],
+  channels: [channelOperations],
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],

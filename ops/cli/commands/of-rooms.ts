@@ -89,21 +89,12 @@ export async function auditCommand(): Promise<Command> {
 }
 
 export async function channelsCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  const room = "channels";
-  const columns = { channels: "channelId host directories include exclude maxDepth expectedPages settled" };
-  const says = "what is crawled of a host, one of its directories or a set of them: list, add, remove";
-  return groupOf(
+  const { coverage: _, ...operations } = (await import("#coordinator/channels/channels-ask"))
+    .channelOperations;
+  return operationGroup(
     "channels",
-    says,
-    [
-      { name: "list", room, operation: channelsApi.channels, columns },
-      {
-        ...{ name: "add", room, operation: channelsApi.addChannel, takes: "prefixes..." },
-        named: { seeds: "seed" },
-      },
-      { name: "remove", room, operation: channelsApi.removeChannel },
-    ],
+    "what is crawled of a host, one of its directories or a set of them: list, add, remove",
+    ["channels", operations],
     `
 
 Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
@@ -115,13 +106,8 @@ Examples:
 }
 
 export async function coverageCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  return roomCommand({
-    ...{ name: "coverage", room: "channels", operation: channelsApi.coverage },
-    says: "how far channels and seeds have come: complete, in progress, cut by budget or by depth",
-    columns: { coverage: "channelId host directories fetched waiting held tooDeep seeds.length words" },
-    help: "\n\nExamples:\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
-  });
+  const { channelOperations } = await import("#coordinator/channels/channels-ask");
+  return roomCommand(operationCommand("channels", channelOperations.coverage));
 }
 
 export async function findCommand(): Promise<Command> {
