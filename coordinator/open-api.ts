@@ -1,6 +1,13 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
-import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import {
+  accessOperations,
+  accountOperations,
+  partnerAccessOperations,
+  signInLinkOperations,
+} from "./access/access-ask.ts";
+import { auditOperations } from "./access/audit-ask.ts";
+import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
@@ -31,14 +38,22 @@ import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
-  access: [accessApi],
+  access: [auditOperations, accountOperations, accessOperations, signInLinkOperations, tokenOperations],
   changes: [changesApi],
   channels: [channelsApi],
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
   find: [findApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
+  fleet: [
+    fleetApi,
+    crawlerApi,
+    partnerAccessOperations,
+    invitationApi,
+    versionsApi,
+    optOutsApi,
+    siteCapOperations,
+  ],
   graph: [graphApi],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],

@@ -1,6 +1,7 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
-import { addPartnerSignIn } from "../access/sign-in-routes.ts";
+import { partnerAccessOperations } from "../access/access-ask.ts";
+import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
 import { addVersionRoutes } from "../releases/routes.ts";
@@ -17,12 +18,13 @@ export function fleetPart(
 ): WebPart {
   const coordinator = async () => await invitingCoordinator(pool);
   const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
-  return ({ views, actions }) => {
+  return (to) => {
+    const { views, actions } = to;
     addFleetLists(views, ports);
     addInvitationRoutes(views, actions, ports);
     addCrawlerRoutes(views, ports);
     addCrawlerActions(actions, ports);
-    addPartnerSignIn(actions, ports);
+    addOperations(partnerAccessOperations, ports)(to);
     addVersionRoutes(views, actions, ports);
     addWishRoutes(views, actions, ports);
   };
