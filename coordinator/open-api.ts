@@ -23,7 +23,7 @@ import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteApi } from "./sites/site-api.ts";
 import { sitesApi } from "./sites/sites-api.ts";
-import { storageApi } from "./storage/storage-api.ts";
+import { storageOperations } from "./storage/storage-ask.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
@@ -49,7 +49,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   reports: [reportOperations],
   search: [searchApi],
   sites: [sitesApi, siteApi],
-  storage: [storageApi],
+  storage: [storageOperations],
   urls: [submissionsApi],
   who: [whoOperations],
 };

@@ -135,18 +135,8 @@ export async function findCommand(): Promise<Command> {
 }
 
 export async function storageCommand(): Promise<Command> {
-  const { storageApi } = await import("#coordinator/storage/storage-api");
-  return roomCommand({
-    ...{ name: "storage", room: "storage", operation: storageApi.storage },
-    says: "what the database holds: sizes, how long rows are kept, and the expected total",
-    columns: { tables: "table bytes indexBytes expectedBytes rows keptDays policy since end" },
-    help: `
-
-Expected: once the oldest rows reach their maximum age, at the pace of the last day.
-
-Example:
-  nearcrawl policy set retention.fetchDays=14 --why 'disk'`,
-  });
+  const { storageOperations } = await import("#coordinator/storage/storage-ask");
+  return roomCommand(operationCommand("storage", storageOperations.storage));
 }
 
 export async function siteCapsCommand(): Promise<Command> {
