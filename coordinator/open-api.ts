@@ -13,7 +13,7 @@ import { invitationApi } from "./fleet/invitation-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { queueApi } from "./overview/queue-api.ts";
-import { recrawlApi } from "./recrawl/recrawl-api.ts";
+import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
@@ -43,7 +43,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],
-  recrawl: [recrawlApi],
+  recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   reports: [reportOperations],

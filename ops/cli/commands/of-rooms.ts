@@ -246,16 +246,8 @@ Examples:
 }
 
 export async function recrawlCommand(): Promise<Command> {
-  const { recrawlApi } = await import("#coordinator/recrawl/recrawl-api");
-  return roomCommand({
-    ...{ name: "recrawl", room: "recrawl", operation: recrawlApi.recrawlPlans },
-    says: "when pages are fetched again: groups, intervals, planned and achieved rates, and why",
-    columns: {
-      plans:
-        "madeAt strategy pages plannedPerDay achievedPerDay allowedPerDay capacityPerDay freshness reason",
-    },
-    help: "\n\nExample:\n  nearcrawl policy set recrawl.strategy=optimal",
-  });
+  const { recrawlOperations } = await import("#coordinator/recrawl/recrawl-ask");
+  return roomCommand(operationCommand("recrawl", recrawlOperations.recrawlPlans));
 }
 
 export async function overviewCommand(): Promise<Command> {
