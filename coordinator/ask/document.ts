@@ -52,8 +52,11 @@ export const section = (
   look: SectionLook = {},
 ): Node => ({ type: "section", title, nodes: present(nodes), ...look });
 /** Long, and of interest to few. */
-export const folded = (title: Inline, nodes: readonly (Node | null | false)[]): Node =>
-  section(title, nodes, { isFolded: true });
+export const folded = (
+  title: Inline,
+  nodes: readonly (Node | null | false)[],
+  look: SectionLook = {},
+): Node => section(title, nodes, { ...look, isFolded: true });
 export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
 /** Without those that a condition left out. */
