@@ -85,7 +85,7 @@ The strategy is the policy <a href="/policies">recrawl.strategy</a>.`),
       plan !== undefined && history(past),
       plan === undefined ? all : section("Plans, the latest first", [all]),
     ]),
-    csv: { type: "table", label: "Plans", columns: inCsv, rows: plans, empty: ["None.", ""] },
+    csv: { columns: inCsv, rows: plans },
   };
 }
 

@@ -62,7 +62,7 @@ the times are the policies <a href="/policies?show=all#retention">Retention</a>.
         }),
       ]),
     ]),
-    csv: { type: "table", label: "Tables", columns: inCsv, rows: tables, empty: ["None.", ""] },
+    csv: { columns: inCsv, rows: tables },
   };
 }
 
