@@ -6,11 +6,11 @@ import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
-import { type Html, html } from "../web/html.ts";
+import type { Html } from "../web/html.ts";
 import type { PageError } from "../web/page-frame.ts";
 import type { AskedView, Shown } from "../web/views.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
-import { documentHtml, formHtml, formPath } from "./html-rendering.ts";
+import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
 import type { AnyOperation, Document } from "./operation.ts";
 import { Fault } from "./operation.ts";
 import { documentCsv } from "./text-rendering.ts";
@@ -42,9 +42,9 @@ export function addOperations<Ports>(
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
           fromForm: (values) => formBody(one, values),
-          refill: (values, viewer, fault) =>
+          refill: (values, viewer, fault, param) =>
             formAgain({
-              ...{ operation: one, path: {}, fault, viewer },
+              ...{ operation: one, path: namesIn(one, param), fault, viewer },
               values: { ...values, ...formBody(one, values) },
             }),
           act: async (asked) => await done(one, asked, ports),
@@ -66,16 +66,12 @@ function formBody({ body }: AnyOperation, values: Readonly<Record<string, string
 }
 
 /** Of the path, as its schema has them; null: there can be nothing of this name. */
-function inPath(
-  { parameters, path }: AnyOperation,
-  param: (name: string) => string,
-): Record<string, unknown> | null {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+function inPath(one: AnyOperation, param: (name: string) => string): Record<string, unknown> | null {
   const values: Record<string, unknown> = {};
-  for (const name of names) {
-    const schema = parameters?.path?.[name];
+  for (const [name, text] of Object.entries(namesIn(one, param))) {
+    const schema = one.parameters?.path?.[name];
     const [field] = fieldsIn(z.object({ [name]: schema! }));
-    const read = schema!.safeParse(meaningOf(field!, param(name)));
+    const read = schema!.safeParse(meaningOf(field!, text));
     if (!read.success) return null;
     values[name] = read.data;
   }
@@ -133,10 +129,7 @@ function shownOf(
   { status, value, asked, query }: Answered,
 ): Shown {
   const { visit, param } = asked;
-  const path = formPath(
-    operation,
-    Object.fromEntries(pathNames(operation).map((name) => [name, param(name)])),
-  );
+  const path = formPath(operation, namesIn(operation, param));
   const csv = documentCsv(document);
   return {
     ...{ status, value, title: document.title, document },
@@ -146,7 +139,9 @@ function shownOf(
   };
 }
 
-const pathNames = ({ path }: AnyOperation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+/** What stands in the address in place of its names. */
+const namesIn = ({ path }: AnyOperation, param: (name: string) => string): Readonly<Record<string, string>> =>
+  Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, param(name!)]));
 
 const mostShown = 60;
 
@@ -167,7 +162,7 @@ function faultsIn(
 async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unknown): Promise<Outcome> {
   const { actor, visit, via, remoteAddress, now } = asked;
   const path = inPath(one, asked.param);
-  const names = Object.fromEntries(pathNames(one).map((name) => [name, asked.param(name)]));
+  const names = namesIn(one, asked.param);
   const notKnown = {
     type: "fault",
     status: 404,
@@ -176,6 +171,12 @@ async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unkno
   } as const;
   if (path === null) return notKnown;
   const given = { ...(asked.body as object), ...path };
+  const typed = { operation: one, path: names, values: asked.body as Readonly<Record<string, unknown>> };
+  const [meant] = Object.values(names);
+  if (meant !== undefined && !isConfirmed(one, typed.values, { meant, via })) {
+    const words = `Nothing was done: to confirm, type ${meant.slice(0, mostShown)}.`;
+    return faultOf(new Fault(422, words, "Not confirmed"), typed);
+  }
   try {
     const question = { input: given, ports, actor, visit, via, remoteAddress, now, isCsv: false } as const;
     const value = await one.run(question);
@@ -194,12 +195,18 @@ async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unkno
     const goTo = one.goTo?.(value) ?? ((one.page ?? "/").replace(/\/:.*$/, "") || "/");
     return { type: "done", status, value: told, goTo, said, change };
   } catch (error) {
-    return faultOf(error, {
-      operation: one,
-      path: names,
-      values: asked.body as Readonly<Record<string, unknown>>,
-    });
+    return faultOf(error, typed);
   }
+}
+
+/** What takes work away is done by a page once the name in its address was typed; of a program its request is enough. */
+function isConfirmed(
+  { body }: AnyOperation,
+  { confirmation }: Readonly<Record<string, unknown>>,
+  { meant, via }: { readonly meant: string; readonly via: "page" | "api" },
+): boolean {
+  if (fieldsIn(body!.schema).every(({ name }) => name !== "confirmation")) return true;
+  return confirmation === undefined ? via === "api" : String(confirmation).trim() === meant;
 }
 
 interface Typed {
@@ -213,7 +220,7 @@ function faultOf(error: unknown, typed: Typed): ActionFault {
   if (!(error instanceof Fault) && !isUsage) throw error;
   const status = error instanceof Fault ? error.status : usageStatus(typed.operation);
   const title = error instanceof Fault ? error.title : "That cannot be done";
-  const hasFields = fieldsIn(typed.operation.body!.schema).length > 0;
+  const hasFields = fieldsIn(typed.operation.body!.schema).some(({ name }) => name !== "confirmation");
   return {
     ...{ type: "fault", status, title, words: error.message },
     ...(status !== 404 && hasFields
@@ -234,6 +241,5 @@ function formAgain({
   viewer,
   fault,
 }: Typed & { readonly viewer: Visit; readonly fault: string }): Html {
-  const title = operation.summary;
-  return html`<h1>${title}</h1>${formHtml({ type: "form", operation, title, path, values }, { viewer }, fault)}`;
+  return formHtml({ type: "form", operation, title: labelOf(operation), path, values }, { viewer }, fault);
 }

@@ -17,10 +17,13 @@ import type {
 } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
+/** How a page is read, and what to press there: on pages alone. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
 /** What should not be overlooked. */
 export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
+/** What belongs to the answer, in small letters on a page. */
+export const aside = (words: Inline): Node => ({ type: "words", kind: "aside", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
 export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
@@ -49,8 +52,11 @@ export const section = (
   look: SectionLook = {},
 ): Node => ({ type: "section", title, nodes: present(nodes), ...look });
 /** Long, and of interest to few. */
-export const folded = (title: Inline, nodes: readonly (Node | null | false)[]): Node =>
-  section(title, nodes, { isFolded: true });
+export const folded = (
+  title: Inline,
+  nodes: readonly (Node | null | false)[],
+  look: SectionLook = {},
+): Node => section(title, nodes, { ...look, isFolded: true });
 export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
 /** Without those that a condition left out. */

@@ -12,6 +12,8 @@ export interface Field {
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
+  /** Told by its name: people type it with a unit. */
+  readonly isBytes: boolean;
   /** What they mean, for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
   /** Between several of them, which may stand in a line of their own or, where no space is part of one, behind another. */
@@ -94,6 +96,7 @@ function fieldOf(
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
     choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
     choiceWords: item["x-enumDescriptions"] ?? shape["x-enumDescriptions"] ?? {},
+    isBytes: /bytes/i.test(name) && (type === "integer" || type === "number"),
     between: betweenItems(item),
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
@@ -107,7 +110,7 @@ function fieldOf(
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone, between }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
@@ -117,11 +120,22 @@ export function meaningOf({ type, mayBeNone, between }: Field, text: string): un
   if (trimmed === "") return mayBeNone ? null : undefined;
   if (type === "boolean") return ["on", "yes", "true", "1"].includes(trimmed);
   if (type !== "number" && type !== "integer") return text;
-  return /^-?\d{1,15}(\.\d+)?$/.test(trimmed) ? Number(trimmed) : text;
+  const [, number, unit] = /^(-?\d{1,15}(?:\.\d+)?)(?: ?([kMGT])B)?$/.exec(trimmed) ?? [];
+  if (number === undefined || (unit !== undefined && !isBytes)) return text;
+  return unit === undefined
+    ? Number(number)
+    : Math.round(Number(number) * bytesOf[unit as keyof typeof bytesOf]);
 }
 
+const bytesOf = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 } as const;
+
+/** Bytes as people type them: the number loses nothing. */
+const bytesTyped = (bytes: number) => (bytes < bytesOf.M ? String(bytes) : `${bytes / bytesOf.G} GB`);
+
 /** As it stands in a form. */
-export function textOf(value: unknown): string {
+export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { isBytes: false }): string {
   if (value === null || value === undefined) return "";
+  if (value === true) return "yes";
+  if (isBytes && typeof value === "number") return bytesTyped(value);
   return Array.isArray(value) ? value.join("\n") : String(value);
 }

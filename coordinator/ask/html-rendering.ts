@@ -56,7 +56,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "words": {
       if (node.kind === "warning")
         return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
@@ -80,7 +80,10 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
     case "section": {
       const title = htmlOf(node.title);
       const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
-      if (node.isFolded) return html`<details class="listed"><summary>${title}</summary>${within}</details>`;
+      if (node.isFolded)
+        return node.kind === undefined
+          ? html`<details class="listed"><summary>${title}</summary>${within}</details>`
+          : html`<details class="${node.kind}"><summary>${title}</summary><div>${within}</div></details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
       return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
@@ -189,10 +192,12 @@ export function formPath({ page }: AnyOperation, path: Action["path"] = {}): str
 }
 
 function actionHtml(
-  { operation, path, values = {}, label = operation.summary, kind, typed }: Action,
+  { operation, path, values = {}, label = labelOf(operation), kind, typed }: Action,
   { viewer }: Pick<Shown, "viewer">,
 ): Html {
   const to = { path: formPath(operation, path), label };
+  if (operation.method === "get")
+    return html`<a class="button ${kind ?? "quiet"} slim" href="${pathWith(to.path, values)}">${label}</a>`;
   if (typed !== undefined) return confirmForm(viewer, { ...to, typed, id: slug(`confirm-${to.path}`) });
   const fields = Object.entries(values).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -200,11 +205,13 @@ function actionHtml(
   return buttonForm(viewer, { ...to, ...(kind === undefined ? {} : { kind }) }, html`${fields}`);
 }
 
+export const labelOf = ({ label, summary }: AnyOperation) => label ?? summary;
+
 const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, "");
 
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
-  const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
+  const { operation, title, words, label = labelOf(operation), path, values = {}, without = [] } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
@@ -221,11 +228,12 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const heading = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
   const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
   if (title === undefined) return html`${small}${body("actions")}`;
-  return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
+  return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
 
 interface FieldLook {
@@ -260,9 +268,10 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
   const shared = html`id="${id}" name="${name}"${required}`;
-  const numeric = type === "number" || type === "integer" ? html` inputmode="decimal"` : nothing;
+  const isNumber = type === "number" || type === "integer";
+  const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
-  const text = textOf(value);
+  const text = textOf(value, field);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`

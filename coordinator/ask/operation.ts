@@ -54,6 +54,8 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly change?: (value: Value) => Change | null;
   /** What a deed says; left out: the words of its change. */
   readonly said?: (value: Value) => string;
+  /** What its button says, and the heading of its form once more; left out: the summary. */
+  readonly label?: string;
   /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
@@ -119,7 +121,7 @@ export interface Document {
   readonly refreshSeconds?: number;
   /** What CSV has, where it is not the first table that is shown. */
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
-  readonly csv?: Table<any>;
+  readonly csv?: Pick<Table<any>, "columns" | "rows">;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
@@ -138,7 +140,7 @@ export interface Column<Row> {
   /** What stands for people where nothing is known; left out: a dash. */
   readonly none?: string;
   /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
-  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
   /** On pages. */
   readonly link?: (row: Row) => string | null;
   /** Under the cell, in small letters; not in CSV. */
@@ -153,14 +155,14 @@ export interface Column<Row> {
 
 export type Direction = "up" | "down";
 
-/** A button that asks for an operation at once; only who may sees it. */
+/** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
 export interface Action {
   readonly operation: AnyOperation;
   /** Of the path. */
   readonly path?: Readonly<Record<string, string | number>>;
   /** Sent along. */
   readonly values?: Readonly<Record<string, string | number>>;
-  /** Left out: the operation's summary. */
+  /** Left out: the operation's own. */
   readonly label?: string;
   readonly kind?: "quiet" | "danger" | "plain";
   /** For what takes work away: it is done once this is typed. */
@@ -183,7 +185,11 @@ export interface Table<Row> {
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "warning"; readonly words: Inline }
+  | {
+      readonly type: "words";
+      readonly kind: "lead" | "note" | "plain" | "aside" | "warning";
+      readonly words: Inline;
+    }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.

@@ -4,7 +4,7 @@ import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
-import { addVersionRoutes } from "../releases/routes.ts";
+import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
@@ -25,7 +25,7 @@ export function fleetPart(
     addCrawlerRoutes(views, ports);
     addCrawlerActions(actions, ports);
     addOperations(partnerAccessOperations, ports)(to);
-    addVersionRoutes(views, actions, ports);
+    addOperations(versionOperations, ports)(to);
     addWishRoutes(views, actions, ports);
   };
 }

@@ -59,22 +59,8 @@ export interface CoverageFilter {
   readonly language: string | null;
 }
 
-/** A string: why it cannot be answered. */
-export function readCoverageQuestion(given: (name: string) => string): CoverageFilter | string {
-  const [day, country, language] = ["day", "country", "language"].map((name) => given(name).trim() || null);
-  if (day != null && !isDay(day)) return `day: ${day.slice(0, 40)} is not a day such as 2026-03-01.`;
-  if (country != null && !/^[a-z]{2}$/i.test(country))
-    return `country: ${country.slice(0, 40)} is not a country code of two letters.`;
-  if (language != null && !/^[a-z]{2,3}(-[a-z0-9]{1,8}){0,3}$/i.test(language))
-    return `language: ${language.slice(0, 40)} is not a language's code such as de.`;
-  return {
-    day: day ?? null,
-    country: country?.toUpperCase() ?? null,
-    language: language?.toLowerCase() ?? null,
-  };
-}
-
-function isDay(text: string): boolean {
+/** `2026-03-01`. */
+export function isDay(text: string): boolean {
   if (!/^[12]\d{3}-\d\d-\d\d$/.test(text)) return false;
   const at = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);

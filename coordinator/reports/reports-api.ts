@@ -1,14 +1,6 @@
-/** The API of the reports: what it takes and answers. Shares and means of fewer than 30 samples are null. */
+/** What the reports answer. Shares and means of fewer than 30 samples are null. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  openRecord,
-  type ReadOf,
-} from "../web/api-operation.ts";
+import { dateTime, openRecord, type ReadOf } from "../web/api-operation.ts";
 
 const coverageFigures = {
   hosts: z.int(),
@@ -26,7 +18,7 @@ const coverageLine = openRecord("CoverageLine", {
   ...coverageFigures,
 });
 
-const coverageReport = openRecord("CoverageReport", {
+export const coverageSchema = openRecord("CoverageReport", {
   at: dateTime(),
   day: z.string().nullable().describe("Of the figures; null: none was counted yet."),
   countedAt: dateTime().nullable(),
@@ -51,7 +43,7 @@ const organisationLine = openRecord("OrganisationLine", {
   share: z.number().nullable().describe("Of all pages."),
 });
 
-const organisationsReport = openRecord("OrganisationsReport", {
+export const organisationsSchema = openRecord("OrganisationsReport", {
   at: dateTime(),
   organisations: z.int(),
   subnets: z.int(),
@@ -90,7 +82,7 @@ const farLine = openRecord("FarSubnetLine", {
   decidedAt: dateTime().nullable(),
 });
 
-const subnetsReport = openRecord("SubnetsReport", {
+export const subnetsSchema = openRecord("SubnetsReport", {
   at: dateTime(),
   compared,
   far: z.int(),
@@ -113,7 +105,7 @@ const missedLine = openRecord("MissedCrawlerLine", {
   successorPages: z.number(),
 });
 
-const crawlersReport = openRecord("CrawlersReport", {
+export const crawlersSchema = openRecord("CrawlersReport", {
   at: dateTime(),
   compared,
   crawlers: z.int(),
@@ -139,7 +131,7 @@ const placementLine = openRecord("PlacementLine", {
     .describe("Where most is saved: whom to ask for a place."),
 });
 
-const placementReport = openRecord("PlacementReport", {
+export const placementSchema = openRecord("PlacementReport", {
   at: dateTime(),
   pagesPerDay: z.number(),
   meanRttMs: z.number().nullable().describe("Of all pages of a day, now; null: too few to tell."),
@@ -150,74 +142,9 @@ const placementReport = openRecord("PlacementReport", {
   lines: z.array(placementLine).describe("Each beside those before it."),
 });
 
-export type CoverageReport = ReadOf<typeof coverageReport>;
-export type OrganisationsReport = ReadOf<typeof organisationsReport>;
-export type SubnetsReport = ReadOf<typeof subnetsReport>;
-export type CrawlersReport = ReadOf<typeof crawlersReport>;
-export type PlacementReport = ReadOf<typeof placementReport>;
+export type CoverageReport = ReadOf<typeof coverageSchema>;
+export type OrganisationsReport = ReadOf<typeof organisationsSchema>;
+export type SubnetsReport = ReadOf<typeof subnetsSchema>;
+export type CrawlersReport = ReadOf<typeof crawlersSchema>;
+export type PlacementReport = ReadOf<typeof placementSchema>;
 export type ComparedPart = ReadOf<typeof compared>;
-
-const at = "2026-03-01T12:00:00.000Z";
-const rangeParameters = {
-  range: z
-    .string()
-    .max(4)
-    .optional()
-    .meta({ description: "1h, 6h, 24h, 7d, 30d, 90d or 1y.", example: "30d" }),
-  since: z.string().max(40).optional().meta({ description: "In place of a range: from here.", example: at }),
-  until: z.string().max(40).optional().meta({ description: "Up to here.", example: at }),
-};
-
-export const reportsApi = {
-  coverageReport: {
-    ...get("/api/reports/coverage", "read"),
-    summary: "Coverage by country and language, over time",
-    description: "Counted once an hour; what a day had last stays.",
-    parameters: {
-      query: {
-        day: z
-          .string()
-          .max(10)
-          .optional()
-          .meta({ description: "As of this day; left out: the latest.", example: "2026-03-01" }),
-        country: z
-          .string()
-          .max(2)
-          .optional()
-          .meta({ description: "Only hosts of this country.", example: "DE" }),
-        language: z
-          .string()
-          .max(20)
-          .optional()
-          .meta({ description: "Only hosts of this language.", example: "de" }),
-        ...rangeParameters,
-      },
-    },
-    answers: {
-      200: answer(coverageReport),
-      400: errorAnswer("That is no day, country or language"),
-    },
-  },
-  organisationsReport: {
-    ...get("/api/reports/organisations", "read"),
-    summary: "Which organisation has how much of the crawl",
-    answers: { 200: answer(organisationsReport) },
-  },
-  subnetsReport: {
-    ...get("/api/reports/subnets", "read"),
-    summary: "Which subnets are served badly, and what would help",
-    answers: { 200: answer(subnetsReport) },
-  },
-  crawlersReport: {
-    ...get("/api/reports/crawlers", "read"),
-    summary: "Which crawlers would be missed most",
-    answers: { 200: answer(crawlersReport) },
-  },
-  placementReport: {
-    ...get("/api/reports/placement", "read"),
-    summary: "Where the next crawlers should stand",
-    description:
-      "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
-    answers: { 200: answer(placementReport) },
-  },
-} satisfies ApiOperations;

@@ -2,13 +2,14 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
 import type { WebPart } from "../web/actions.ts";
 import { countCoverage } from "./coverage-store.ts";
 import { createReportReads } from "./report-reads.ts";
 import { organisationsReport, readCrawl } from "./reports.ts";
-import { reportRoutes } from "./routes.ts";
+import { type ReportPorts, reportOperations } from "./reports-ask.ts";
 
 export interface ReportPartOptions {
   readonly pool: Pool;
@@ -23,7 +24,7 @@ export function reportPart({ pool, config }: ReportPartOptions): WebPart {
   const nowMs = () => performance.now();
   const crawl = new KeptAnswer(() => readCrawl(reads), nowMs, keptMs);
   const organisations = new KeptAnswer(() => organisationsReport(reads, new Date()), nowMs, keptMs);
-  return reportRoutes({
+  return addOperations<ReportPorts>(reportOperations, {
     reads,
     crawl: () => crawl.get(),
     organisations: async (now) => ({ ...(await organisations.get()), at: now }),

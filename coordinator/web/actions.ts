@@ -81,7 +81,12 @@ export interface Action<Schema extends z.ZodType> {
   /** What the form's fields (all texts; the first of a name) mean as a body; left out: they are the body. */
   fromForm?(values: Readonly<Record<string, string>>): unknown;
   /** The form once more, with what was typed and what is wrong with it; left out: a page that says so alone. */
-  refill?(values: Readonly<Record<string, string>>, visit: Visit, words: string): Html;
+  refill?(
+    values: Readonly<Record<string, string>>,
+    visit: Visit,
+    words: string,
+    param: (name: string) => string,
+  ): Html;
   act(asked: AskedAction<z.infer<Schema>>): Promise<Outcome>;
 }
 
@@ -166,7 +171,7 @@ export class Actions {
     if (!body.success) {
       const fault = badBody(body.error);
       if (via === "api" || !action.refill) return sendError(request, reply, fault, around);
-      const again = action.refill(values, visit, fault.words);
+      const again = action.refill(values, visit, fault.words, (name) => paramOf(request, name));
       const page = { ...around, path: request.url, title: fault.title, body: again };
       return sendPage(reply.code(fault.status), page);
     }

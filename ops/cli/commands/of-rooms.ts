@@ -39,21 +39,12 @@ export async function auditCommand(): Promise<Command> {
 }
 
 export async function channelsCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  const room = "channels";
-  const columns = { channels: "channelId host directories include exclude maxDepth expectedPages settled" };
-  const says = "what is crawled of a host, one of its directories or a set of them: list, add, remove";
-  return groupOf(
+  const { coverage: _, ...operations } = (await import("#coordinator/channels/channels-ask"))
+    .channelOperations;
+  return operationGroup(
     "channels",
-    says,
-    [
-      { name: "list", room, operation: channelsApi.channels, columns },
-      {
-        ...{ name: "add", room, operation: channelsApi.addChannel, takes: "prefixes..." },
-        named: { seeds: "seed" },
-      },
-      { name: "remove", room, operation: channelsApi.removeChannel },
-    ],
+    "what is crawled of a host, one of its directories or a set of them: list, add, remove",
+    ["channels", operations],
     `
 
 Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
@@ -65,38 +56,18 @@ Examples:
 }
 
 export async function coverageCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  return roomCommand({
-    ...{ name: "coverage", room: "channels", operation: channelsApi.coverage },
-    says: "how far channels and seeds have come: complete, in progress, cut by budget or by depth",
-    columns: { coverage: "channelId host directories fetched waiting held tooDeep seeds.length words" },
-    help: "\n\nExamples:\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
-  });
+  const { channelOperations } = await import("#coordinator/channels/channels-ask");
+  return roomCommand(operationCommand("channels", channelOperations.coverage));
 }
 
 export async function findCommand(): Promise<Command> {
-  const { findApi } = await import("#coordinator/find/find-api");
-  return roomCommand({
-    ...{ name: "find", room: "find", operation: findApi.find, takes: "q..." },
-    says: "find a page, crawler, host or setting by a part of its name",
-    columns: { results: "kind title words href" },
-    help: "\n\nThe same as a page: /find?q=…",
-  });
+  const { findOperations } = await import("#coordinator/find/find-ask");
+  return roomCommand(operationCommand("find", findOperations.find));
 }
 
 export async function storageCommand(): Promise<Command> {
-  const { storageApi } = await import("#coordinator/storage/storage-api");
-  return roomCommand({
-    ...{ name: "storage", room: "storage", operation: storageApi.storage },
-    says: "what the database holds: sizes, how long rows are kept, and the expected total",
-    columns: { tables: "table bytes indexBytes expectedBytes rows keptDays policy since end" },
-    help: `
-
-Expected: once the oldest rows reach their maximum age, at the pace of the last day.
-
-Example:
-  nearcrawl policy set retention.fetchDays=14 --why 'disk'`,
-  });
+  const { storageOperations } = await import("#coordinator/storage/storage-ask");
+  return roomCommand(operationCommand("storage", storageOperations.storage));
 }
 
 export async function siteCapsCommand(): Promise<Command> {
@@ -206,16 +177,8 @@ Examples:
 }
 
 export async function recrawlCommand(): Promise<Command> {
-  const { recrawlApi } = await import("#coordinator/recrawl/recrawl-api");
-  return roomCommand({
-    ...{ name: "recrawl", room: "recrawl", operation: recrawlApi.recrawlPlans },
-    says: "when pages are fetched again: groups, intervals, planned and achieved rates, and why",
-    columns: {
-      plans:
-        "madeAt strategy pages plannedPerDay achievedPerDay allowedPerDay capacityPerDay freshness reason",
-    },
-    help: "\n\nExample:\n  nearcrawl policy set recrawl.strategy=optimal",
-  });
+  const { recrawlOperations } = await import("#coordinator/recrawl/recrawl-ask");
+  return roomCommand(operationCommand("recrawl", recrawlOperations.recrawlPlans));
 }
 
 export async function overviewCommand(): Promise<Command> {
@@ -272,19 +235,8 @@ export async function accuracyCommand(): Promise<Command> {
 }
 
 export async function changesCommand(): Promise<Command> {
-  const { changesApi } = await import("#coordinator/changes/changes-api");
-  return roomCommand({
-    ...{ name: "changes", room: "changes", operation: changesApi.changes },
-    says: "list the pages that were new, changed or gone when they were fetched",
-    columns: { changes: "seenAt kind url words difference" },
-    help: `
-
-Again with --since and the cursor of the answer: what came meanwhile. The web page: /changes.
-
-Examples:
-  nearcrawl changes --host www.example.org
-  nearcrawl changes --since 4711 --kind changed,gone --json`,
-  });
+  const { changeOperations } = await import("#coordinator/changes/changes-ask");
+  return roomCommand(operationCommand("changes", changeOperations.changes));
 }
 
 export async function pageCommand(): Promise<Command> {
@@ -302,30 +254,11 @@ export async function pageCommand(): Promise<Command> {
 }
 
 export async function reportCommand(): Promise<Command> {
-  const { reportsApi } = await import("#coordinator/reports/reports-api");
-  const room = "reports";
-  return groupOf(
+  const { reportOperations } = await import("#coordinator/reports/reports-ask");
+  return operationGroup(
     "report",
     "what the crawl comes to: coverage, organisations, subnets, crawlers, placement",
-    [
-      {
-        ...{ name: "coverage", room, operation: reportsApi.coverageReport, csv: true },
-        columns: { countries: "key hosts pages bytes fresh7 fresh30" },
-      },
-      {
-        ...{ name: "organisations", room, operation: reportsApi.organisationsReport, csv: true },
-        columns: { lines: "name handle country subnets hosts pages bytes share" },
-      },
-      {
-        ...{ name: "subnets", room, operation: reportsApi.subnetsReport, csv: true },
-        columns: { lines: "subnet holder country crawler rttMs savesMs pagesPerDay words" },
-      },
-      {
-        ...{ name: "crawlers", room, operation: reportsApi.crawlersReport, csv: true },
-        columns: { lines: "crawler country subnets pagesPerDay meanLostMs successor successorPages" },
-      },
-      await placementReport("placement"),
-    ],
+    ["reports", reportOperations],
     `
 
 The same as pages: /reports/coverage, /reports/organisations and so on.
@@ -338,16 +271,8 @@ Examples:
 
 /** `nearcrawl fleet advise`, for whoever looks for it among the crawlers. */
 export async function adviseCommand(): Promise<Command> {
-  return roomCommand(await placementReport("advise"));
-}
-
-async function placementReport(name: "placement" | "advise") {
-  const { reportsApi } = await import("#coordinator/reports/reports-api");
-  return {
-    ...({ name, room: "reports", operation: reportsApi.placementReport, csv: true } as const),
-    says: "where the next crawlers should stand, and what each would save",
-    columns: { lines: "place country kind pagesPerDay nowMs thenMs placeSubnets isOwnMeasure" },
-  };
+  const { reportOperations } = await import("#coordinator/reports/reports-ask");
+  return roomCommand({ ...operationCommand("reports", reportOperations.placementReport), name: "advise" });
 }
 
 export async function exploreCommand(): Promise<Command> {
