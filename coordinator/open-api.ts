@@ -25,7 +25,7 @@ import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteApi } from "./sites/site-api.ts";
 import { sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
-import { submissionsApi } from "./submissions/submissions-api.ts";
+import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
 import { whoOperations } from "./who/who-ask.ts";
@@ -59,7 +59,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   search: [searchApi],
   sites: [sitesApi, siteApi],
   storage: [storageApi],
-  urls: [submissionsApi],
+  urls: [submissionOperations],
   who: [whoOperations],
 };
 

@@ -228,7 +228,8 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
-  const heading = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const level = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const heading = title === "" ? nothing : level;
   const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;

@@ -230,7 +230,7 @@ export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  /** Left out: it stands in a row, without a heading. */
+  /** Left out: it stands in a row, without a heading. Empty: the page's heading is its own. */
   readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
