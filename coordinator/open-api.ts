@@ -1,6 +1,13 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
-import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import {
+  accessOperations,
+  accountOperations,
+  partnerAccessOperations,
+  signInLinkOperations,
+} from "./access/access-ask.ts";
+import { auditOperations } from "./access/audit-ask.ts";
+import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
@@ -32,7 +39,7 @@ import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
-  access: [accessApi],
+  access: [auditOperations, accountOperations, accessOperations, signInLinkOperations, tokenOperations],
   changes: [changeOperations],
   channels: [channelOperations],
   contact: [contactApi],
@@ -42,7 +49,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   fleet: [
     fleetApi,
     crawlerApi,
-    partnerAccessApi,
+    partnerAccessOperations,
     invitationApi,
     versionOperations,
     optOutsApi,

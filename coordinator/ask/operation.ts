@@ -256,6 +256,8 @@ export interface Onward {
   readonly words: string;
   /** The parameter that takes `next`; left out: after. */
   readonly name?: string;
+  /** The command's option, where it is named otherwise. */
+  readonly option?: string;
   /** Back to where it begins; left out: "First page". */
   readonly first?: string;
 }

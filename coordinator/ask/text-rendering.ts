@@ -73,7 +73,9 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
     case "onward":
-      return node.next === null ? "" : `There are more: --${node.name ?? "after"} ${node.next}`;
+      return node.next === null
+        ? ""
+        : `There are more: --${node.option ?? node.name ?? "after"} ${node.next}`;
     case "actions":
     case "form":
     case "filters":
