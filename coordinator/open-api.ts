@@ -33,7 +33,7 @@ import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteApi } from "./sites/site-api.ts";
 import { sitesApi } from "./sites/sites-api.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
-import { submissionsApi } from "./submissions/submissions-api.ts";
+import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
@@ -67,7 +67,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   search: [searchApi],
   sites: [sitesApi, siteApi],
   storage: [storageOperations],
-  urls: [submissionsApi],
+  urls: [submissionOperations],
   who: [whoOperations],
 };
 
