@@ -10,7 +10,7 @@ import { type Document, Fault, operationsOf, type Seen } from "../ask/operation.
 import { changesCsv } from "../changes/changes-ask.ts";
 import type { PageChange } from "../changes/page-change.ts";
 import { delayWords } from "../frontier/pace-reasons.ts";
-import { handInForm } from "../submissions/page.ts";
+import { handIn } from "../submissions/submissions-ask.ts";
 import type { Visit } from "../web/access.ts";
 import { answer, openRecord } from "../web/api-operation.ts";
 import { rangeParameters } from "../web/chart-history.ts";
@@ -190,7 +190,7 @@ function unknownDocument({ host, words }: SiteAnswer, viewer: Visit): Document {
           ? html`<a href="${pathWith("/who", { q: host })}">Who would crawl it</a>${submit}`
           : html`<a href="/sites">All hosts</a>`,
       ),
-      isHost && picture(handInForm(viewer, firstUrlOf(host))),
+      isHost && actions(handIn(firstUrlOf(host))),
     ]),
   };
 }

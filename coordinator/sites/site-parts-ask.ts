@@ -1,5 +1,4 @@
 /** The parts of a host's page: overview, URLs, changes, robots and preferences, speed and pace, links. */
-import { mayDo } from "#core/actor";
 import { bytesText, howMany, leastSamples, msText, percentText, whenWords } from "#core/format";
 import { rangeQuery, rangeWords, type TimeRange } from "#core/time-range";
 import { perHourWords } from "#protocol/pace-words";
@@ -24,7 +23,7 @@ import { kindBadge } from "../changes/changes-ask.ts";
 import { differenceList } from "../changes/difference-page.ts";
 import { kindWords } from "../changes/page-change.ts";
 import { delayWords } from "../frontier/pace-reasons.ts";
-import { fetchAgainForm } from "../submissions/page.ts";
+import { fetchAgain } from "../submissions/submissions-ask.ts";
 import type { Visit } from "../web/access.ts";
 import { chartHistory, type HistoryChart } from "../web/chart-history.ts";
 import { crawlerFor, shareBar, small } from "../web/components.ts";
@@ -227,10 +226,7 @@ const outcomeNames: Readonly<Record<string, string>> = {
 const outcomeText = (outcome: string, status: number | null) =>
   `${outcomeNames[outcome] ?? outcome}${status === null ? "" : ` ${status}`}`;
 
-export function pagesPart(
-  { leftOut, urls, next, looked }: SitePages,
-  { host, now, viewer }: PartSeen,
-): Nodes {
+export function pagesPart({ leftOut, urls, next, looked }: SitePages, { host, now }: PartSeen): Nodes {
   const figure = ({ reason, count }: SitePages["leftOut"][number]) => {
     const number = html`<strong>${countText(count)}</strong>`;
     if (!(urlFilters as readonly string[]).includes(reason)) return number;
@@ -249,7 +245,8 @@ export function pagesPart(
       choices: { filter: filterNames, outcome: outcomeNames },
     }),
     table<SiteUrl>({
-      ...{ label: "URLs of this host", kind: "site-urls", rows: urls, columns: urlColumns(now, viewer) },
+      ...{ label: "URLs of this host", kind: "site-urls", rows: urls, columns: urlColumns(now) },
+      actions: ({ url, state }) => (state === "rejected" || state === "in-progress" ? [] : [fetchAgain(url)]),
       empty:
         next === null
           ? ["No URL of it is like that.", html`<a href="${toPages(host, {})}">All of its URLs</a>`]
@@ -263,7 +260,7 @@ export function pagesPart(
   ];
 }
 
-const urlColumns = (now: Date, viewer: Visit) => [
+const urlColumns = (now: Date) => [
   column<SiteUrl>("url", "URL", ({ url }) => askAbout(url), {
     kind: "break",
     more: ({ url, title }) =>
@@ -299,16 +296,6 @@ const urlColumns = (now: Date, viewer: Visit) => [
       html`<span title="${nextAt}">${whenWords(nextAt, now)}</span>`,
     { value: ({ nextAt }) => nextAt },
   ),
-  ...(viewer.formToken !== null && mayDo(viewer.actor, "url-write")
-    ? [
-        column<SiteUrl>(
-          "",
-          "(Fetch again)",
-          ({ url, state }) => state !== "rejected" && state !== "in-progress" && fetchAgainForm(viewer, url),
-          { isPicture: true },
-        ),
-      ]
-    : []),
 ];
 
 // Changes.
