@@ -122,14 +122,13 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
-  return {
-    columns: shown.map(({ key }) => key),
-    rows: found.rows.map((row: unknown) => shown.map((column) => csvCell(column, row))),
-  };
+  const rowOf = (row: unknown) => shown.map((column) => csvCell(column, row));
+  // A page only says that there is such a table; its rows are made for whoever takes it.
+  return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
 /** False: all of its tables and lists are empty, or it only says that there is nothing. */

@@ -63,7 +63,10 @@ function csvOf({ pages, changes }: SiteAnswer): CsvTable | null {
   if (pages !== null) return siteUrlsCsv(pages.urls);
   return changes === null
     ? null
-    : documentCsv({ title: "", nodes: [changesTable(changes.changes as readonly PageChange[], ["", ""])] });
+    : documentCsv({
+        title: "",
+        nodes: [changesTable(changes.changes as readonly PageChange[], ["", ""])],
+      })!();
 }
 
 async function again(
