@@ -20,11 +20,14 @@ interface TextPaper extends Paper {
 }
 
 export function documentText({ nodes }: Document, { withHistory = false, ...paper }: TextPaper): string {
-  return nodes
-    .map((node) => nodeText(node, { withHistory, ...paper }))
+  return nodesText(nodes, { withHistory, ...paper });
+}
+
+const nodesText = (nodes: readonly Node[], paper: TextPaper) =>
+  nodes
+    .map((node) => nodeText(node, paper))
     .filter((text) => text !== "")
     .join("\n\n");
-}
 
 function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
@@ -52,6 +55,8 @@ function nodeText(node: Node, paper: TextPaper): string {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
       return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
     }
+    case "group":
+      return nodesText(node.nodes, paper);
     case "empty":
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
@@ -149,7 +154,7 @@ const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return nodes.flatMap((node) => {
-    if (node.type === "section") return tablesIn(node.nodes);
+    if (node.type === "section" || node.type === "group") return tablesIn(node.nodes);
     if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
     return node.type === "table" ? [node] : [];
   });

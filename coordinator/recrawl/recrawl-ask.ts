@@ -2,7 +2,18 @@
 import { z } from "zod";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
-import { aside, column, facts, history, lead, plain, present, section, table } from "../ask/document.ts";
+import {
+  aside,
+  column,
+  facts,
+  history,
+  lead,
+  plain,
+  present,
+  recordColumns,
+  section,
+  table,
+} from "../ask/document.ts";
 import { type Document, operationsOf } from "../ask/operation.ts";
 import { htmlOf } from "../ask/words.ts";
 import type { ToldOf } from "../web/api-operation.ts";
@@ -89,12 +100,10 @@ The strategy is the policy <a href="/policies">recrawl.strategy</a>.`),
   };
 }
 
-const inCsv = (
-  [
-    ...["madeAt", "strategy", "reason", "pages", "allowedPerDay", "capacityPerDay"],
-    ...["plannedPerDay", "achievedPerDay", "correction", "freshness"],
-  ] as (keyof Omit<ToldPlan, "groups">)[]
-).map((key) => column<ToldPlan>(key, null, (plan) => plan[key]));
+const inCsv = recordColumns<ToldPlan>([
+  ...(["madeAt", "strategy", "reason", "pages", "allowedPerDay", "capacityPerDay"] as const),
+  ...(["plannedPerDay", "achievedPerDay", "correction", "freshness"] as const),
+]);
 
 function inForce(plan: ToldPlan) {
   const { capacityPerDay, correction, freshness, groups } = plan;

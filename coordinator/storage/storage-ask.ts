@@ -1,7 +1,7 @@
 /** /storage: how large each table is, how long its rows are kept, and what that comes to. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
-import { column, lead, plain, present, section, table, tiles } from "../ask/document.ts";
+import { column, lead, plain, present, recordColumns, section, table, tiles } from "../ask/document.ts";
 import { type Column, type Document, operationsOf } from "../ask/operation.ts";
 import { htmlOf } from "../ask/words.ts";
 import { html } from "../web/html.ts";
@@ -66,9 +66,7 @@ the times are the policies <a href="/policies?show=all#retention">Retention</a>.
   };
 }
 
-const inCsv = Object.keys(storedTable.shape).map((key) =>
-  column<StoredTable>(key, null, (one) => one[key as keyof StoredTable]),
-);
+const inCsv = recordColumns<StoredTable>(Object.keys(storedTable.shape) as (keyof StoredTable)[]);
 
 const rowsColumn = column<StoredTable>("", "Rows (estimated)", ({ rows }) => rows, { unit: "count" });
 
