@@ -105,11 +105,16 @@ function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper:
     const isNumber = unit !== undefined || kind === "number";
     return { title: title!.toLowerCase(), ...(isNumber ? { align: "right" as const } : {}) };
   });
-  return tableText(
-    heads,
-    rows.map((row) => shown.map((column) => textCell(column, row))),
-    paper,
-  );
+  const cells = rows.map((row) => shown.map((column) => textCell(column, row)));
+  const text = tableText(heads, cells, paper);
+  if (paper.width === null || text.indexOf("\n") <= paper.width) return text;
+  // Columns that are not one line even when their texts are cut: each row is lines of its own.
+  const inLines = (row: readonly string[]) =>
+    factsText(
+      heads.map(({ title }, at) => [title, row[at]]),
+      paper,
+    );
+  return cells.map(inLines).join("\n\n");
 }
 
 /** At spaces; what has none stays whole, and so does everything in a pipe or a file. */

@@ -2,7 +2,7 @@
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { countText, instant } from "../web/format.ts";
-import { type Html, type HtmlValue, html } from "../web/html.ts";
+import { type HtmlValue, html } from "../web/html.ts";
 import type { Column, Inline, Unit } from "./operation.ts";
 
 const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: number) => string>> = {
