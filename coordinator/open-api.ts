@@ -30,8 +30,8 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
 import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -65,7 +65,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
+  sites: [sitesOperations, siteOperations],
   storage: [storageOperations],
   urls: [submissionOperations],
   who: [whoOperations],

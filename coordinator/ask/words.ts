@@ -74,7 +74,8 @@ const entities: Readonly<Record<string, string>> = {
 
 /**
  * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
- * so are links beside the matter. Small print stands in brackets behind what it belongs to.
+ * so are links beside the matter. Small print stands in brackets behind what it belongs to, and what was
+ * taken out or put in stands in the brackets of a word diff.
  */
 export function plainText(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
@@ -83,6 +84,9 @@ export function plainText(value: HtmlValue): string {
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
     .replace(/(\S\s*)<span class="small">([\s\S]*?)<\/span>/g, "$1 ($2)")
+    .replace(/<(del|ins)>([\s\S]*?)<\/\1>/g, (_, tag: string, text: string) =>
+      tag === "del" ? `[-${text}-]` : `{+${text}+}`,
+    )
     .replace(/<(svg|form|script)\b[\s\S]*?<\/\1>/g, "")
     .replace(/<(li|br|p|dt|div)\b[^>]*>/g, " ")
     .replace(/<[^>]*>/g, "")

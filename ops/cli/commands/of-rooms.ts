@@ -300,34 +300,10 @@ Examples:
 }
 
 export async function siteCommand(): Promise<Command> {
-  const { sitesApi } = await import("#coordinator/sites/sites-api");
-  const { siteApi } = await import("#coordinator/sites/site-api");
-  const command = roomCommand({
-    ...{ name: "site", room: "sites", operation: siteApi.site },
-    says: "one host, a part at a time; or the hosts that the crawl knows (site list)",
-    columns: {
-      urls: "url state fetchedAt outcome status reason",
-      changes: "seenAt kind url words difference",
-      points: "at samples rttMs firstByteMs totalMs",
-    },
-    help: `
-
-The web page: /sites/HOST.
-
-Examples:
-  nearcrawl site www.example.org
-  nearcrawl site www.example.org --part pages --filter failing
-  nearcrawl site list --under example.org --state blocked`,
-  });
-  const list = roomCommand({
-    ...{ name: "list", room: "sites", operation: sitesApi.sites },
-    says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
-    columns: {
-      sites:
-        "host state reason crawler language country pages dueUrls failures fetches fetchedAt addedAt rttMs bytes",
-    },
-    help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
-  });
+  const { sitesOperations } = await import("#coordinator/sites/sites-ask");
+  const { siteOperations } = await import("#coordinator/sites/site-ask");
+  const command = roomCommand(operationCommand("sites", siteOperations.site));
+  const list = roomCommand(operationCommand("sites", sitesOperations.sites));
   return command.enablePositionalOptions().addCommand(list);
 }
 
