@@ -12,7 +12,8 @@ import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
-import { federationApi } from "./federation/federation-api.ts";
+import { coordinatorOperations } from "./federation/coordinators-ask.ts";
+import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
@@ -29,10 +30,10 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
-import { submissionsApi } from "./submissions/submissions-api.ts";
+import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
@@ -43,7 +44,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   changes: [changeOperations],
   channels: [channelOperations],
   contact: [contactApi],
-  coordinators: [federationApi],
+  coordinators: [coordinatorOperations, exchangeApi],
   explore: [exploreApi],
   find: [findOperations],
   fleet: [
@@ -64,9 +65,9 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
+  sites: [sitesOperations, siteOperations],
   storage: [storageOperations],
-  urls: [submissionsApi],
+  urls: [submissionOperations],
   who: [whoOperations],
 };
 

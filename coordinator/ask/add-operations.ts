@@ -134,7 +134,7 @@ function shownOf(
   return {
     ...{ status, value, title: document.title, document },
     body: () => documentHtml(document, { viewer: visit, path, query, operation }),
-    ...(csv === null ? {} : { csv: () => csv }),
+    ...(csv === null ? {} : { csv }),
     ...(document.refreshSeconds === undefined ? {} : { refreshSeconds: document.refreshSeconds }),
   };
 }

@@ -232,7 +232,7 @@ export type Tile = readonly [name: string, figure: Inline, more?: Inline, href?:
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  /** Left out: it stands in a row, without a heading. */
+  /** Left out: it stands in a row, without a heading. Empty: the page's heading is its own. */
   readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
@@ -271,6 +271,8 @@ export interface Filters {
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
+  /** How its chip says a value that people type as a code, such as that of a country. */
+  readonly shown?: Readonly<Record<string, (value: string) => string>>;
   /** For who hears the page. */
   readonly label: string;
 }

@@ -265,63 +265,19 @@ Examples:
 }
 
 export async function siteCommand(): Promise<Command> {
-  const { sitesApi } = await import("#coordinator/sites/sites-api");
-  const { siteApi } = await import("#coordinator/sites/site-api");
-  const command = roomCommand({
-    ...{ name: "site", room: "sites", operation: siteApi.site },
-    says: "one host, a part at a time; or the hosts that the crawl knows (site list)",
-    columns: {
-      urls: "url state fetchedAt outcome status reason",
-      changes: "seenAt kind url words difference",
-      points: "at samples rttMs firstByteMs totalMs",
-    },
-    help: `
-
-The web page: /sites/HOST.
-
-Examples:
-  nearcrawl site www.example.org
-  nearcrawl site www.example.org --part pages --filter failing
-  nearcrawl site list --under example.org --state blocked`,
-  });
-  const list = roomCommand({
-    ...{ name: "list", room: "sites", operation: sitesApi.sites },
-    says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
-    columns: {
-      sites:
-        "host state reason crawler language country pages dueUrls failures fetches fetchedAt addedAt rttMs bytes",
-    },
-    help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
-  });
+  const { sitesOperations } = await import("#coordinator/sites/sites-ask");
+  const { siteOperations } = await import("#coordinator/sites/site-ask");
+  const command = roomCommand(operationCommand("sites", siteOperations.site));
+  const list = roomCommand(operationCommand("sites", sitesOperations.sites));
   return command.enablePositionalOptions().addCommand(list);
 }
 
 export async function coordinatorsCommand(): Promise<Command> {
-  const { federationApi } = await import("#coordinator/federation/federation-api");
-  const room = "federation";
-  return groupOf(
+  const { coordinatorOperations } = await import("#coordinator/federation/coordinators-ask");
+  return operationGroup(
     "coordinators",
     "coordinators above and below this one: who owns which domains, and what waits",
-    [
-      {
-        ...{ name: "list", room, operation: federationApi.coordinators },
-        says: "the parent and the children: when each was last seen, and what waits for it",
-        columns: {
-          children: "name owns state contactedAt failure waiting urlsSent urlsReceived urlsDropped",
-        },
-      },
-      {
-        ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
-        says: "create a child's key and print it once, for its settings",
-        text: ({ parent }: { readonly parent: object }) =>
-          `parent = ${JSON.stringify({ ...parent, owns: ["its domains"] }, null, 2)}`,
-      },
-      {
-        ...{ name: "remove", room, operation: federationApi.removeCoordinator },
-        says: "revoke its key; URLs that wait for it are rerouted",
-        follows: "the URLs that wait for it are rerouted, and its key stops working.",
-      },
-    ],
+    ["federation", coordinatorOperations],
     `
 
 A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what
