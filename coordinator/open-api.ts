@@ -20,7 +20,7 @@ import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -58,7 +58,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],

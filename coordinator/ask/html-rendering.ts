@@ -160,14 +160,13 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
   const heads = onPage.map((column) => headOf(column, table, seen));
-  const at = new Map(shown.map((row, index) => [row, index]));
   const body = tableOf(
     label,
     [...heads, hasDeeds && "(Change)"],
-    shown,
-    (row) => [
+    shown.map((row, at) => [row, deeds[at]!] as const),
+    ([row, own]) => [
       ...onPage.map((column) => htmlCell(column, row)),
-      deeds[at.get(row)!]!.map((one) => actionHtml(one, seen)),
+      own.map((one) => actionHtml(one, seen)),
     ],
     kind,
   );

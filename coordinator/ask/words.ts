@@ -2,7 +2,7 @@
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { countText, instant } from "../web/format.ts";
-import { type Html, type HtmlValue, html } from "../web/html.ts";
+import { type HtmlValue, html } from "../web/html.ts";
 import type { Column, Inline, Unit } from "./operation.ts";
 
 const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: number) => string>> = {
@@ -28,12 +28,12 @@ export function htmlOf(value: Inline | boolean, written?: Written): HtmlValue {
   return one instanceof Date ? instant(one) : one;
 }
 
-export function htmlCell<Row>(column: Column<Row>, row: Row): Html {
+export function htmlCell<Row>(column: Column<Row>, row: Row): HtmlValue {
   const to = column.link?.(row) ?? null;
   const more = column.more?.(row);
   const inner = htmlOf(column.cell(row), column);
   const linked = to === null ? inner : html`<a href="${to}">${inner}</a>`;
-  return isNothing(more) ? html`${linked}` : html`${linked}<span class="small">${htmlOf(more)}</span>`;
+  return isNothing(more) ? linked : html`${linked}<span class="small">${htmlOf(more)}</span>`;
 }
 
 const isNothing = (value: Inline | undefined) =>
