@@ -8,7 +8,7 @@ import {
 } from "./access/access-ask.ts";
 import { auditOperations } from "./access/audit-ask.ts";
 import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertsApi } from "./alerts/alerts-api.ts";
+import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
@@ -58,7 +58,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewApi, queueApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],

@@ -13,6 +13,7 @@ import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
+import { alertOperations } from "./alerts/alerts-ask.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
 import { addOperations } from "./ask/add-operations.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -341,7 +342,8 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addOverviewViews(views, { ...ports, alerts, runbook: readRunbook() });
+  addOverviewViews(views, ports);
+  addOperations(alertOperations, { alerts, runbook: readRunbook() })({ app, views, actions, access });
   addOperations(whoOperations, ports)({ app, views, actions, access });
   addSearchViews(views, ports.reads);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);

@@ -5,6 +5,7 @@
  */
 
 import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
+import { type AlertReader, alertSection } from "../alerts/alerts-ask.ts";
 import { nearlyBestMs } from "../delegation/delegation.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
@@ -24,7 +25,6 @@ import {
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { historyCharts, rangePicker } from "../web/time-chart.ts";
 import type { Alert } from "./alert-rules.ts";
-import { type AlertReader, alertSection } from "./alerts-page.ts";
 import { crawlPicture } from "./crawl-picture-page.ts";
 import type { Overview } from "./overview.ts";
 import { blames, blameWords, spanOrDash, timesSmaller, waitReasonWords } from "./overview-words.ts";

@@ -4,13 +4,13 @@ import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
+import { alertReader } from "../alerts/alerts-ask.ts";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import { type Access, refusalFor, type Visit } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { withCellLabels } from "../web/table-labels.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
-import { alertReader, alertsBody } from "./alerts-page.ts";
 import { inHandBody, inHandCsv } from "./in-hand-page.ts";
 import { LiveEvents, maxListeners } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
@@ -29,14 +29,9 @@ interface LiveOverviewPorts {
 }
 
 export interface OverviewViewPorts extends LiveOverviewPorts {
-  readonly alerts: Pick<AlertsInTime, "list">;
-  /** By the alert's name: its paragraph. */
-  readonly runbook?: ReadonlyMap<string, string>;
   /** Whether a coordinator works on the database; left out: this one does. */
   readonly runs?: () => Promise<boolean>;
 }
-
-const noRunbook: ReadonlyMap<string, string> = new Map();
 
 /** Rows of a table, at most; programs may have more. */
 const rowsShown = 100;
@@ -48,11 +43,6 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
     path: "/",
     operation: overviewApi.overview,
     view: async (asked) => await overviewView(asked, ports),
-  });
-  views.describe({
-    path: "/alerts",
-    operation: overviewApi.alerts,
-    view: async (asked) => await alertsView(asked, ports),
   });
   views.describe({
     path: "/fleet/queue",
@@ -87,16 +77,6 @@ async function overviewView({ query, now }: AskedView, { reads, live, runs }: Ov
 /** A tab that is not looked at tells by its title that something is the matter. */
 function titleOf({ alerts }: Overview): string {
   return alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`;
-}
-
-async function alertsView({ now }: AskedView, { alerts, runbook = noRunbook }: OverviewViewPorts) {
-  const value = await alerts.list(now);
-  return {
-    status: 200,
-    value,
-    title: "Alerts",
-    body: (viewer: Visit) => alertsBody({ list: value, runbook, viewer }),
-  };
 }
 
 /** Of the hosts at their bounds. */

@@ -217,12 +217,10 @@ const rooms = {
   graph: async ({ pool }) => [(await import("#coordinator/web-graph/start")).graphPart(pool)],
   overview: async ({ pool }) => {
     const { addOverviewViews } = await import("#coordinator/overview/routes");
-    const { showAlerts } = await import("#coordinator/overview/alert-rules");
     const { coordinatorRuns } = await import("#coordinator/crawlers/coordinator-presence-store");
     const reads = await reportsOf(pool);
-    const alerts = { list: async (now: Date) => await showAlerts(reads, now) };
     const runs = async () => await coordinatorRuns(pool);
-    return [({ views }) => addOverviewViews(views, { reads, alerts, live: () => null, runs })];
+    return [({ views }) => addOverviewViews(views, { reads, live: () => null, runs })];
   },
   policies: async ({ pool }) => [
     (await import("#coordinator/settings/start")).policyPart({ pool, log: silentLog }),

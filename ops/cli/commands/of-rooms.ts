@@ -187,7 +187,7 @@ export async function overviewCommand(): Promise<Command> {
     ...{ name: "overview", room: "overview", operation: overviewApi.overview },
     says: "the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers",
     columns: {
-      ...alertColumns,
+      alerts: "severity name words advice since",
       fleet: "name state subnets meanRttMs pages openLeases place offlineReason holdingBack",
       reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
       points: "",
@@ -196,14 +196,6 @@ export async function overviewCommand(): Promise<Command> {
     help: "\n\nExample:\n  nearcrawl overview --range 24h --json",
   });
 }
-
-/** What needs attention, as tables. */
-export const alertColumns = {
-  alerts: "severity name words advice since",
-  acknowledged: "name words by at note",
-  muted: "name mutedTarget until mutedBy reason words",
-  channels: "name place failingSince",
-};
 
 export async function queueCommand(): Promise<Command> {
   const { queueApi } = await import("#coordinator/overview/queue-api");
