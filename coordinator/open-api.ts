@@ -20,7 +20,7 @@ import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -30,8 +30,8 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
 import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -58,14 +58,14 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertOperations, alertDeedOperations],
+  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
+  sites: [sitesOperations, siteOperations],
   storage: [storageOperations],
   urls: [submissionOperations],
   who: [whoOperations],
