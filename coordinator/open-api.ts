@@ -11,7 +11,7 @@ import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreApi } from "./explore/explore-api.ts";
+import { exploreOperations } from "./explore/explore-ask.ts";
 import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
@@ -45,7 +45,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   channels: [channelOperations],
   contact: [contactApi],
   coordinators: [coordinatorOperations, exchangeApi],
-  explore: [exploreApi],
+  explore: [exploreOperations],
   find: [findOperations],
   fleet: [
     fleetApi,
