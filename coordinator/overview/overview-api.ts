@@ -1,7 +1,7 @@
 /** The API of the overview: what it answers. */
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
-import { alertSchema } from "../alerts/alerts-ask.ts";
+import { alertSchema } from "../alerts/alerts-api.ts";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { delegationCause } from "../subnets/subnets-api.ts";
 import {
