@@ -77,14 +77,14 @@ const incidents = record("Incidents", { incidents: z.array(incident), more: z.bo
 
 const trustLines = record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema });
 
-const failureShares = z.strictObject({
+export const failureShares = z.strictObject({
   since: dateTime().describe("Later than asked when more than 200,000 fetches were made since."),
   fetches: z.int(),
   failures: byBlame,
   byCrawler: z.array(failureShare),
 });
 
-const failureLine = z.strictObject({
+export const failureLine = z.strictObject({
   at: dateTime(),
   crawler: z.string().nullable(),
   blame: z.enum(blames),
