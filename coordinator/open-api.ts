@@ -2,11 +2,11 @@
 import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
-import { changesApi } from "./changes/changes-api.ts";
-import { channelsApi } from "./channels/channels-api.ts";
+import { changeOperations } from "./changes/changes-ask.ts";
+import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
-import { findApi } from "./find/find-api.ts";
+import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
@@ -16,7 +16,8 @@ import { queueApi } from "./overview/queue-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
-import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { releasesApi } from "./releases/releases-api.ts";
+import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
@@ -26,20 +27,28 @@ import { sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
-import { graphApi } from "./web-graph/web-graph-api.ts";
+import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   access: [accessApi],
-  changes: [changesApi],
-  channels: [channelsApi],
+  changes: [changeOperations],
+  channels: [channelOperations],
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
-  find: [findApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
-  graph: [graphApi],
+  find: [findOperations],
+  fleet: [
+    fleetApi,
+    crawlerApi,
+    partnerAccessApi,
+    invitationApi,
+    versionOperations,
+    optOutsApi,
+    siteCapOperations,
+  ],
+  graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],

@@ -6,11 +6,11 @@ import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
-import { type Html, html } from "../web/html.ts";
+import type { Html } from "../web/html.ts";
 import type { PageError } from "../web/page-frame.ts";
 import type { AskedView, Shown } from "../web/views.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
-import { documentHtml, formHtml, formPath } from "./html-rendering.ts";
+import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
 import type { AnyOperation, Document } from "./operation.ts";
 import { Fault } from "./operation.ts";
 import { documentCsv } from "./text-rendering.ts";
@@ -241,6 +241,5 @@ function formAgain({
   viewer,
   fault,
 }: Typed & { readonly viewer: Visit; readonly fault: string }): Html {
-  const title = operation.summary;
-  return html`<h1>${title}</h1>${formHtml({ type: "form", operation, title, path, values }, { viewer }, fault)}`;
+  return formHtml({ type: "form", operation, title: labelOf(operation), path, values }, { viewer }, fault);
 }

@@ -192,7 +192,7 @@ export function formPath({ page }: AnyOperation, path: Action["path"] = {}): str
 }
 
 function actionHtml(
-  { operation, path, values = {}, label = operation.summary, kind, typed }: Action,
+  { operation, path, values = {}, label = labelOf(operation), kind, typed }: Action,
   { viewer }: Pick<Shown, "viewer">,
 ): Html {
   const to = { path: formPath(operation, path), label };
@@ -205,11 +205,13 @@ function actionHtml(
   return buttonForm(viewer, { ...to, ...(kind === undefined ? {} : { kind }) }, html`${fields}`);
 }
 
+export const labelOf = ({ label, summary }: AnyOperation) => label ?? summary;
+
 const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, "");
 
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
-  const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
+  const { operation, title, words, label = labelOf(operation), path, values = {}, without = [] } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
@@ -226,11 +228,12 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const heading = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
   const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
   if (title === undefined) return html`${small}${body("actions")}`;
-  return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
+  return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
 
 interface FieldLook {

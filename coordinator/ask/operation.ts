@@ -54,6 +54,8 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly change?: (value: Value) => Change | null;
   /** What a deed says; left out: the words of its change. */
   readonly said?: (value: Value) => string;
+  /** What its button says, and the heading of its form once more; left out: the summary. */
+  readonly label?: string;
   /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
@@ -119,7 +121,7 @@ export interface Document {
   readonly refreshSeconds?: number;
   /** What CSV has, where it is not the first table that is shown. */
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
-  readonly csv?: Table<any>;
+  readonly csv?: Pick<Table<any>, "columns" | "rows">;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
@@ -160,7 +162,7 @@ export interface Action {
   readonly path?: Readonly<Record<string, string | number>>;
   /** Sent along. */
   readonly values?: Readonly<Record<string, string | number>>;
-  /** Left out: the operation's summary. */
+  /** Left out: the operation's own. */
   readonly label?: string;
   readonly kind?: "quiet" | "danger" | "plain";
   /** For what takes work away: it is done once this is typed. */

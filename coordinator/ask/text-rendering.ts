@@ -45,6 +45,8 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "table":
       return rowsText(node, paper);
     case "list":
+      // Beside each other on a page, too.
+      if (node.kind === "shares") return wrapped(node.items.map((one) => textOf(one)).join(", "), paper);
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
@@ -128,13 +130,18 @@ export function documentCsv({ nodes, csv }: Document): CsvTable | null {
   };
 }
 
-/** False: all of its tables are empty, or it only says that there is nothing. */
+/** False: all of its tables and lists are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
-  if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0);
+  if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
   const matter = nodes.filter(({ type }) => !beside.includes(type));
   return matter.length === 0 || matter.some(({ type }) => type !== "empty");
 }
+
+const hasList = (nodes: readonly Node[]): boolean =>
+  nodes.some((node) =>
+    node.type === "section" ? hasList(node.nodes) : node.type === "list" && node.items.length > 0,
+  );
 
 const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", "pager"];
 

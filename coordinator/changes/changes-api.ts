@@ -1,7 +1,7 @@
-/** The API of changed pages: what it takes and answers. */
+/** What is told of pages that changed. */
 import { z } from "zod";
 import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { dateTime } from "../web/api-operation.ts";
 
 /**
  * first-seen     the index has the page for the first time
@@ -85,61 +85,10 @@ export const pageChange = z
   })
   .meta({ id: "PageChange" });
 
-const changes = z
+export const changes = z
   .object({
     changes: z.array(pageChange),
     next: z.int().describe("The next cursor."),
     more: z.boolean().describe("There may already be more after next."),
   })
   .meta({ id: "Changes" });
-
-export const changesApi = {
-  changes: {
-    method: "get",
-    path: "/api/changes",
-    needs: "read",
-    summary: "What visits found new, changed or gone, since a cursor",
-    description:
-      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: " +
-      "those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly " +
-      "once, whatever is written meanwhile. Also as CSV: format=csv.",
-    parameters: {
-      query: {
-        since: z.string().max(4000).optional().meta({
-          description: "A cursor (next of an answer, number of a change), earliest, or now.",
-          example: "earliest",
-        }),
-        host: z
-          .string()
-          .max(253)
-          .optional()
-          .meta({ description: "Only this host.", example: "www.example.org" }),
-        prefix: z.string().max(2048).optional().meta({
-          description: "Only URLs with this prefix, including scheme and host.",
-          example: "https://www.example.org/docs/",
-        }),
-        dset: z.string().max(4096).optional().meta({
-          description:
-            "Only hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
-          example: ".org lang:en",
-        }),
-        kind: z.string().max(200).optional().meta({
-          description:
-            "Kinds, separated by commas: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
-          example: "changed",
-        }),
-        limit: z
-          .int()
-          .min(1)
-          .max(1000)
-          .default(100)
-          .meta({ description: "Maximum number of changes.", example: 100 }),
-      },
-    },
-    answers: {
-      200: answer(changes),
-      400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
-      410: errorAnswer("The cursor is older than what is kept: some changes were missed"),
-    },
-  },
-} satisfies ApiOperations;

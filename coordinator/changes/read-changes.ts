@@ -7,43 +7,47 @@ import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change
 import { changeKinds } from "./changes-api.ts";
 import type { ChangeKind } from "./page-change.ts";
 
-/** All as typed; an empty text asks for nothing. */
-export interface ChangesAsked {
-  /** A cursor (`next` of an answer, `id` of an event), `earliest` or `now`. */
-  readonly since: string;
-  readonly host: string;
+/** All as typed; what is left out asks for nothing. */
+interface ChangesAsked {
+  readonly host?: string | undefined;
   /** A domain set: `.gr`, `example.org lang:el`. */
-  readonly dset: string;
+  readonly dset?: string | undefined;
   /** The beginning of URLs, with scheme and host. */
-  readonly prefix: string;
+  readonly prefix?: string | undefined;
   /** Kinds with commas between them. */
-  readonly kind: string;
-  readonly limit: string;
+  readonly kind?: string | undefined;
+  readonly limit: number;
 }
-
-const changesLimit = { usual: 100, most: 1000 } as const;
 
 type Since = number | "latest" | "earliest" | "now";
 
 /** Throws a UsageError that names what is wrong. */
-export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
-  const prefix = prefixOf(asked.prefix.trim());
-  const host = hostOf(asked.host.trim());
+export function readChangeQuery({
+  host: ofHost = "",
+  dset = "",
+  kind = "",
+  limit,
+  ...asked
+}: ChangesAsked): ChangeQuery {
+  const prefix = prefixOf(asked.prefix ?? "");
+  const host = hostOf(ofHost);
   if (prefix !== null && host !== null && prefix.host !== host)
-    throw new UsageError(`prefix: "${short(asked.prefix)}" is not of the host ${host}; nothing matches both`);
+    throw new UsageError(
+      `prefix: "${short(asked.prefix ?? "")}" is not of the host ${host}; nothing matches both`,
+    );
   return {
     filter: {
-      kinds: kindsOf(asked.kind),
+      kinds: kindsOf(kind),
       host: host ?? prefix?.host ?? null,
       prefix: prefix?.url ?? null,
-      domains: domainsOf(asked.dset.trim()),
+      domains: domainsOf(dset),
     },
-    limit: limitOf(asked.limit.trim()),
+    limit,
   };
 }
 
-/** An empty text: the latest changes, whatever their numbers. Throws a UsageError. */
-export function readSince(text: string): Since {
+/** Nothing: the latest changes, whatever their numbers. Throws a UsageError. */
+export function readSince(text = ""): Since {
   const since = text.trim();
   if (since === "") return "latest";
   if (since === "earliest" || since === "now") return since;
@@ -134,14 +138,6 @@ function domainsOf(text: string): ChangeQuery["filter"]["domains"] {
   const set = parseDomainSet(text);
   if (typeof set === "string") throw new UsageError(`dset: ${set}`);
   return (page) => domainSetHolds(set, page);
-}
-
-function limitOf(text: string): number {
-  if (text === "") return changesLimit.usual;
-  const limit = Number(text);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > changesLimit.most)
-    throw new UsageError(`limit: "${short(text)}" is not a whole number from 1 to ${changesLimit.most}`);
-  return limit;
 }
 
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

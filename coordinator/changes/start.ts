@@ -1,12 +1,13 @@
 /** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import { inTurns } from "../database/bounded-work.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
-import { changeRoutes } from "./routes.ts";
+import { changeOperations } from "./changes-ask.ts";
 
 interface ChangeDutyPorts {
   readonly pool: Pool;
@@ -40,4 +41,4 @@ export function scheduleChanges(ports: ChangeDutyPorts): void {
 }
 
 export const changePart = ({ pool }: Pick<RoomOptions, "pool">): WebPart =>
-  changeRoutes(createChangeFeed(pool));
+  addOperations(changeOperations, createChangeFeed(pool));

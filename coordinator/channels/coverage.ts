@@ -1,7 +1,41 @@
 /** How far the crawl of a channel, or of a seed's host, has come, and what cut it short. */
+import { z } from "zod";
 import { howMany } from "#core/format";
 import type { ReadOf } from "../web/api-operation.ts";
-import type { coverage as coverageSchema } from "./channels-api.ts";
+
+const coveredSeed = z.strictObject({
+  url: z.string(),
+  state: z.string().nullable().describe("Null: it is not in the frontier."),
+  lastOutcome: z.string().nullable(),
+  lastStatus: z.int().nullable(),
+  fetches: z.int(),
+});
+
+export const coverage = z
+  .strictObject({
+    channelId: z.int().nullable().describe("Null: the whole host."),
+    host: z.string(),
+    directories: z.array(z.string()),
+    maxDepth: z.int().describe("Links from a seed that are followed."),
+    seeds: z.array(coveredSeed).describe("1,000 at most."),
+    state: z
+      .enum(["in-progress", "complete", "cut", "blocked"])
+      .describe("cut: everything in the crawl was requested, and more is known that was skipped."),
+    cutBy: z.array(z.enum(["budget", "depth"])),
+    words: z.string(),
+    fetched: z.int().describe("URLs that were requested at least once."),
+    waiting: z.int().describe("Due or in progress, and never requested."),
+    gone: z.int(),
+    refusedByRobots: z.int(),
+    held: z.int().describe("Found over the host's budget, and held back."),
+    leftOut: z.int().describe("How often a URL beyond those held back was found; of the whole host."),
+    tooDeep: z
+      .int()
+      .describe("URLs that its deepest pages link to and that are not in the crawl; counted to 1,000."),
+    deepest: z.int().describe("Links from a seed."),
+    more: z.boolean().describe("The host has more URLs than the 100,000 that were counted."),
+  })
+  .meta({ id: "Coverage" });
 
 /**
  * in-progress  URLs of it wait for their first fetch
@@ -14,7 +48,7 @@ type CoverageState = Coverage["state"];
 /** `budget`: its host has as many URLs as it has earned, or may have. `depth`: links beyond the depth that is allowed. */
 const coverageCuts = ["budget", "depth"] as const;
 
-export type Coverage = ReadOf<typeof coverageSchema>;
+export type Coverage = ReadOf<typeof coverage>;
 
 type CoverageCounts = Omit<
   CoverageFacts,
@@ -35,9 +69,9 @@ export function coverageOf({ blocked, ...facts }: CoverageFacts): Coverage {
 }
 
 /** `12 complete, 2 cut by budget, 1 in progress`. */
-export function coverageSum(coverage: readonly Coverage[]): string {
+export function coverageSum(all: readonly Coverage[]): string {
   const counts = new Map<string, number>();
-  for (const { state, cutBy } of coverage) {
+  for (const { state, cutBy } of all) {
     const name = state === "cut" ? `cut by ${cutBy.join(" and ")}` : state.replace("-", " ");
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }

@@ -1,11 +1,12 @@
 /** The pages' part about channels, with its store, and what is done for them by the clock. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createChannelStore } from "./channel-store.ts";
+import { type ChannelPorts, channelOperations } from "./channels-ask.ts";
 import { coverageList } from "./coverage-reads.ts";
-import { channelRoutes } from "./routes.ts";
 
 export function channelPart({
   pool,
@@ -14,7 +15,7 @@ export function channelPart({
   readonly pool: Pool;
   readonly config: { readonly scope: Pick<CrawlScope, "maxDepth"> };
 }): WebPart {
-  return channelRoutes({
+  return addOperations<ChannelPorts>(channelOperations, {
     store: createChannelStore(pool),
     coverage: async (query) => await coverageList(pool, { ...query, maxDepth: config.scope.maxDepth }),
   });

@@ -8,23 +8,12 @@ import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 import { pathWith } from "../web/html.ts";
-import {
-  type FindAnswer,
-  type Found,
-  type FoundKind,
-  foundKinds,
-  longestQuestion,
-  mostOfKind,
-} from "./find-api.ts";
+import { type FindAnswer, type Found, type FoundKind, foundKinds, mostOfKind } from "./find-api.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 import { type Place, pagePlaces, settingPlaces } from "./places.ts";
 
 /** Nothing has a longer name (RFC 1035: 253 octets). */
 const longestName = 253;
-
-/** Why this cannot be looked for; null: it can. */
-export const questionFault = (question: string): string | null =>
-  question.length > longestQuestion ? `The question is longer than ${longestQuestion} characters.` : null;
 
 /** How well something matches: 0 exactly, then worse and worse. */
 interface Ranked extends Found {

@@ -1,9 +1,10 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
 import { addPartnerSignIn } from "../access/sign-in-routes.ts";
+import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
-import { addVersionRoutes } from "../releases/routes.ts";
+import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
@@ -17,13 +18,14 @@ export function fleetPart(
 ): WebPart {
   const coordinator = async () => await invitingCoordinator(pool);
   const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
-  return ({ views, actions }) => {
+  return (to) => {
+    const { views, actions } = to;
     addFleetLists(views, ports);
     addInvitationRoutes(views, actions, ports);
     addCrawlerRoutes(views, ports);
     addCrawlerActions(actions, ports);
     addPartnerSignIn(actions, ports);
-    addVersionRoutes(views, actions, ports);
+    addOperations(versionOperations, ports)(to);
     addWishRoutes(views, actions, ports);
   };
 }

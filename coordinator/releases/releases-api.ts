@@ -1,61 +1,11 @@
-/** The API of releases: the files that crawlers fetch, and who runs which version. */
+/** The API of releases: the files that crawlers fetch. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  post,
-  record,
-} from "../web/api-operation.ts";
-import { defaultSoakMinutes } from "./decide-stage.ts";
+import { type ApiOperations, answer, get, record } from "../web/api-operation.ts";
 
 const releaseDigest = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 of the bundle, hex.");
-
-const fleetVersions = record("FleetVersions", {
-  releases: z.array(
-    z.strictObject({
-      version: z.string(),
-      sequence: z.int(),
-      digest: z.string(),
-      expiresAt: dateTime(),
-      publishedAt: dateTime(),
-      revoked: z.boolean(),
-      trusted: z.boolean(),
-      stage: z.enum(["none", "one", "percent", "all"]),
-      percent: z.number().nullable(),
-      stageSince: dateTime().nullable(),
-      stageWords: z.string(),
-      soakMinutes: z.int().nullable(),
-      firstCrawler: z.string().nullable(),
-      crawlers: z.strictObject({
-        offered: z.int(),
-        refused: z.int(),
-        pinned: z.int(),
-        delayed: z.int(),
-        running: z.int(),
-        returned: z.int(),
-      }),
-      standing: z.string().nullable(),
-    }),
-  ),
-  docks: z.array(
-    z.strictObject({
-      crawlerId: z.int(),
-      name: z.string(),
-      online: z.boolean(),
-      digest: z.string(),
-      runsVersion: z.string(),
-      dockVersion: z.string(),
-      policy: z.string(),
-      reports: z.record(z.string(), z.string().nullable()),
-    }),
-  ),
-});
 
 const signedText = record("SignedText", {
   body: z.string().describe("JSON, signed as is."),
@@ -135,61 +85,5 @@ export const releasesApi = {
       },
       404: { description: "It was not built on this coordinator" },
     },
-  },
-} satisfies ApiOperations;
-
-const stage = z.enum(["none", "one", "percent", "all"]);
-
-const stagedRelease = z.strictObject({
-  version: z.string(),
-  stage,
-  percent: z.number().nullable(),
-  crawlers: z.array(z.string()),
-});
-
-const ofVersion = {
-  path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
-};
-
-const notOffered = { 409: errorAnswer("It cannot be offered; the message says why") };
-
-export const versionsApi = {
-  fleetVersions: {
-    ...get("/api/fleet/versions", "fleet-read"),
-    summary: "Releases, who is offered each, and who runs what",
-    answers: { 200: answer(fleetVersions) },
-  },
-  stageRelease: {
-    ...post("/api/fleet/versions/{version}/stage", "fleet-write"),
-    summary: "Offer a release to one crawler, to a share of them, or to all",
-    parameters: ofVersion,
-    body: {
-      schema: z.strictObject({
-        to: z.string().min(1).max(68).describe("one, one=NAME, a percentage such as 5%, or all."),
-        again: z.boolean().default(false).describe("Offer it again to crawlers that rolled back from it."),
-      }),
-      example: { to: "one=athens" },
-    },
-    answers: { 200: answer(stagedRelease), ...notOffered },
-  },
-  autoRelease: {
-    ...post("/api/fleet/versions/{version}/auto", "fleet-write"),
-    summary: "Offer a release to one crawler, then 5 %, then all, as long as all goes well",
-    parameters: ofVersion,
-    body: {
-      schema: z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) }),
-      example: {},
-    },
-    answers: { 200: answer(stagedRelease), ...notOffered },
-  },
-  holdRelease: {
-    ...post("/api/fleet/versions/{version}/hold", "fleet-write"),
-    summary: "Hold a release",
-    parameters: ofVersion,
-    body: {
-      schema: z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") }),
-      example: { reason: "too many failures" },
-    },
-    answers: { 200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })), ...notOffered },
   },
 } satisfies ApiOperations;

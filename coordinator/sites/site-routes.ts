@@ -5,7 +5,8 @@ import { howMany } from "#core/format";
 import type { HostHash, UrlHash } from "#core/ids";
 import { timeRange } from "#core/time-range";
 import { hostHashOf } from "#core/url-key";
-import { changesCsv } from "../changes/page.ts";
+import { documentCsv } from "../ask/text-rendering.ts";
+import { changesTable } from "../changes/changes-ask.ts";
 import type { PageChange } from "../changes/page-change.ts";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
@@ -60,7 +61,9 @@ export function siteRoutes(ports: SiteRoutePorts): WebPart {
 
 function csvOf({ pages, changes }: SiteAnswer): CsvTable | null {
   if (pages !== null) return siteUrlsCsv(pages.urls);
-  return changes === null ? null : changesCsv(changes.changes as readonly PageChange[]);
+  return changes === null
+    ? null
+    : documentCsv({ title: "", nodes: [changesTable(changes.changes as readonly PageChange[], ["", ""])] });
 }
 
 async function again(

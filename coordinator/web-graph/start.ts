@@ -8,12 +8,13 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
+import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../web/actions.ts";
+import { graphOperations } from "./graph-ask.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";
 import { defaultPageRankSettings } from "./page-rank.ts";
 import { lastRanked, latestSummary, ranksMadeAt } from "./rank-store.ts";
-import { graphRoutes } from "./routes.ts";
 
 interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
@@ -75,4 +76,4 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
 }
 
 export const graphPart = (pool: Pool): WebPart =>
-  graphRoutes(async () => await Promise.all([latestSummary(pool), ranksMadeAt(pool)]));
+  addOperations(graphOperations, async () => await Promise.all([latestSummary(pool), ranksMadeAt(pool)]));

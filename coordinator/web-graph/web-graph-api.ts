@@ -1,6 +1,6 @@
-/** The API of the web graph: what it answers. */
+/** What is told of the web graph. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
+import { dateTime } from "../web/api-operation.ts";
 
 const graphDegrees = z
   .strictObject({
@@ -66,29 +66,3 @@ export const graphSummary = z
     }),
   })
   .meta({ id: "GraphSummary" });
-
-const graph = z
-  .strictObject({
-    graph: graphSummary.nullable(),
-    ranksAt: dateTime()
-      .nullable()
-      .describe(
-        "When the ranks were made that the order pagerank goes by. Later than madeAt: by nearcrawl rank " +
-          "--engine sql --write, which counts no degrees and hosts.",
-      ),
-  })
-  .meta({ id: "Graph" });
-
-export const graphApi = {
-  graph: {
-    method: "get",
-    path: "/api/graph",
-    needs: "read",
-    summary: "The web graph as it was last ranked",
-    description:
-      "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, " +
-      "the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The " +
-      "highest pages also as CSV: format=csv.",
-    answers: { 200: answer(graph) },
-  },
-} satisfies ApiOperations;

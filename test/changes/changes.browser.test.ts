@@ -32,7 +32,7 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
   it("without scripts its filters work", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/changes");
-      await page.getByLabel("Change", { exact: true }).selectOption("came-back");
+      await page.getByRole("combobox", { name: "Change" }).selectOption("came-back");
       await page.getByRole("button", { name: "Show" }).click();
 
       expect(await page.locator("tbody tr").count()).toBe(1);

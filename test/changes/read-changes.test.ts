@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { readChangeQuery, readSince } from "#coordinator/changes/read-changes";
 
-const asked = { since: "", host: "", dset: "", prefix: "", kind: "", limit: "" };
-const query = (changed: Partial<typeof asked>) => readChangeQuery({ ...asked, ...changed });
+const query = (asked: Omit<Parameters<typeof readChangeQuery>[0], "limit">) =>
+  readChangeQuery({ ...asked, limit: 100 });
 
 describe("a cursor", () => {
   it.each(["-1", "1.5", "1e9", "0x10", "12345678901234567", "٣", "now!", "x".repeat(10_000)])(
@@ -25,10 +25,6 @@ describe("a cursor", () => {
 });
 
 describe("a query", () => {
-  it.each(["0", "1001", "-1", "1.5", "NaN", "Infinity", "9".repeat(400)])("has no limit of %j", (limit) => {
-    expect(() => query({ limit })).toThrow(/is not a whole number from 1 to 1000/);
-  });
-
   it.each([
     [{ host: "a.example/x" }, /is not a host name/],
     [{ host: "a\u0000.example" }, /is not a host name/],

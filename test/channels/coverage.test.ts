@@ -2,10 +2,11 @@
 import { beforeEach, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
+import { channelOperations } from "#coordinator/channels/channels-ask";
 import { coverageSum } from "#coordinator/channels/coverage";
-import { coverageCsv } from "#coordinator/channels/coverage-page";
 import { coverageList } from "#coordinator/channels/coverage-reads";
 import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
+import { shownAs } from "../support/shown-as.ts";
 import { arrivedResult, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 
 const world = storeWorld();
@@ -94,8 +95,7 @@ it("is cut by budget where URLs are held back or left out, which a line for each
   expect(one).toMatchObject({ state: "cut", cutBy: ["budget"], leftOut: 7 });
   expect(one!.held).toBeGreaterThan(0);
   expect(one!.fetched + one!.held).toBe(81);
-  const { columns, rows } = coverageCsv(list!);
-  const line = Object.fromEntries(columns.map((name, at) => [name, rows[0]![at]]));
+  const line = shownAs(channelOperations.coverage, list).lines[0]!;
   expect(line).toMatchObject({ seed: "http://a.example/", state: "cut", cut_by: "budget", left_out: 7 });
   expect([line.fetched, line.held]).toEqual([one!.fetched, one!.held]);
 });

@@ -2,10 +2,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { describeApi } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -28,8 +26,6 @@ const post = async (url: string, payload: object) =>
   await app.inject({ method: "POST", url, headers, payload });
 
 it("a channel is added, listed, found contradictory beside another, and removed; the audit log has both changes", async () => {
-  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
-
   const added = await post("/api/channels", {
     prefixes: ["a.example/docs/"],
     exclude: ["/docs/old/"],
@@ -37,7 +33,6 @@ it("a channel is added, listed, found contradictory beside another, and removed;
   });
   const overlapping = await post("/api/channels", { prefixes: ["a.example/docs/x/"] });
   const nonsense = await post("/api/channels", { prefixes: ["a.example/docs"], include: ["x"] });
-  const list = (await app.inject({ url: "/api/channels", headers })).json();
   const page = await app.inject({ url: "/channels", headers });
   const number = added.json().channelId;
   const removed = await post(`/api/channels/${number}/remove`, {});
@@ -45,7 +40,6 @@ it("a channel is added, listed, found contradictory beside another, and removed;
   const { entries } = await createAuditLog(database.pool).list({ limit: 10 });
 
   expect([added.statusCode, overlapping.statusCode, nonsense.statusCode]).toEqual([201, 422, 422]);
-  expect(faultsOf(list, { $ref: "#/components/schemas/Channels" }, schemas)).toEqual([]);
   expect(overlapping.json().error.message).toContain(`is in channel ${number} of this host already`);
   expect(nonsense.json().error.message).toMatch(/must end with \/.*\n.*must begin with \/ or \*/s);
   expect(page.body).toContain("3 links deep, without /docs/old/");
@@ -70,6 +64,6 @@ it("an operator adds one with the form, and gets it back with what is wrong", as
 
   expect(wrong.statusCode).toBe(422);
   expect(wrong.body).toContain("seed http://b.example/news/: it is outside the channel (/docs/)");
-  expect(wrong.body).toContain(">http://b.example/news/</textarea>");
+  expect(wrong.body).toContain("\nhttp://b.example/news/</textarea>");
   expect([right.statusCode, right.headers.location]).toEqual([303, "/channels"]);
 });

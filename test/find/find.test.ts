@@ -4,8 +4,6 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { matchOf } from "#coordinator/find/find";
 import type { FindAnswer } from "#coordinator/find/find-api";
-import { findCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess, said } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { forThisFile } from "../support/for-this-file.ts";
@@ -178,25 +176,4 @@ describe("for whom", () => {
     expect((await ask("berlin", partner)).results).toEqual([]);
     expect((await ask("www.example.org", partner)).results).toEqual([]);
   });
-});
-
-it("the page says what the JSON says, and a browser without scripts gets there by Enter", async () => {
-  const { body } = await app.inject({ url: "/find?q=athens", headers: operator.headers });
-
-  expect(body).toContain('<a href="/crawlers/athens"><bdi>athens</bdi></a>');
-  expect(body).toContain("<h2>Crawlers</h2>");
-  for (const { title } of (await ask("athens")).results)
-    expect(body).toContain(title.replaceAll('"', "&quot;"));
-});
-
-it("the command says the same", async () => {
-  const at = ["--database-url", database.url, "--schema", database.schema];
-
-  const json = JSON.parse(await said(findCommand(), ["athens", "--json", ...at]));
-  const text = await said(findCommand(), ["athens", ...at]);
-  const none = await inProcess(findCommand(), ["zzz", ...at]);
-
-  expect(titles(json, "crawler")).toEqual(titles(await ask("athens"), "crawler"));
-  expect(text).toMatch(/crawler +athens +online, in Athens, GR +\/crawlers\/athens/);
-  expect(none.out).not.toContain("crawler");
 });

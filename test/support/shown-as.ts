@@ -1,7 +1,7 @@
-/** An answer on its papers: as a page, as a text, and as the text's words with single spaces. */
+/** An answer on its papers: as a page, as a text with its words by single spaces, and as CSV's lines, each by its columns. */
 import { documentHtml } from "#coordinator/ask/html-rendering";
 import type { AnyOperation } from "#coordinator/ask/operation";
-import { documentText } from "#coordinator/ask/text-rendering";
+import { documentCsv, documentText } from "#coordinator/ask/text-rendering";
 import { anonymousVisit, type Visit } from "#coordinator/web/access";
 import { noon } from "./store-world.ts";
 
@@ -9,5 +9,7 @@ export function shownAs(operation: AnyOperation, value: unknown, viewer: Visit =
   const document = operation.view!(value, { input: {}, viewer, now: noon });
   const page = documentHtml(document, { viewer, path: operation.page!, query: {}, operation }).markup;
   const text = documentText(document, { width: null, colours: false });
-  return { page, text, words: text.replace(/\s+/g, " ") };
+  const { columns = [], rows = [] } = documentCsv(document) ?? {};
+  const lines = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+  return { page, text, words: text.replace(/\s+/g, " "), lines };
 }

@@ -3,39 +3,21 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { csvField } from "#coordinator/web/html";
+import { graphOperations } from "#coordinator/web-graph/graph-ask";
 import {
   type ExportedLink,
   type ExportedNode,
   type GraphRows,
   readGraphRows,
 } from "#coordinator/web-graph/graph-reads";
-import { graphApi } from "#coordinator/web-graph/web-graph-api";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { printJson, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { roomCommand } from "../room-command.ts";
-
-const help = `
-
-Examples:
-  nearcrawl graph                                    nodes, links, degrees, change ratio, hosts, as last ranked
-  nearcrawl graph export --format graphml web.graphml
-  nearcrawl graph export --hosts --format csv - | head`;
-
-/** What the graph came to, as tables. */
-export const graphColumns = {
-  bins: "least most nodes",
-  topPages: "url pageRank inLinks outLinks",
-  mostLinked: "url pageRank inLinks outLinks",
-  topHosts: "host rank pages linkingHosts inLinks outLinks",
-};
+import { operationCommand, roomCommand } from "../room-command.ts";
 
 export function graphCommand(): Command {
-  const command = roomCommand({
-    ...{ name: "graph", room: "graph", operation: graphApi.graph, columns: graphColumns, help },
-    says: "the web graph as last ranked: sizes, degrees and hosts (rank counts anew); its export",
-  });
+  const command = roomCommand(operationCommand("graph", graphOperations.graph));
   // What stands after export is export's.
   return command.enablePositionalOptions().addCommand(exportCommand());
 }

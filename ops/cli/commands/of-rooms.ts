@@ -89,21 +89,12 @@ export async function auditCommand(): Promise<Command> {
 }
 
 export async function channelsCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  const room = "channels";
-  const columns = { channels: "channelId host directories include exclude maxDepth expectedPages settled" };
-  const says = "what is crawled of a host, one of its directories or a set of them: list, add, remove";
-  return groupOf(
+  const { coverage: _, ...operations } = (await import("#coordinator/channels/channels-ask"))
+    .channelOperations;
+  return operationGroup(
     "channels",
-    says,
-    [
-      { name: "list", room, operation: channelsApi.channels, columns },
-      {
-        ...{ name: "add", room, operation: channelsApi.addChannel, takes: "prefixes..." },
-        named: { seeds: "seed" },
-      },
-      { name: "remove", room, operation: channelsApi.removeChannel },
-    ],
+    "what is crawled of a host, one of its directories or a set of them: list, add, remove",
+    ["channels", operations],
     `
 
 Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
@@ -115,23 +106,13 @@ Examples:
 }
 
 export async function coverageCommand(): Promise<Command> {
-  const { channelsApi } = await import("#coordinator/channels/channels-api");
-  return roomCommand({
-    ...{ name: "coverage", room: "channels", operation: channelsApi.coverage },
-    says: "how far channels and seeds have come: complete, in progress, cut by budget or by depth",
-    columns: { coverage: "channelId host directories fetched waiting held tooDeep seeds.length words" },
-    help: "\n\nExamples:\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
-  });
+  const { channelOperations } = await import("#coordinator/channels/channels-ask");
+  return roomCommand(operationCommand("channels", channelOperations.coverage));
 }
 
 export async function findCommand(): Promise<Command> {
-  const { findApi } = await import("#coordinator/find/find-api");
-  return roomCommand({
-    ...{ name: "find", room: "find", operation: findApi.find, takes: "q..." },
-    says: "find a page, crawler, host or setting by a part of its name",
-    columns: { results: "kind title words href" },
-    help: "\n\nThe same as a page: /find?q=…",
-  });
+  const { findOperations } = await import("#coordinator/find/find-ask");
+  return roomCommand(operationCommand("find", findOperations.find));
 }
 
 export async function storageCommand(): Promise<Command> {
@@ -322,19 +303,8 @@ export async function accuracyCommand(): Promise<Command> {
 }
 
 export async function changesCommand(): Promise<Command> {
-  const { changesApi } = await import("#coordinator/changes/changes-api");
-  return roomCommand({
-    ...{ name: "changes", room: "changes", operation: changesApi.changes },
-    says: "list the pages that were new, changed or gone when they were fetched",
-    columns: { changes: "seenAt kind url words difference" },
-    help: `
-
-Again with --since and the cursor of the answer: what came meanwhile. The web page: /changes.
-
-Examples:
-  nearcrawl changes --host www.example.org
-  nearcrawl changes --since 4711 --kind changed,gone --json`,
-  });
+  const { changeOperations } = await import("#coordinator/changes/changes-ask");
+  return roomCommand(operationCommand("changes", changeOperations.changes));
 }
 
 export async function pageCommand(): Promise<Command> {

@@ -10,7 +10,6 @@ import { commandContext } from "../command-context.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { graphColumns } from "./graph.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";
@@ -63,6 +62,14 @@ export function rankCommand(): Command {
     .action(runRank);
 }
 
+/** What the graph came to, as tables. */
+const columns = {
+  bins: "least most nodes",
+  topPages: "url pageRank inLinks outLinks",
+  mostLinked: "url pageRank inLinks outLinks",
+  topHosts: "host rank pages linkingHosts inLinks outLinks",
+};
+
 async function runRank(options: RankCommandOptions): Promise<void> {
   const { engine, damping, tolerance, iterations, write = false } = options;
   const settings = { damping, tolerance, iterations };
@@ -84,5 +91,5 @@ async function runRank(options: RankCommandOptions): Promise<void> {
     return { ...found, written: write };
   });
   line.done();
-  printAnswer(options, answer, answerText(answer, graphColumns));
+  printAnswer(options, answer, answerText(answer, columns));
 }

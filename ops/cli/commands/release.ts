@@ -2,6 +2,7 @@
 
 import { Command } from "commander";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
+import { versionOperations } from "#coordinator/releases/versions-ask";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";
@@ -11,13 +12,7 @@ import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "..
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { releaseRevoked, signedAccepted, withReleases } from "../release/automatic-releases.ts";
-import {
-  keysCommand,
-  offeringCommands,
-  publishCommand,
-  trustCommand,
-  verifyCommand,
-} from "../release/fleet-commands.ts";
+import { keysCommand, publishCommand, trustCommand, verifyCommand } from "../release/fleet-commands.ts";
 import {
   buildCommand,
   keygenCommand,
@@ -30,7 +25,7 @@ import type { ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey } from "../release/release-key-file.ts";
 import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
 import { kindOf, signRevocations } from "../release/sign-release.ts";
-import { roomCommand } from "../room-command.ts";
+import { operationCommand, roomCommand } from "../room-command.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -53,7 +48,8 @@ A release, the key on a machine of its own:
   nearcrawl release list`,
     );
   for (const make of subCommands) command.addCommand(make());
-  for (const one of offeringCommands) command.addCommand(roomCommand(one));
+  for (const one of Object.values(versionOperations))
+    command.addCommand(roomCommand(operationCommand("fleet", one)));
   return command;
 }
 

@@ -1,13 +1,11 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
-import { versionsApi } from "#coordinator/releases/releases-api";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
 import { anyOf } from "#protocol/release-envelope";
 import { answerText } from "../answer-text.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import type { RoomCommand } from "../room-command.ts";
 import { keyTrusted, releasePublished, withReleases } from "./automatic-releases.ts";
 import { readBundle, readSignedFile } from "./offline-commands.ts";
 import { publishRelease } from "./publish-release.ts";
@@ -111,35 +109,3 @@ Example:
       },
     );
 }
-
-/** What a running coordinator does with a published release. */
-export const offeringCommands: readonly RoomCommand[] = [
-  {
-    ...{ name: "stage", room: "fleet", operation: versionsApi.stageRelease },
-    says: "offer a release to one crawler, to a share of them, or to all",
-    columns: {},
-    help: "\n\nExamples:\n  nearcrawl release stage 1.4.0 --to one=athens\n  nearcrawl release stage 1.4.0 --to 5%\n  nearcrawl release stage 1.4.0 --to all",
-  },
-  {
-    ...{ name: "auto", room: "fleet", operation: versionsApi.autoRelease },
-    says: "offer a release to one crawler, then 5 % of them, then all, as long as all goes well",
-    columns: {},
-    help: `
-
-It moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when
-those that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not
-waited for. A running coordinator does this; nearcrawl release list shows its progress.`,
-  },
-  {
-    ...{ name: "hold", room: "fleet", operation: versionsApi.holdRelease },
-    says: "stop offering a release: crawlers that have it keep it, no others get it",
-  },
-  {
-    ...{ name: "list", room: "fleet", operation: versionsApi.fleetVersions },
-    says: "every release: who is offered it, and how many crawlers run it, refused it or rolled back from it",
-    columns: {
-      releases: "version stage percent stageWords crawlers standing expiresAt revoked trusted",
-      docks: "name online runsVersion dockVersion policy",
-    },
-  },
-];
