@@ -4,28 +4,14 @@ import { addPartnerSignIn } from "../access/sign-in-routes.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
-import { versionOperations } from "../releases/versions-ask.ts";
+import { failureOperations } from "../overview/failures-ask.ts";
+import { incidentOperations } from "../overview/incidents-ask.ts";
+import { addVersionRoutes } from "../releases/routes.ts";
+import { trustOperations } from "../trust/trust-ask.ts";
 import type { WebPart } from "../web/actions.ts";
-import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
+import { crawlerOperations } from "./crawler-ask.ts";
+import { crawlerDeedOperations } from "./crawler-deeds-ask.ts";
+import { crawlerPastOperations } from "./crawler-past-ask.ts";
+import { fleetOperations as listOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
-import { addInvitationRoutes } from "./invitation-routes.ts";
-import { addFleetLists } from "./list-routes.ts";
-
-/** `now` is the clock of figures that are kept a while. */
-export function fleetPart(
-  { pool, succession }: { readonly pool: Pool } & Pick<FleetPorts, "succession">,
-  now: () => Date = () => new Date(),
-): WebPart {
-  const coordinator = async () => await invitingCoordinator(pool);
-  const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
-  return (to) => {
-    const { views, actions } = to;
-    addFleetLists(views, ports);
-    addInvitationRoutes(views, actions, ports);
-    addCrawlerRoutes(views, ports);
-    addCrawlerActions(actions, ports);
-    addPartnerSignIn(actions, ports);
-    addOperations(versionOperations, ports)(to);
-    addWishRoutes(views, actions, ports);
-  };
-}
+import { invitationOperations } from "./invitations-ask.ts";

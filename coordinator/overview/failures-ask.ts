@@ -55,10 +55,7 @@ const failures = get({
     const since = new Date(now.getTime() - hours * hourMs);
     const [shares, past, found] = await Promise.all([
       ports.reads.failureShares(hours),
-      ports.overview.charts(
-        "failures",
-        timeRange((name) => input[name as "range"] ?? "", now),
-      ),
+      ports.overview.charts("failures", timeRange(input, now)),
       ports.reads.failures({ ...input, since, most: mostFailures + 1 }),
     ]);
     const latest = found.slice(0, mostFailures);

@@ -30,7 +30,7 @@ const trust = get({
   output: record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema }),
   command: { name: "trust", help: "\n\nThe evidence: nearcrawl fleet show NAME." },
   run: async ({ input, ports, now }) => {
-    const range = timeRange((name) => input[name as keyof typeof input] ?? "", now, "7d");
+    const range = timeRange(input, now, "7d");
     const [crawlers, past] = await Promise.all([ports.reads.trust(), ports.overview.charts("trust", range)]);
     return { crawlers, history: past };
   },
