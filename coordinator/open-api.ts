@@ -1,19 +1,25 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
-import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import {
+  accessOperations,
+  accountOperations,
+  partnerAccessOperations,
+  signInLinkOperations,
+} from "./access/access-ask.ts";
+import { auditOperations } from "./access/audit-ask.ts";
+import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
-import { federationApi } from "./federation/federation-api.ts";
+import { coordinatorOperations } from "./federation/coordinators-ask.ts";
+import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
-import { crawlerApi } from "./fleet/crawler-api.ts";
-import { fleetApi } from "./fleet/fleet-api.ts";
-import { invitationApi } from "./fleet/invitation-api.ts";
+import { fleetOperations } from "./fleet/fleet-ask.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { queueApi } from "./overview/queue-api.ts";
-import { recrawlApi } from "./recrawl/recrawl-api.ts";
+import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi } from "./releases/releases-api.ts";
@@ -24,42 +30,34 @@ import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteApi } from "./sites/site-api.ts";
 import { sitesApi } from "./sites/sites-api.ts";
-import { storageApi } from "./storage/storage-api.ts";
-import { submissionsApi } from "./submissions/submissions-api.ts";
+import { storageOperations } from "./storage/storage-ask.ts";
+import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
-  access: [accessApi],
+  access: [auditOperations, accountOperations, accessOperations, signInLinkOperations, tokenOperations],
   changes: [changeOperations],
   channels: [channelOperations],
   contact: [contactApi],
-  coordinators: [federationApi],
+  coordinators: [coordinatorOperations, exchangeApi],
   explore: [exploreApi],
   find: [findOperations],
-  fleet: [
-    fleetApi,
-    crawlerApi,
-    partnerAccessApi,
-    invitationApi,
-    versionOperations,
-    optOutsApi,
-    siteCapOperations,
-  ],
+  fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
   graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],
-  recrawl: [recrawlApi],
+  recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
   sites: [sitesApi, siteApi],
-  storage: [storageApi],
-  urls: [submissionsApi],
+  storage: [storageOperations],
+  urls: [submissionOperations],
   who: [whoOperations],
 };
 

@@ -67,7 +67,11 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return html`<dl class="${`tiles ${node.kind}`.trim()}">${node.tiles.map(
         (one) =>
           one &&
-          html`<div class="tile"><dt>${one[0]}</dt><dd><span class="figure">${htmlOf(one[1])}</span>${
+          html`<div class="tile"><dt>${one[0]}</dt><dd>${
+            one[3] === undefined
+              ? html`<span class="figure">${htmlOf(one[1])}</span>`
+              : html`<a class="figure" href="${one[3]}">${htmlOf(one[1])}</a>`
+          }${
             one[2] === undefined || one[2] === nothing
               ? nothing
               : html`<span class="small">${htmlOf(one[2])}</span>`
@@ -87,6 +91,11 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
       return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
+    }
+    case "group": {
+      const within = node.nodes.map((one) => nodeHtml(one, seen, level));
+      if (node.live !== undefined) return html`<section data-live="${node.live}">${within}</section>`;
+      return html`<div${classOf(node.kind)}>${within}</div>`;
     }
     case "tabs":
       return html`<nav class="tabs" aria-label="${node.label}">${node.tabs.map(
@@ -228,7 +237,8 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
-  const heading = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const level = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const heading = title === "" ? nothing : level;
   const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;

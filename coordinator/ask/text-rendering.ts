@@ -20,11 +20,14 @@ interface TextPaper extends Paper {
 }
 
 export function documentText({ nodes }: Document, { withHistory = false, ...paper }: TextPaper): string {
-  return nodes
-    .map((node) => nodeText(node, { withHistory, ...paper }))
+  return nodesText(nodes, { withHistory, ...paper });
+}
+
+const nodesText = (nodes: readonly Node[], paper: TextPaper) =>
+  nodes
+    .map((node) => nodeText(node, paper))
     .filter((text) => text !== "")
     .join("\n\n");
-}
 
 function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
@@ -38,7 +41,7 @@ function nodeText(node: Node, paper: TextPaper): string {
       return factsText(
         node.tiles.map((one) => {
           const more = one ? textOf(one[2] ?? "") : "";
-          return one && [one[0], `${textOf(one[1])}${more === "–" ? "" : `  ${more}`}`];
+          return one && [one[0], `${textOf(one[1])}${more === "–" || more === "" ? "" : `  ${more}`}`];
         }),
         paper,
       );
@@ -52,6 +55,8 @@ function nodeText(node: Node, paper: TextPaper): string {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
       return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
     }
+    case "group":
+      return nodesText(node.nodes, paper);
     case "empty":
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
@@ -68,7 +73,9 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
     case "onward":
-      return node.next === null ? "" : `There are more: --${node.name ?? "after"} ${node.next}`;
+      return node.next === null
+        ? ""
+        : `There are more: --${node.option ?? node.name ?? "after"} ${node.next}`;
     case "actions":
     case "form":
     case "filters":
@@ -148,7 +155,7 @@ const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return nodes.flatMap((node) => {
-    if (node.type === "section") return tablesIn(node.nodes);
+    if (node.type === "section" || node.type === "group") return tablesIn(node.nodes);
     if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
     return node.type === "table" ? [node] : [];
   });

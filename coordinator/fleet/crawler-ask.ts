@@ -1,10 +1,18 @@
 /** One crawler: how it stands and what to do, what it does against what it may, what it has, and its past. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import { bytesText, howMany, instantWords, leastSamples, msText, percentText, sampledShare } from "#core/format";
+import {
+  bytesText,
+  howMany,
+  instantWords,
+  leastSamples,
+  msText,
+  percentText,
+  sampledShare,
+} from "#core/format";
 import { asCrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
-import { partnerAccessApi } from "../access/access-api.ts";
+import { partnerAccessOperations } from "../access/access-ask.ts";
 import {
   actions,
   column,
@@ -12,6 +20,7 @@ import {
   facts,
   folded,
   form,
+  group,
   history,
   lead,
   list,
@@ -23,12 +32,12 @@ import {
   table,
   tiles,
 } from "../ask/document.ts";
-import { type AnyOperation, type Document, type Inline, type Node, operationsOf } from "../ask/operation.ts";
+import { type Document, type Inline, type Node, operationsOf } from "../ask/operation.ts";
 import { blameNames } from "../overview/failures-ask.ts";
 import { record } from "../web/api-operation.ts";
 import { type ChartHistory, rangeParameters } from "../web/chart-history.ts";
 import { askFor, crawlerFor, crawlerOr, crawlerPath, onlyOperators, small } from "../web/components.ts";
-import { ago, countText, instant, msOrDash, sentence, shippedShare, stateBadge } from "../web/format.ts";
+import { ago, countText, instant, msOrDash, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { crawlerFacts, subnetList } from "../who/who-ask.ts";
@@ -128,7 +137,8 @@ function beside({ crawler: of, operation: { standing }, inside }: CrawlerView, n
   const { state, since } = standing;
   const badge = stateBadge(state === "never" ? "never connected" : state);
   const at = now.toISOString();
-  return html`${badge}${since && small(html`${state === "online" ? "connected" : "since"} ${ago(since, at)}`)}${askPartner(of.name, inside?.identity.contact ?? null)}`;
+  const when = since && small(html`${state === "online" ? "connected" : "since"} ${ago(since, at)}`);
+  return html`${badge}${when}${askPartner(of.name, inside?.identity.contact ?? null)}`;
 }
 
 function askPartner(name: string, contact: string | null): Html {
@@ -144,7 +154,7 @@ function whyNode(name: string, { standing: { state, since, why, advice } }: Oper
   return picture(
     html`<div class="verdict ${state === "online" ? "" : "verdict-away"}"><p><strong>Why:</strong> ${why}.${since && html` ${small(instant(since))}`}</p>
 ${advice && html`<p><strong>What to do:</strong> ${advice}</p>`}</div>`,
-    [`${stands}. ${sentence(why)}.`, advice ?? ""].join("\n").trim(),
+    [`${stands}: ${why}.`, advice ?? ""].join("\n").trim(),
   );
 }
 
@@ -155,7 +165,7 @@ function today(name: string, done: number, most: number, text: (value: number) =
 
 function subnetsLink({ crawler: of }: CrawlerView, { actor }: PageViewer): Html {
   if (of.subnets === 0 || !mayDo(actor, "read")) return nothing;
-  return html`<a href="${pathWith("/explore", { crawler: of.name })}">on the map of the IP space</a>`;
+  return html`<a class="small" href="${pathWith("/explore", { crawler: of.name })}">on the map of the IP space</a>`;
 }
 
 function answeredWords({ activity: { probes } }: Operation): string {
@@ -324,7 +334,12 @@ function deedNodes(view: CrawlerView, viewer: PageViewer): readonly (Node | fals
 subnets and waiting results; the crawler that ran there ceases to exist. Both must be connected.`,
             }),
           form({
-            ...{ operation: partnerSignIn, path, title: "Let its partner sign in", label: "Make the link" },
+            ...{
+              operation: partnerAccessOperations.partnerSignInLink,
+              path,
+              title: "Let its partner sign in",
+              label: "Make the link",
+            },
             words:
               "A link that works once: whoever opens it sees this crawler, may drain and resume it, and sees nothing of others.",
           }),
@@ -333,11 +348,6 @@ subnets and waiting results; the crawler that ran there ceases to exist. Both mu
       ),
   ];
 }
-
-const partnerSignIn = {
-  ...partnerAccessApi.partnerSignInLink,
-  page: "/crawlers/:name/sign-in-link",
-} as unknown as AnyOperation;
 
 // Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
 
@@ -391,48 +401,41 @@ const shutOutPreview = get({
       nodes: present([
         lead(html`Its pages stay in the index. Once killed or revoked, none of its keys works, and only
 <a href="${pathWith("/fleet/invite", { renews: name })}">reissued credentials</a> bring it back.`),
-        section(
-          "",
-          [
-            !revoked &&
-              state !== "draining" &&
-              card(
-                "Drain: hand over first",
-                html`For a machine that stops for good or for a while. It stays in the fleet; <em>Resume</em> brings it back, with the
+        group("choices", [
+          !revoked &&
+            state !== "draining" &&
+            card(
+              "Drain: hand over first",
+              html`For a machine that stops for good or for a while. It stays in the fleet; <em>Resume</em> brings it back, with the
 subnet that it is in.`,
-                [
-                  html`It gets no new pages${has && html`, and finishes its ${leases}`}.`,
-                  handOver(found, ""),
-                ],
-                actions({ operation: drainCrawler, path, label: `Drain ${name}` }),
-              ),
-            card(
-              "Kill: hand over at once",
-              "For a lost machine, or one that nobody is responsible for.",
-              [
-                session,
-                has
-                  ? html`Its ${leases} ${openLeases === 1 ? "returns" : "return"} now, and its pages are reassigned.`
-                  : noLeases,
-                handOver(found, " now, without waiting for it"),
-              ],
-              actions({ operation: killCrawler, path, label: `Kill ${name}`, typed: name }),
+              [html`It gets no new pages${has && html`, and finishes its ${leases}`}.`, handOver(found, "")],
+              actions({ operation: drainCrawler, path, label: `Drain ${name}` }),
             ),
-            card(
-              "Revoke: only the keys",
-              "For a leaked key, or a partner who takes a break.",
-              [
-                session,
-                has ? "Its leases return when they expire." : noLeases,
-                subnets === 0
-                  ? noSubnets
-                  : "It keeps its subnets for the departure delay; then they go to others.",
-              ],
-              actions({ operation: revokeCrawler, path, label: `Revoke ${name}`, typed: name }),
-            ),
-          ],
-          { kind: "choices" },
-        ),
+          card(
+            "Kill: hand over at once",
+            "For a lost machine, or one that nobody is responsible for.",
+            [
+              session,
+              has
+                ? html`Its ${leases} ${openLeases === 1 ? "returns" : "return"} now, and its pages are reassigned.`
+                : noLeases,
+              handOver(found, " now, without waiting for it"),
+            ],
+            actions({ operation: killCrawler, path, label: `Kill ${name}`, typed: name }),
+          ),
+          card(
+            "Revoke: only the keys",
+            "For a leaked key, or a partner who takes a break.",
+            [
+              session,
+              has ? "Its leases return when they expire." : noLeases,
+              subnets === 0
+                ? noSubnets
+                : "It keeps its subnets for the departure delay; then they go to others.",
+            ],
+            actions({ operation: revokeCrawler, path, label: `Revoke ${name}`, typed: name }),
+          ),
+        ]),
         plain(html`<a href="${crawlerPath(name)}">Cancel</a>`),
       ]),
     };

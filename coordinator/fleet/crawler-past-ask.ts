@@ -20,7 +20,6 @@ import type { Absence } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-ask.ts";
-import { trustSection } from "../trust/trust-ask.ts";
 import { record } from "../web/api-operation.ts";
 import { crawlerFor, crawlerOr, crawlerPath, small } from "../web/components.ts";
 import { ago, instant } from "../web/format.ts";
@@ -31,6 +30,7 @@ import { crawlerNamed, noCrawlerWords } from "./crawler-deeds-ask.ts";
 import { crawlerView } from "./crawler-view.ts";
 import { move } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
+import { trustSection } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();
 
@@ -96,17 +96,17 @@ const moveTable = (rows: readonly MoveLine[], viewer: PageViewer) =>
   table<MoveLine>({
     ...{ label: "Moves", rows, empty: ["No moves yet.", ""] },
     columns: [
-      column("", "Asked for", ({ askedAt }) => askedAt),
-      column("", "Crawler", ({ name }) => crawlerFor(viewer, name)),
-      column("", "To the host of", ({ otherName }) => crawlerFor(viewer, otherName)),
+      column("asked_at", "Asked for", ({ askedAt }) => askedAt),
+      column("crawler", "Crawler", ({ name }) => crawlerFor(viewer, name)),
+      column("other", "To the host of", ({ otherName }) => crawlerFor(viewer, otherName)),
       column(
-        "",
+        "state",
         "State",
         ({ step, sentBytes, bytes, words }) =>
           html`${stepWords[step]}${step === "sending" && small(`${bytesText(sentBytes)} of ${bytesText(bytes)}`)}${words && small(words)}`,
-        { kind: "why" },
+        { kind: "why", value: ({ step }) => step },
       ),
-      column("", "Since", ({ changedAt }) => changedAt),
+      column("since", "Since", ({ changedAt }) => changedAt),
     ],
   });
 

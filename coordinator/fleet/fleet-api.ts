@@ -99,7 +99,11 @@ export const fleetLine = crawlerReport
 export type FleetLine = ToldOf<typeof fleetLine>;
 
 export const fleetParameters = {
-  q: z.string().max(63).default("").meta({ title: "Name or place", description: "Part of a name or a place." }),
+  q: z
+    .string()
+    .max(63)
+    .default("")
+    .meta({ title: "Name or place", description: "Part of a name or a place." }),
   state: z
     .enum(fleetStates)
     .optional()

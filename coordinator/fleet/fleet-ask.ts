@@ -2,18 +2,41 @@
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
-import { column, empty, filters, note, pager, picture, present, section, table, tiles } from "../ask/document.ts";
+import {
+  column,
+  empty,
+  filters,
+  note,
+  pager,
+  picture,
+  present,
+  section,
+  table,
+  tiles,
+} from "../ask/document.ts";
 import { type Document, type Node, operationsOf, type Seen } from "../ask/operation.ts";
 import type { InvitationRecord } from "../crawlers/identity.ts";
+import { failureOperations } from "../overview/failures-ask.ts";
+import { incidentOperations } from "../overview/incidents-ask.ts";
 import { standingWords } from "../trust/trust-api.ts";
-import { crawlerPath, onlyOperators } from "../web/components.ts";
-import { ago, country, countText, stateBadge } from "../web/format.ts";
+import { onlyOperators, small } from "../web/components.ts";
+import { ago, country, countText, crawlerLink, stateBadge } from "../web/format.ts";
 import { type Html, html, pathWith } from "../web/html.ts";
-import { type FleetAnswer, fleet as fleetAnswer, fleetParameters, type fleetSorts, type fleetStates } from "./fleet-api.ts";
+import { crawlerOperations } from "./crawler-ask.ts";
+import { crawlerDeedOperations } from "./crawler-deeds-ask.ts";
+import { crawlerPastOperations } from "./crawler-past-ask.ts";
+import {
+  type FleetAnswer,
+  fleet as fleetAnswer,
+  fleetParameters,
+  type fleetSorts,
+  type fleetStates,
+} from "./fleet-api.ts";
 import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 import type { FleetPorts } from "./fleet-store.ts";
-import { addPartner, invitationTable } from "./invitations-ask.ts";
+import { addPartner, invitationOperations, invitationTable } from "./invitations-ask.ts";
 import { fleetView, isTrusted } from "./list.ts";
+import { trustOperations } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();
 
@@ -33,7 +56,11 @@ const fleet = get({
       ports.reads.fleet(),
       isInside ? ports.invitations.list(now) : null,
     ]);
-    const { query: _, crawlers, ...rest } = fleetView(all, input, isCsv ? Number.POSITIVE_INFINITY : undefined);
+    const {
+      query: _,
+      crawlers,
+      ...rest
+    } = fleetView(all, input, isCsv ? Number.POSITIVE_INFINITY : undefined);
     const shown = crawlers.map((entry) => shownEntry(entry, isInside));
     return { ...rest, page: input.page, crawlers: shown, invitations };
   },
@@ -41,7 +68,11 @@ const fleet = get({
   view: fleetDocument,
 });
 
-export const fleetOperations = { fleet };
+/** Of the whole fleet and of one crawler. */
+export const fleetOperations = {
+  ...{ fleet, ...crawlerOperations, ...incidentOperations, ...trustOperations, ...failureOperations },
+  ...{ ...crawlerPastOperations, ...crawlerDeedOperations, ...invitationOperations },
+};
 
 /** Identities, addresses and contacts are for operators. */
 function shownEntry({ identity, ...entry }: FleetEntry, isInside: boolean): Entry {
@@ -51,21 +82,22 @@ function shownEntry({ identity, ...entry }: FleetEntry, isInside: boolean): Entr
 
 type Entry = FleetAnswer["crawlers"][number];
 
-function fleetDocument(
-  answer: Listed,
-  { viewer, now }: Pick<Seen<unknown>, "viewer" | "now">,
-): Document {
+function fleetDocument(answer: Listed, { viewer, now }: Pick<Seen<unknown>, "viewer" | "now">): Document {
   const { totals, countries, versions, found, page, more, invitations } = answer;
   const named = (all: readonly string[]) => Object.fromEntries(all.map((one) => [one, one]));
   const which = (count: number, query: string, words: string) =>
-    count === 0 ? "none" : html`<a href="/fleet?${query}">${words}</a>`;
+    count === 0 ? "none" : html`<a class="small" href="/fleet?${query}">${words}</a>`;
   return {
     ...{ title: "Fleet", beside: addPartner(viewer) },
     nodes: present([
       tiles([
         ["Connected", countText(totals.connected), `of ${howMany(totals.crawlers, "crawler")}`],
         ["Offline", countText(totals.offline), which(totals.offline, "state=offline", "which, and why")],
-        ["Draining", countText(totals.draining), which(totals.draining, "state=draining", "which, and progress")],
+        [
+          "Draining",
+          countText(totals.draining),
+          which(totals.draining, "state=draining", "which, and progress"),
+        ],
         [
           "Untrusted crawlers",
           countText(totals.distrusted),
@@ -133,20 +165,27 @@ function fleetTable(
               : html`An operator adds partners here, or with <code>nearcrawl fleet invite --name NAME</code>.`,
           ],
     columns: [
-      column("name", "Crawler", ({ name }) => name, {
-        link: ({ name }) => crawlerPath(name),
-        more: ({ place, country: of }) => html`${place ?? "place not stated"} ${country(of)}`,
-      }),
+      column(
+        "name",
+        "Crawler",
+        ({ name, place, country: of }) =>
+          html`${crawlerLink(name)}${small(html`${place ?? "place not stated"} ${country(of)}`)}`,
+        { value: ({ name }) => name },
+      ),
       column("place", null, ({ place }) => place),
       column("country", null, ({ country: of }) => of),
       column("state", "State", (entry) => stateCell(entry, at), {
-        ...{ kind: "why", more: whyWords, value: ({ standing }) => standing.state },
+        ...{ kind: "why", value: ({ standing }) => standing.state },
       }),
       column("since", null, ({ standing }) => standing.since),
       column("why", null, ({ standing }) => standing.why),
       column("version", "Version", versionOf),
       column("subnets", "Subnets", ({ subnets }) => subnets, {
-        ...{ unit: "count", link: ({ name, subnets }) => subnets > 0 && mayDo(viewer.actor, "read") ? pathWith("/explore", { crawler: name }) : null },
+        ...{
+          unit: "count",
+          link: ({ name, subnets }) =>
+            subnets > 0 && mayDo(viewer.actor, "read") ? pathWith("/explore", { crawler: name }) : null,
+        },
       }),
       column("unmeasured", "Unmeasured", ({ unmeasured }) => unmeasured, { unit: "count" }),
       column("pages_today", "Pages today", ({ pagesToday }) => pagesToday, {
@@ -167,15 +206,12 @@ function fleetTable(
   });
 }
 
-/** The badge, and since when. */
-const stateCell = ({ standing: { state, since } }: Entry, at: string): Html =>
-  html`${stateBadge(stateNames[state])}${since && html` <span class="since">${ago(since, at)}</span>`}`;
-
-/** Why; last words of one that is away are for operators, who alone have its identity here. */
-function whyWords({ standing: { state, why }, identity }: Entry): string | null {
-  const lastEnd = state === "offline" ? identity?.lastEnd : null;
-  const words = [why, lastEnd && `last message: ${lastEnd.reason}`].filter((one) => one != null);
-  return words.length === 0 ? null : words.join("; ");
+/** The badge, since when, why; last words of one that is away are for operators, who alone have its identity here. */
+function stateCell({ standing: { state, since, why }, identity }: Entry, at: string): Html {
+  const lastEnd = state === "offline" ? (identity?.lastEnd ?? null) : null;
+  return html`${stateBadge(stateNames[state])}${since && html` <span class="since">${ago(since, at)}</span>`}${
+    why !== null && small(why)
+  }${lastEnd !== null && small(`last message: ${lastEnd.reason}`)}`;
 }
 
 function trustCell(entry: Entry): Html | string {

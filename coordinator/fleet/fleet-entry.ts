@@ -111,7 +111,10 @@ export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "ide
 export type FleetIdentity = ReadOf<typeof fleetIdentitySchema>;
 
 /** What its dock runs, or what it says itself. */
-export function versionOf({ release, softwareVersion }: FleetEntry): string | null {
+export function versionOf({
+  release,
+  softwareVersion,
+}: Pick<FleetEntry, "release" | "softwareVersion">): string | null {
   return release?.version ?? softwareVersion;
 }
 

@@ -225,20 +225,22 @@ export const invitationTable = (
   table<InvitationRecord>({
     ...{ label: "Invitations", rows, empty },
     columns: [
-      column("", "No.", ({ invitationId }) => invitationId, {
+      column("number", "No.", ({ invitationId }) => invitationId, {
         ...{ kind: "number", link: ({ invitationId }) => `/fleet/invitations/${invitationId}` },
       }),
-      column("", "Crawler", ({ name, redeemedAt, renews }) =>
+      column("crawler", "Crawler", ({ name, redeemedAt, renews }) =>
         redeemedAt === null && !renews ? name : crawlerLink(name),
       ),
-      column("", "State", ({ state }) => stateWords[state]),
-      column("", "Created", ({ createdAt }) => createdAt, { more: ({ createdBy }) => `by ${createdBy}` }),
-      column("", "Valid until", ({ expiresAt }) => expiresAt),
-      column("", "Pages per day", ({ pagesPerDay: most }) => most, {
+      column("state", "State", ({ state }) => stateWords[state], { value: ({ state }) => state }),
+      column("created_at", "Created", ({ createdAt }) => createdAt, {
+        more: ({ createdBy }) => `by ${createdBy}`,
+      }),
+      column("valid_until", "Valid until", ({ expiresAt }) => expiresAt),
+      column("pages_per_day", "Pages per day", ({ pagesPerDay: most }) => most, {
         unit: "count",
         none: "partner's limit",
       }),
-      column("", "For", ({ scopes: given, renews }) => {
+      column("for", "For", ({ scopes: given, renews }) => {
         const what = given.includes("crawl") ? "crawling" : "measuring only";
         return renews ? `${what}, reissued` : what;
       }),

@@ -1,17 +1,24 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
-import { addPartnerSignIn } from "../access/sign-in-routes.ts";
+import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
-import { failureOperations } from "../overview/failures-ask.ts";
-import { incidentOperations } from "../overview/incidents-ask.ts";
-import { addVersionRoutes } from "../releases/routes.ts";
-import { trustOperations } from "../trust/trust-ask.ts";
+import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
-import { crawlerOperations } from "./crawler-ask.ts";
-import { crawlerDeedOperations } from "./crawler-deeds-ask.ts";
-import { crawlerPastOperations } from "./crawler-past-ask.ts";
-import { fleetOperations as listOperations } from "./fleet-ask.ts";
+import { fleetOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
-import { invitationOperations } from "./invitations-ask.ts";
+
+/** `now` is the clock of figures that are kept a while. */
+export function fleetPart(
+  { pool, succession }: { readonly pool: Pool } & Pick<FleetPorts, "succession">,
+  now: () => Date = () => new Date(),
+): WebPart {
+  const coordinator = async () => await invitingCoordinator(pool);
+  const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
+  return (to) => {
+    const { views, actions } = to;
+    addOperations({ ...fleetOperations, ...partnerAccessOperations, ...versionOperations }, ports)(to);
+    addWishRoutes(views, actions, ports);
+  };
+}

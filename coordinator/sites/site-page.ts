@@ -1,13 +1,16 @@
 /** The page of one host: what it is and how it stands, and one of its parts. */
+
 import { mayDo } from "#core/actor";
 import { bytesText, howMany, leastSamples, msText, spanWords, whenWords } from "#core/format";
 import { rangeQuery, rangeWords } from "#core/time-range";
 import { perHourWords } from "#protocol/pace-words";
+import { actions } from "../ask/document.ts";
+import { nodesHtml } from "../ask/html-rendering.ts";
 import { changeKinds } from "../changes/changes-api.ts";
 import { differenceList } from "../changes/difference-page.ts";
 import { type ChangeKind, kindWords } from "../changes/page-change.ts";
 import { delayWords } from "../frontier/pace-reasons.ts";
-import { fetchAgainForm, handInForm } from "../submissions/page.ts";
+import { fetchAgain, handIn } from "../submissions/submissions-ask.ts";
 import {
   confirmForm,
   crawlerFor,
@@ -90,7 +93,7 @@ function unknownBody({ answer: { host, words }, asked, viewer }: SitePage): Html
     isHost
       ? html`<p><a href="${pathWith("/who", { q: host })}">Who would crawl it</a>${
           mayDo(viewer.actor, "url-write") ? html` · <a href="/submit">Submit URLs of it</a>` : nothing
-        }</p>${handInForm(viewer, firstUrlOf(host))}`
+        }</p>${nodesHtml([actions(handIn(firstUrlOf(host)))], viewer)}`
       : html`<p><a href="/sites">All hosts</a></p>`
   }</div>`;
 }
@@ -400,7 +403,7 @@ function urlTable(urls: readonly SiteUrl[], now: string, viewer: PageViewer): Ht
       fetchedAt === null ? "never" : html`${instant(fetchedAt)}${small(howMany(visits, "visit"))}`,
       html`${outcome === null ? "–" : outcomeText(outcome, status)}${reason && small(html`<bdi>${reason}</bdi>`)}`,
       next === null ? "–" : html`<span title="${next}">${whenWords(next, new Date(now))}</span>`,
-      state !== "rejected" && state !== "in-progress" && fetchAgainForm(viewer, url),
+      state !== "rejected" && state !== "in-progress" && nodesHtml([actions(fetchAgain(url))], viewer),
     ];
   };
   return tableOf("URLs of this host", heads, urls, cells, "site-urls");

@@ -4,14 +4,6 @@ import { howMany } from "#core/format";
 import { timeRange } from "#core/time-range";
 import { column, folded, history, lead, list, plain, section, table, warning } from "../ask/document.ts";
 import { type Node, operationsOf } from "../ask/operation.ts";
-import { believeCrawler } from "../fleet/crawler-deeds-ask.ts";
-import type { FleetPorts } from "../fleet/fleet-store.ts";
-import { record } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
-import { askFor, crawlerPath, small } from "../web/components.ts";
-import { countText, instant } from "../web/format.ts";
-import { type Html, html } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
 import {
   standingWords,
   type TrustEvidence,
@@ -19,7 +11,15 @@ import {
   type TrustReport,
   trustLine,
   unprovenWords,
-} from "./trust-api.ts";
+} from "../trust/trust-api.ts";
+import { record } from "../web/api-operation.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
+import { askFor, crawlerPath, small } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type Html, html } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { believeCrawler } from "./crawler-deeds-ask.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 
 const { get } = operationsOf<Pick<FleetPorts, "reads" | "overview">>();
 
