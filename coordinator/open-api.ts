@@ -11,14 +11,14 @@ import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreApi } from "./explore/explore-api.ts";
+import { exploreOperations } from "./explore/explore-ask.ts";
 import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
 import { fleetOperations } from "./fleet/fleet-ask.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -28,8 +28,8 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
 import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -43,19 +43,19 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   channels: [channelOperations],
   contact: [contactApi],
   coordinators: [coordinatorOperations, exchangeApi],
-  explore: [exploreApi],
+  explore: [exploreOperations],
   find: [findOperations],
   fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
+  sites: [sitesOperations, siteOperations],
   storage: [storageOperations],
   urls: [submissionOperations],
   who: [whoOperations],
