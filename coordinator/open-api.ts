@@ -14,8 +14,9 @@ import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { queueApi } from "./overview/queue-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
-import { registryJobApi } from "./registry/job-api.ts";
-import { registryApi } from "./registry/registry-api.ts";
+import { jobOperations } from "./registry/job-ask.ts";
+import { planOperations } from "./registry/plan-ask.ts";
+import { registryOperations } from "./registry/registry-ask.ts";
 import { releasesApi } from "./releases/releases-api.ts";
 import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
@@ -53,7 +54,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlApi],
-  registry: [registryApi, registryJobApi],
+  registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],

@@ -39,9 +39,11 @@ export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly operation: AnyOperation;
 }
 
-export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, seen: Shown): Html {
+export function documentHtml(document: Document, seen: Shown): Html {
+  const { title, beside, hasOwnHeading, above = [], nodes } = document;
   const heading = hasOwnHeading ? nothing : titleRow(title, html`${beside}`);
-  return html`${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
+  const links = above.map(([name, href], at) => html`${at > 0 && " · "}<a href="${href}">${name}</a>`);
+  return html`${links.length > 0 && html`<p class="page-path">${links}</p>`}${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */

@@ -116,6 +116,8 @@ export interface Document {
   /** Beside the heading of the page; null in place of a heading: the nodes have one. */
   readonly beside?: HtmlValue;
   readonly hasOwnHeading?: true;
+  /** Pages that this one is below. */
+  readonly above?: readonly (readonly [title: string, href: string])[];
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
