@@ -177,7 +177,7 @@ function countedNodes({ counted, generation, ageDays }: RegistryValue): (Node | 
 }
 
 const short = new Intl.NumberFormat("en-GB", {
-  ...{ notation: "compact", compactDisplay: "long", maximumFractionDigits: 1 },
+  ...{ notation: "compact", compactDisplay: "short", maximumFractionDigits: 1 },
 });
 
 const shortCount = (count: number) => (count < 100_000 ? countText(count) : short.format(count));
@@ -364,7 +364,7 @@ type CachedSource = NonNullable<RegistryValue["cache"]>["sources"][number];
 export function sizeWords(sources: readonly CachedSource[]): string {
   const there = sources.filter(({ bytes }) => bytes !== null);
   const bytes = there.reduce((sum, source) => sum + (source.bytes ?? 0), 0);
-  return there.length === 0 ? "" : `${there.length} files, ${bytesText(bytes)}. `;
+  return there.length === 0 ? "" : `${howMany(there.length, "file")}, ${bytesText(bytes)}. `;
 }
 
 export function completeWords(sources: readonly CachedSource[]): string {
@@ -389,7 +389,7 @@ export function cachedNodes(sources: readonly CachedSource[]): readonly Node[] {
     table<CachedSource>({
       ...{ label: "Download cache", rows: sources, empty: ["No source is listed.", ""] },
       columns: [
-        column("source", "Source", ({ name }) => name, { more: ({ url }) => url }),
+        column("source", "Source", ({ name }) => name, { more: ({ url }) => url, kind: "wide break" }),
         column("registry", "Registry", ({ registry }) => registry),
         column("state", "Our copy", ({ state }) => stateLook(stateLooks[state], state), {
           value: ({ state }) => state,

@@ -79,7 +79,7 @@ describe("nearcrawl rir fetch", () => {
     expect(second.out).toMatch(/^stats +unchanged /m);
     const day = yesterday.toISOString().slice(0, 10);
     expect(listed.out).toMatch(
-      new RegExp(`^stats \\S+ +ripencc +fresh +\\d+ B +${day} \\d\\d:\\d\\d:\\d\\d UTC +1 +0 `, "m"),
+      new RegExp(`^stats \\S+ +ripencc +fresh +\\d+ B +${day} \\d\\d:\\d\\d:\\d\\d UTC +1 +0$`, "m"),
     );
   });
 
