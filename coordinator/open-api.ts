@@ -1,19 +1,27 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
-import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import {
+  accessOperations,
+  accountOperations,
+  partnerAccessOperations,
+  signInLinkOperations,
+} from "./access/access-ask.ts";
+import { auditOperations } from "./access/audit-ask.ts";
+import { tokenOperations } from "./access/tokens-ask.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreApi } from "./explore/explore-api.ts";
-import { federationApi } from "./federation/federation-api.ts";
+import { exploreOperations } from "./explore/explore-ask.ts";
+import { coordinatorOperations } from "./federation/coordinators-ask.ts";
+import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
-import { recrawlApi } from "./recrawl/recrawl-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
+import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { jobOperations } from "./registry/job-ask.ts";
 import { planOperations } from "./registry/plan-ask.ts";
 import { registryOperations } from "./registry/registry-ask.ts";
@@ -23,27 +31,27 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
-import { storageApi } from "./storage/storage-api.ts";
-import { submissionsApi } from "./submissions/submissions-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
+import { storageOperations } from "./storage/storage-ask.ts";
+import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
-  access: [accessApi],
+  access: [auditOperations, accountOperations, accessOperations, signInLinkOperations, tokenOperations],
   changes: [changeOperations],
   channels: [channelOperations],
   contact: [contactApi],
-  coordinators: [federationApi],
-  explore: [exploreApi],
+  coordinators: [coordinatorOperations, exchangeApi],
+  explore: [exploreOperations],
   find: [findOperations],
   fleet: [
     fleetApi,
     crawlerApi,
-    partnerAccessApi,
+    partnerAccessOperations,
     invitationApi,
     versionOperations,
     optOutsApi,
@@ -51,16 +59,16 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertsApi],
   policies: [settingsApi],
-  recrawl: [recrawlApi],
+  recrawl: [recrawlOperations],
   registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
-  storage: [storageApi],
-  urls: [submissionsApi],
+  sites: [sitesOperations, siteOperations],
+  storage: [storageOperations],
+  urls: [submissionOperations],
   who: [whoOperations],
 };
 

@@ -5,14 +5,7 @@
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import {
-  linkMinutes,
-  type Secrets,
-  type SessionStore,
-  type SignInLink,
-  type SignInLinkStore,
-} from "#core/access-types";
-import { cannotGive, scopesOfPerson } from "#core/actor";
+import type { Secrets, SessionStore, SignInLink, SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
 import {
   type Access,
@@ -26,11 +19,7 @@ import {
   wantedPathCookie,
   wantedPathOf,
 } from "../web/access.ts";
-import { type Actions, formTokenField, formValues, type Outcome, type WebPart } from "../web/actions.ts";
-import type { BodyOf } from "../web/api-operation.ts";
-import { pageScript } from "../web/assets.ts";
-import { crawlerPath } from "../web/components.ts";
-import { noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
+import { formTokenField, formValues, type WebPart } from "../web/actions.ts";
 import { instant } from "../web/format.ts";
 import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -38,8 +27,7 @@ import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
-import { partnerAccessApi } from "./access-api.ts";
-import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
+import { type BegunSession, redeemLink } from "./sign-in.ts";
 
 interface SignInPorts {
   readonly links: Pick<SignInLinkStore, "find" | "redeem">;
@@ -201,75 +189,6 @@ const notOurForm = {
   title: "Send it again",
   words: "This form was not sent from one of our pages. Open the page again and send it from there.",
 };
-
-interface PartnerSignInPorts {
-  readonly links: Pick<SignInLinkStore, "issue">;
-  readonly secrets: Secrets;
-  readonly reads: { crawler(name: string, now: Date): Promise<unknown> };
-  /** Where people reach the pages; null: no coordinator has said so yet. */
-  readonly webUrl: () => Promise<string | null>;
-}
-
-export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): void {
-  actions.describe({
-    path: "/crawlers/:name/sign-in-link",
-    operation: partnerAccessApi.partnerSignInLink,
-    fromForm: ({ person = "", minutes }) => ({
-      person: person.trim(),
-      minutes: numberOrNull(minutes) ?? linkMinutes.most,
-    }),
-    act: async ({ body, actor, param, now }) => {
-      const words = cannotGive(actor, scopesOfPerson({ role: "partner" }));
-      if (words !== null) return { type: "fault", status: 403, title: "Not allowed", words };
-      return await makeLink({ ...body, name: param("name"), issuedBy: actor.name }, ports, now);
-    },
-  });
-}
-
-async function makeLink(
-  asked: BodyOf<typeof partnerAccessApi.partnerSignInLink> & {
-    readonly name: string;
-    readonly issuedBy: string;
-  },
-  ports: PartnerSignInPorts,
-  now: Date,
-): Promise<Outcome> {
-  const { name, person, minutes, issuedBy } = asked;
-  if ((await ports.reads.crawler(name, now)) === null) return noCrawler(name);
-  const webUrl = await ports.webUrl();
-  if (webUrl === null) return notStarted;
-  const wanted = { name: person, role: "partner", crawlers: [name], minutes, issuedBy } as const;
-  const link = await issueSignInLink(wanted, { ...ports, webUrl }, now).catch((error: unknown) =>
-    usageFault(error, "That cannot be done", 400),
-  );
-  if ("type" in link) return link;
-  return {
-    type: "shown",
-    status: 201,
-    value: link,
-    title: `A sign-in link for ${person}`,
-    body: () => partnerLinkBody(link, name),
-    change: linkIssued(link),
-  };
-}
-
-const notStarted: Outcome = {
-  type: "fault",
-  status: 409,
-  title: "Public address not known",
-  words: "The public address of the pages is not known: set publicUrl in the coordinator's settings.",
-};
-
-function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
-  return html`<h1>A sign-in link for ${person}</h1>
-${pageScript("fleet.js")}
-<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a
-href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt)}.</p>
-<label class="hidden" for="link">The link</label>
-<textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>
-<p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
-<p>${person} sees this crawler and its history, may drain and resume it, and sees nothing of other partners.</p>`;
-}
 
 /** `signedInAs` null: nobody is, with this browser. `isOut`: somebody was until now. */
 function signInBody(signedInAs: string | null, isOut: boolean): Html {

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { type Log, silentLog } from "#core/log";
 import { isLoopbackHost } from "#protocol/invitation";
+import { addOperations } from "../ask/add-operations.ts";
 import { type CoordinatorConfig, isLoopback } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
@@ -10,13 +11,17 @@ import type { WebPart } from "../web/actions.ts";
 import type { AnonymousReading } from "../web/anonymous-reading.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createSessionAccess } from "../web/session-access.ts";
-import { accessRoutes } from "./access-routes.ts";
-import { accountRoutes } from "./account-routes.ts";
-import { auditRoutes } from "./audit-routes.ts";
+import {
+  accessOperations,
+  accountOperations,
+  ownSessionOperations,
+  signInLinkOperations,
+} from "./access-ask.ts";
+import { auditOperations } from "./audit-ask.ts";
 import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
-import { tokenRoutes } from "./token-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
+import { tokenOperations } from "./tokens-ask.ts";
 
 /** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
 export function anonymousMayRead({
@@ -60,12 +65,17 @@ export function accessParts(pool: Pool, options: AccessPartOptions): readonly We
   const tokens = createOperatorTokenStore(pool);
   const audit = createAuditLog(pool);
   const secrets = randomSecrets;
-  const webUrl = async () => (await readCoordinatorPlace(pool))?.webUrl ?? "http://127.0.0.1:7411";
+  const webUrl = async () => (await readCoordinatorPlace(pool))?.webUrl ?? null;
+  const ofAccess = {
+    ...accessOperations,
+    ...accountOperations,
+    ...ownSessionOperations,
+    ...signInLinkOperations,
+  };
   return [
     signInRoutes({ links, sessions, audit, secrets, ...options, now }),
-    accountRoutes({ sessions }),
-    accessRoutes({ links, sessions, secrets, webUrl }),
-    tokenRoutes({ tokens, secrets }),
-    auditRoutes({ audit }),
+    addOperations(ofAccess, { links, sessions, secrets, webUrl }),
+    addOperations(tokenOperations, { tokens, secrets }),
+    addOperations(auditOperations, audit),
   ];
 }

@@ -2,8 +2,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
-import type { Scope } from "#core/actor";
-import type { Change } from "#core/audit";
 
 export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
   return {
@@ -48,16 +46,3 @@ export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
 
 const columns = `name, scopes, created_at as "createdAt", expires_at as "expiresAt", last_used_at as "lastUsedAt",
   revoked_at as "revokedAt"`;
-
-export function tokenCreated(token: {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly expiresAt: Date;
-}): Change {
-  const words = `Token ${token.name}, for ${token.scopes.join(", ")}, valid until ${token.expiresAt.toISOString()}.`;
-  return { action: "token-created", target: token.name, words, after: token };
-}
-
-export function tokenRevoked(name: string): Change {
-  return { action: "token-revoked", target: name, words: `Token ${name} no longer works.` };
-}

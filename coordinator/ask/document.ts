@@ -57,6 +57,13 @@ export const folded = (
   nodes: readonly (Node | null | false)[],
   look: SectionLook = {},
 ): Node => section(title, nodes, { ...look, isFolded: true });
+export const group = (kind: string, nodes: readonly (Node | null | false)[]): Node => ({
+  ...{ type: "group", kind, nodes: present(nodes) },
+});
+/** Of a page that is kept live. */
+export const region = (live: string, nodes: readonly Node[]): Node => ({
+  ...{ type: "group", kind: "", live, nodes },
+});
 export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
 /** Without those that a condition left out. */
@@ -69,3 +76,12 @@ export const column = <Row>(
   cell: Column<Row>["cell"],
   more: Omit<Column<Row>, "key" | "title" | "cell"> = {},
 ): Column<Row> => ({ key, title, cell, ...more });
+
+/** For programs: members of a row, by their names or what `keyOf` makes of these. */
+export const recordColumns = <Row>(
+  names: readonly (keyof Row & string)[],
+  keyOf: (name: string) => string = (name) => name,
+): readonly Column<Row>[] => names.map((name) => column(keyOf(name), null, (row) => row[name] as Inline));
+
+/** `urls_per_minute` of `urlsPerMinute`. */
+export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -69,7 +69,11 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return html`<dl class="${`tiles ${node.kind}`.trim()}">${node.tiles.map(
         (one) =>
           one &&
-          html`<div class="tile"><dt>${one[0]}</dt><dd><span class="figure">${htmlOf(one[1])}</span>${
+          html`<div class="tile"><dt>${one[0]}</dt><dd>${
+            one[3] === undefined
+              ? html`<span class="figure">${htmlOf(one[1])}</span>`
+              : html`<a class="figure" href="${one[3]}">${htmlOf(one[1])}</a>`
+          }${
             one[2] === undefined || one[2] === nothing
               ? nothing
               : html`<span class="small">${htmlOf(one[2])}</span>`
@@ -89,6 +93,11 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
       return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
+    }
+    case "group": {
+      const within = node.nodes.map((one) => nodeHtml(one, seen, level));
+      if (node.live !== undefined) return html`<section data-live="${node.live}">${within}</section>`;
+      return html`<div${classOf(node.kind)}>${within}</div>`;
     }
     case "tabs":
       return html`<nav class="tabs" aria-label="${node.label}">${node.tabs.map(
@@ -153,14 +162,13 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
   const heads = onPage.map((column) => headOf(column, table, seen));
-  const at = new Map(shown.map((row, index) => [row, index]));
   const body = tableOf(
     label,
     [...heads, hasDeeds && "(Change)"],
-    shown,
-    (row) => [
+    shown.map((row, at) => [row, deeds[at]!] as const),
+    ([row, own]) => [
       ...onPage.map((column) => htmlCell(column, row)),
-      deeds[at.get(row)!]!.map((one) => actionHtml(one, seen)),
+      own.map((one) => actionHtml(one, seen)),
     ],
     kind,
   );
@@ -230,7 +238,8 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
-  const heading = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const level = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const heading = title === "" ? nothing : level;
   const token = operation.method === "get" ? nothing : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
@@ -292,7 +301,10 @@ function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, 
 /** Characters that are seen of a field. */
 const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
-function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
+function filtersHtml(
+  { names, choices = {}, shown = {}, label }: Filters,
+  { path, query, operation }: Shown,
+): Html {
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>
@@ -318,7 +330,9 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";
-    return value === "" || value === textOf(usual) ? [] : [{ name, label: of, value: wordsOf(name, value) }];
+    return value === "" || value === textOf(usual)
+      ? []
+      : [{ name, label: of, value: shown[name]?.(value) ?? wordsOf(name, value) }];
   });
   return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,

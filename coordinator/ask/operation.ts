@@ -198,6 +198,8 @@ export type Node =
   | Table<any>
   | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
   | ({ readonly type: "section"; readonly title: Inline; readonly nodes: readonly Node[] } & SectionLook)
+  /** Side by side on a page, by the class; with a name, replaced as a whole while the page is looked at. */
+  | { readonly type: "group"; readonly nodes: readonly Node[]; readonly kind: string; readonly live?: string }
   | { readonly type: "tabs"; readonly label: string; readonly tabs: readonly Tab[] }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
   | { readonly type: "actions"; readonly actions: readonly Action[] }
@@ -226,13 +228,13 @@ export interface Tab {
 }
 
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
-export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
+export type Tile = readonly [name: string, figure: Inline, more?: Inline, href?: string] | null | false;
 
 /** Of an operation that takes something, or that asks with a question; its fields are its schema's. Only who may sees it. */
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  /** Left out: it stands in a row, without a heading. */
+  /** Left out: it stands in a row, without a heading. Empty: the page's heading is its own. */
   readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
@@ -256,6 +258,8 @@ export interface Onward {
   readonly words: string;
   /** The parameter that takes `next`; left out: after. */
   readonly name?: string;
+  /** The command's option, where it is named otherwise. */
+  readonly option?: string;
   /** Back to where it begins; left out: "First page". */
   readonly first?: string;
 }
@@ -269,6 +273,8 @@ export interface Filters {
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
+  /** How its chip says a value that people type as a code, such as that of a country. */
+  readonly shown?: Readonly<Record<string, (value: string) => string>>;
   /** For who hears the page. */
   readonly label: string;
 }

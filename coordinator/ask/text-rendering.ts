@@ -20,11 +20,14 @@ interface TextPaper extends Paper {
 }
 
 export function documentText({ nodes }: Document, { withHistory = false, ...paper }: TextPaper): string {
-  return nodes
-    .map((node) => nodeText(node, { withHistory, ...paper }))
+  return nodesText(nodes, { withHistory, ...paper });
+}
+
+const nodesText = (nodes: readonly Node[], paper: TextPaper) =>
+  nodes
+    .map((node) => nodeText(node, paper))
     .filter((text) => text !== "")
     .join("\n\n");
-}
 
 function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
@@ -52,6 +55,8 @@ function nodeText(node: Node, paper: TextPaper): string {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
       return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
     }
+    case "group":
+      return nodesText(node.nodes, paper);
     case "empty":
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
@@ -68,7 +73,9 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
     case "onward":
-      return node.next === null ? "" : `There are more: --${node.name ?? "after"} ${node.next}`;
+      return node.next === null
+        ? ""
+        : `There are more: --${node.option ?? node.name ?? "after"} ${node.next}`;
     case "actions":
     case "form":
     case "filters":
@@ -98,11 +105,16 @@ function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper:
     const isNumber = unit !== undefined || kind === "number";
     return { title: title!.toLowerCase(), ...(isNumber ? { align: "right" as const } : {}) };
   });
-  return tableText(
-    heads,
-    rows.map((row) => shown.map((column) => textCell(column, row))),
-    paper,
-  );
+  const cells = rows.map((row) => shown.map((column) => textCell(column, row)));
+  const text = tableText(heads, cells, paper);
+  if (paper.width === null || text.indexOf("\n") <= paper.width) return text;
+  // Columns that are not one line even when their texts are cut: each row is lines of its own.
+  const inLines = (row: readonly string[]) =>
+    factsText(
+      heads.map(({ title }, at) => [title, row[at]]),
+      paper,
+    );
+  return cells.map(inLines).join("\n\n");
 }
 
 /** At spaces; what has none stays whole, and so does everything in a pipe or a file. */
@@ -120,14 +132,13 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
-  return {
-    columns: shown.map(({ key }) => key),
-    rows: found.rows.map((row: unknown) => shown.map((column) => csvCell(column, row))),
-  };
+  const rowOf = (row: unknown) => shown.map((column) => csvCell(column, row));
+  // A page only says that there is such a table; its rows are made for whoever takes it.
+  return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
 /** False: all of its tables and lists are empty, or it only says that there is nothing. */
@@ -148,7 +159,7 @@ const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return nodes.flatMap((node) => {
-    if (node.type === "section") return tablesIn(node.nodes);
+    if (node.type === "section" || node.type === "group") return tablesIn(node.nodes);
     if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
     return node.type === "table" ? [node] : [];
   });

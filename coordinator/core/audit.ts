@@ -28,14 +28,14 @@ export interface AuditEntry extends Change {
 }
 
 export interface AuditQuery {
-  readonly actor?: string;
-  readonly action?: string;
-  readonly target?: string;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly target?: string | undefined;
   /** From here on, and before then. */
-  readonly since?: Date;
-  readonly until?: Date;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
   /** Entries before this one; left out: from the latest. */
-  readonly beforeId?: number;
+  readonly beforeId?: number | undefined;
   readonly limit: number;
 }
 

@@ -1,6 +1,6 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
-import { addPartnerSignIn } from "../access/sign-in-routes.ts";
+import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
@@ -24,7 +24,7 @@ export function fleetPart(
     addInvitationRoutes(views, actions, ports);
     addCrawlerRoutes(views, ports);
     addCrawlerActions(actions, ports);
-    addPartnerSignIn(actions, ports);
+    addOperations(partnerAccessOperations, ports)(to);
     addOperations(versionOperations, ports)(to);
     addWishRoutes(views, actions, ports);
   };

@@ -1,7 +1,7 @@
-/** The API of recrawl plans: what it answers. */
+/** Recrawl plans, as they are told. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
+import { dateTime } from "../web/api-operation.ts";
+import { chartHistorySchema } from "../web/chart-history.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
 export const recrawlGroup = z
@@ -41,18 +41,6 @@ export const recrawlPlan = z
   })
   .meta({ id: "RecrawlPlan" });
 
-const recrawlAnswer = z
+export const recrawlAnswer = z
   .strictObject({ now: dateTime(), plans: z.array(recrawlPlan), history: chartHistorySchema })
   .meta({ id: "RecrawlAnswer" });
-
-export const recrawlApi = {
-  recrawlPlans: {
-    method: "get",
-    path: "/api/fleet/recrawl",
-    needs: "fleet-read",
-    summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
-    description: "An empty list: every page is fetched again after the same interval.",
-    parameters: { query: rangeParameters },
-    answers: { 200: answer(recrawlAnswer, "The same as its page") },
-  },
-} satisfies ApiOperations;

@@ -2,14 +2,15 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { WebPart } from "../web/actions.ts";
 import type { RecrawlPlan } from "./make-plan.ts";
 import { latestPlan, latestPlans } from "./plan-store.ts";
 import { planRecrawls } from "./plan-writes.ts";
+import { type RecrawlPorts, recrawlOperations } from "./recrawl-ask.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
-import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
 
 export function recrawlDuties(
   ports: {
@@ -59,5 +60,8 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
   return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
 }
 
-export const recrawlPart = (pool: Pool, charts: RecrawlCharts): WebPart =>
-  recrawlRoutes(async (most) => await latestPlans(pool, most), charts);
+export const recrawlPart = (pool: Pool, charts: RecrawlPorts["charts"]): WebPart =>
+  addOperations<RecrawlPorts>(recrawlOperations, {
+    latestPlans: async (most) => await latestPlans(pool, most),
+    charts,
+  });

@@ -1,10 +1,11 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 import { bytesText, earlierVisitsWords, howMany } from "#core/format";
+import { actions } from "../ask/document.ts";
 import { nodesHtml } from "../ask/html-rendering.ts";
 import { differenceList } from "../changes/difference-page.ts";
 import { kindWords } from "../changes/page-change.ts";
 import { statedSection } from "../results/stated-uses-ask.ts";
-import { fetchAgainForm } from "../submissions/page.ts";
+import { fetchAgain } from "../submissions/submissions-ask.ts";
 import { column, crawlerOr, dataTable, numberColumn } from "../web/components.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
@@ -47,7 +48,7 @@ ${tile("Links to it", howMany(page.linkingHosts, "other host"), `${linking}${pag
 <dl class="facts">${pageSays(page)}</dl>
 ${textOf(page)}</section>
 <section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2>
-<dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
+<dl class="facts">${crawlKnows(page)}</dl>${nodesHtml([actions(fetchAgain(page.url))], viewer)}</section>
 ${nodesHtml([statedSection(page.stated)])}
 ${changes.length === 0 ? nothing : section("changed", "What changed", changeList(changes))}
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}

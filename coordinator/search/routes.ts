@@ -1,6 +1,6 @@
 /** The views of the index: search, and what is known of one page. */
 
-import { submitLink } from "../submissions/page.ts";
+import { submitLink } from "../submissions/submissions-ask.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type CsvTable, html } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";

@@ -1,6 +1,8 @@
 /** The room of sites: the list of hosts, and a page for each. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
+import { wholeList } from "../ask/whole-list.ts";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
@@ -9,25 +11,30 @@ import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
+import { type SiteAskPorts, siteOperations } from "./site-ask.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
-import { siteRoutes } from "./site-routes.ts";
+import { siteFileColumns, sitesOperations } from "./sites-ask.ts";
+import { sitesQuestion } from "./sites-list.ts";
 import { createSitesReads } from "./sites-reads.ts";
-import { sitesRoutes } from "./sites-routes.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
 export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
   const { pool, config, resolver } = options;
   const scope = following(() => config.scope);
-  const parts = [
-    sitesRoutes(createSitesReads(pool)),
-    siteRoutes({
-      ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
-      scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
-      fetchAgain: async (_, keys, now) => await fetchAgain(pool, keys, now),
-    }),
-  ];
+  const reads = createSitesReads(pool);
+  const list = addOperations(sitesOperations, reads);
+  const ports: SiteAskPorts = {
+    ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
+    scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
+    fetchAgain: async (keys, now) => await fetchAgain(pool, keys, now),
+  };
+  const one = addOperations(siteOperations, ports);
+  const file = wholeList(sitesOperations.sites, {
+    ...{ path: "/sites.csv", name: "sites", columns: siteFileColumns },
+    pieces: async (input, now) => reads.every(sitesQuestion({ ...input, after: undefined }), now),
+  });
   return (to) => {
-    for (const part of parts) part(to);
+    for (const part of [list, one, file]) part(to);
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { deleteOldest, inTurns } from "../database/bounded-work.ts";
 import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-store.ts";
@@ -11,8 +12,8 @@ import { keepFetchDays } from "../results/fetch-day-store.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { storageOperations } from "./storage-ask.ts";
 import { storageFacts } from "./storage-reads.ts";
-import { storageRoutes } from "./storage-routes.ts";
 import { storageAnswer } from "./table-ends.ts";
 
 interface RetentionPorts {
@@ -97,4 +98,6 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig) 
 }
 
 export const storagePart = ({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart =>
-  storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
+  addOperations(storageOperations, {
+    read: async (now: Date) => storageAnswer(await storageFacts(pool, now), config, now),
+  });

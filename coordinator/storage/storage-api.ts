@@ -1,6 +1,6 @@
-/** The API of what the database holds and how long: what it answers. */
+/** What the database holds and how long, as it is told. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
+import { dateTime } from "../web/api-operation.ts";
 
 export const storedTable = z
   .strictObject({
@@ -55,16 +55,3 @@ export const storage = z
       ),
   })
   .meta({ id: "Storage" });
-
-export const storageApi = {
-  storage: {
-    method: "get",
-    path: "/api/storage",
-    needs: "read",
-    summary: "What the database holds: how large each table is, how long its rows are kept",
-    description:
-      "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* " +
-      "and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
-    answers: { 200: answer(storage, "The same as its page") },
-  },
-} satisfies ApiOperations;

@@ -9,7 +9,7 @@ import { type Epoch, journalDays, replayedRows } from "../journal/epoch.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
-import { submissionBounds } from "../submissions/submissions-api.ts";
+import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
 import type { ToldOf } from "../web/api-operation.ts";
 import type { storage as storageSchema, storedTable as storedTableSchema } from "./storage-api.ts";

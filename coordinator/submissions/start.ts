@@ -2,10 +2,12 @@
 import type { Pool } from "pg";
 import { createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { WebPart } from "../web/actions.ts";
-import { submissionRoutes } from "./routes.ts";
-import { createSubmissionStore } from "./submission-store.ts";
+import { notFollowed } from "./submission.ts";
+import { createSubmissionStore, submitUrls } from "./submission-store.ts";
+import { type SubmissionPorts, submissionOperations } from "./submissions-ask.ts";
 
 export function submissionPart({
   pool,
@@ -16,12 +18,13 @@ export function submissionPart({
   readonly config: Pick<CoordinatorConfig, "scope" | "allowSpecialPurpose" | "resolvers">;
   readonly texts?: (name: string) => Promise<readonly string[]>;
 }): WebPart {
-  const { allowSpecialPurpose } = config;
-  return submissionRoutes({
-    store: createSubmissionStore(pool),
-    scope: () => config.scope,
-    allowSpecialPurpose,
-    texts,
+  const store = createSubmissionStore(pool);
+  return addOperations<SubmissionPorts>(submissionOperations, {
+    ...{ store, texts, notFollowed: () => notFollowed(config.scope) },
+    submit: async (urls, by) => {
+      const { scope, allowSpecialPurpose } = config;
+      return await submitUrls(urls, store, { ...by, scope, allowSpecialPurpose });
+    },
   });
 }
 

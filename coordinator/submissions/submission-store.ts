@@ -23,8 +23,8 @@ import {
   type HandedInFacts,
   type Submission,
   type SubmissionDeed,
+  submissionBounds,
 } from "./submission.ts";
-import { submissionBounds } from "./submissions-api.ts";
 
 export type SubmissionStore = ReturnType<typeof createSubmissionStore>;
 

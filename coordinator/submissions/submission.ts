@@ -3,6 +3,8 @@
  * which it can be followed until it is fetched.
  */
 
+import { z } from "zod";
+import type { Change } from "#core/audit";
 import { howMany, instantWords } from "#core/format";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
@@ -10,13 +12,73 @@ import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { UrlTurn } from "../frontier/open-lease-reads.ts";
-import type { ToldOf } from "../web/api-operation.ts";
-import {
-  type submissionDeeds,
-  type submission as submissionSchema,
-  type submittedUrl,
-  urlAnswers,
-} from "./submissions-api.ts";
+import { dateTime, type ToldOf } from "../web/api-operation.ts";
+
+/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
+export const submissionDeeds = ["add", "recrawl"] as const;
+
+export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
+
+export const submissionBounds = {
+  /** In one request over HTTP. */
+  urls: 10_000,
+  /** Receipts are kept for so long. */
+  keepDays: 90,
+  /** Of a receipt with more URLs nobody counts how many are fetched. */
+  countedUrls: 10_000,
+} as const;
+
+export const followedStates = [
+  "refused",
+  "elsewhere",
+  "unknown",
+  "resolving",
+  "unresolvable",
+  "undelegated",
+  "in-progress",
+  "fetched",
+  "failed",
+  "gone",
+  "held",
+  "blocked-by-robots",
+  "scheduled",
+  "due",
+] as const;
+
+export const submission = z
+  .object({
+    submissionId: z.int(),
+    deed: z.enum(submissionDeeds),
+    submittedBy: z.string(),
+    submittedAt: dateTime(),
+    urls: z
+      .object({ new: z.int(), known: z.int(), elsewhere: z.int(), refused: z.int() })
+      .describe(
+        "How many had which answer; elsewhere: another coordinator owns them, and they are sent there.",
+      ),
+    fetched: z
+      .int()
+      .nullable()
+      .describe("Of the new and known ones, how many were fetched since; null: too many to count."),
+  })
+  .meta({ id: "Submission" });
+
+export const submittedUrl = z
+  .object({
+    place: z.int().describe("Line or position in the submission, from 1."),
+    url: z.string().describe("Canonical, as crawled; as given if it is not a URL."),
+    answer: z.enum(urlAnswers),
+    reason: z.string().nullable().describe("Why it was refused, or who owns it."),
+    state: z.enum(followedStates),
+    words: z.string().describe("Its state, in plain words."),
+    crawler: z.string().nullable().describe("The crawler of its subnet; null: none yet."),
+    aboutAt: dateTime()
+      .nullable()
+      .describe("Estimated fetch time, from what is due on its host and its pace; null: unknown."),
+    lastFetchedAt: dateTime().nullable(),
+    lastStatus: z.int().nullable(),
+  })
+  .meta({ id: "SubmittedUrl" });
 
 export type SubmissionDeed = (typeof submissionDeeds)[number];
 
@@ -41,7 +103,7 @@ export function givenUrl(text: string, place: number, allowSpecialPurpose: Allow
   return { place, url: key.url, key, fault: seedFault(text, allowSpecialPurpose) };
 }
 
-export type Submission = ToldOf<typeof submissionSchema>;
+export type Submission = ToldOf<typeof submission>;
 
 /** A URL of a receipt, with what has become of it. */
 export type FollowedUrl = ToldOf<typeof submittedUrl>;
@@ -202,4 +264,17 @@ export function countWords({ urls }: Pick<Submission, "urls">): string {
 
 export function sumOf({ urls }: Pick<Submission, "urls">): number {
   return urlAnswers.reduce((sum, one) => sum + urls[one], 0);
+}
+
+/** For the audit log. */
+export function submissionChange(receipt: Submission, first: string): Change {
+  const { submissionId, deed, urls } = receipt;
+  const many = sumOf(receipt);
+  const what = deed === "add" ? "submitted" : "submitted for refetching";
+  return {
+    action: deed === "add" ? "urls-submitted" : "urls-recrawled",
+    target: many === 1 ? first.slice(0, 500) : `submission ${submissionId}`,
+    words: `${howMany(many, "URL")} ${what} (submission ${submissionId}): ${countWords(receipt)}.`,
+    after: { submissionId, ...urls },
+  };
 }

@@ -7,6 +7,7 @@ import type { NameResolver } from "#core/name-resolver";
 import { gateName } from "#protocol/bot-gate";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import {
+  actions,
   column,
   empty,
   facts,
@@ -19,14 +20,7 @@ import {
   table,
   tiles,
 } from "../ask/document.ts";
-import {
-  type Column,
-  type Document,
-  type Fact,
-  type Node,
-  operationsOf,
-  type Seen,
-} from "../ask/operation.ts";
+import { type Column, type Document, type Fact, type Node, operationsOf } from "../ask/operation.ts";
 import { plainText } from "../ask/words.ts";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import type { FinerReport, ProbeRound, RoundProbe } from "../delegation/rounds-api.ts";
@@ -42,7 +36,7 @@ import {
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
 import { countWords } from "../results/stated-uses.ts";
 import { statedSection } from "../results/stated-uses-ask.ts";
-import { fetchAgainForm, handInForm } from "../submissions/page.ts";
+import { fetchAgain, handIn } from "../submissions/submissions-ask.ts";
 import type { ChainSubnet, OrganisationReport, SubnetLine, SubnetList } from "../subnets/subnets-api.ts";
 import { answer as answered } from "../web/api-operation.ts";
 import { shareBar, small } from "../web/components.ts";
@@ -130,7 +124,7 @@ for="q">URL, host, address, range, organisation, country or crawler</label><div 
 value="${question}" placeholder="URL, host, IP, range, organisation, country or crawler" autocomplete="off"
 spellcheck="false"><button>Look up</button></div></form>`;
 
-function whoDocument(answer: WhoAnswer, { viewer }: Pick<Seen<unknown>, "viewer">): Document {
+function whoDocument(answer: WhoAnswer): Document {
   const { url, host, round, chain, parts, crawler, inside, waiting, history, found, takenFor } = answer;
   return {
     ...{ title: verdictOf(answer), hasOwnHeading: true },
@@ -147,9 +141,7 @@ function whoDocument(answer: WhoAnswer, { viewer }: Pick<Seen<unknown>, "viewer"
         ]),
       url && urlSection(url, answer.order),
       url && statedSection(url.stated),
-      url
-        ? picture(fetchAgainForm(viewer, url.url))
-        : takenFor.type === "url" && picture(handInForm(viewer, takenFor.value)),
+      actions(url ? fetchAgain(url.url) : takenFor.type === "url" && handIn(takenFor.value)),
       host && hostSection(host, answer.at, url !== null),
       answer.rollUp && isShown(answer) && rollUpSection(answer, answer.rollUp),
       answer.organisation && organisationSection(answer.organisation),
@@ -193,15 +185,21 @@ ${addresses(answer)}</section>`;
     ageing ?? "",
   ];
   const nodes = [picture(page, text.filter((line) => line !== "").join("\n"))];
-  if (standing.length === 0) return nodes;
-  const kindOf = ({ stops, code }: WhoAnswer["standing"][number]) =>
+  return standing.length === 0 ? nodes : [...nodes, standingList(standing)];
+}
+
+/** What stands in the way of the next fetch, and what else is to be known of it. */
+export function standingList(
+  standing: readonly { readonly stops: boolean; readonly code: string; readonly words: string }[],
+): Node {
+  const kindOf = ({ stops, code }: (typeof standing)[number]) =>
     stops ? "stops" : code === "ready" ? "ready" : "notes";
   const inTheWay = html`<span class="hidden">In the way: </span>`;
   const items = standing.map(
     (line) => html`<li class="${kindOf(line)}">${line.stops && inTheWay}${sentence(line.words)}</li>`,
   );
   const said = standing.map(({ stops, words }) => `${stops ? "✗" : "·"} ${plainText(words)}`);
-  return [...nodes, picture(html`<ul class="standing">${items}</ul>`, said.join("\n"))];
+  return picture(html`<ul class="standing">${items}</ul>`, said.join("\n"));
 }
 
 function decidedBy(effective: NonNullable<WhoAnswer["effective"]>): (readonly [string, Html])[] {

@@ -200,15 +200,14 @@ const rooms = {
   explore: async ({ pool, config }) => {
     const { Explorer } = await import("#coordinator/explore/explorer");
     const { createExploreReads } = await import("#coordinator/explore/reads");
-    const { exploreRoutes } = await import("#coordinator/explore/routes");
-    const { systemClock: clock } = await import("#coordinator/explore/start");
+    const { explorePages, systemClock: clock } = await import("#coordinator/explore/start");
     const state = await (await import("#coordinator/load-state")).readState({ pool });
     const reads = createExploreReads(pool);
     const recrawlDays = () => config.recrawl.intervalHours / 24;
     const explorer = new Explorer({ state, reads, clock, recrawlDays, onFault: () => {} });
     // A page says that it waits; a command waits.
     await explorer.world();
-    return [exploreRoutes({ explorer, state, reads, clock })];
+    return [explorePages({ explorer, state, reads, clock })];
   },
   find: async ({ pool }) => [(await import("#coordinator/find/start")).findPart(pool)],
   fleet: async ({ pool, now }) => [
@@ -216,13 +215,11 @@ const rooms = {
   ],
   graph: async ({ pool }) => [(await import("#coordinator/web-graph/start")).graphPart(pool)],
   overview: async ({ pool }) => {
-    const { addOverviewViews } = await import("#coordinator/overview/routes");
-    const { showAlerts } = await import("#coordinator/overview/alert-rules");
+    const { addOperations } = await import("#coordinator/ask/add-operations");
+    const { overviewOperations } = await import("#coordinator/overview/overview-ask");
     const { coordinatorRuns } = await import("#coordinator/crawlers/coordinator-presence-store");
-    const reads = await reportsOf(pool);
-    const alerts = { list: async (now: Date) => await showAlerts(reads, now) };
     const runs = async () => await coordinatorRuns(pool);
-    return [({ views }) => addOverviewViews(views, { reads, alerts, live: () => null, runs })];
+    return [addOperations(overviewOperations, { reads: await reportsOf(pool), live: () => null, runs })];
   },
   policies: async ({ pool }) => [
     (await import("#coordinator/settings/start")).policyPart({ pool, log: silentLog }),

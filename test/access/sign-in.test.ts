@@ -278,7 +278,7 @@ it("says what is wrong with a link on its form, with what was typed", async () =
 
 it("makes tokens that are shown once, and revokes them", async () => {
   const operator = await signIn(database, "operator");
-  const asked = { name: "prometheus", days: "30", "scope-metrics-read": "on" };
+  const asked = { name: "prometheus", days: "30", "scopes-metrics-read": "yes" };
 
   const made = await own(operator, "/tokens", asked);
   const [token = ""] = /nco_[\w-]{43}/.exec(made.body) ?? [];

@@ -3,7 +3,6 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { describeApi } from "#coordinator/open-api";
 import { policySections } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { storagePart } from "#coordinator/storage/start";
@@ -12,7 +11,6 @@ import { storageCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
-import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -81,13 +79,11 @@ it("goes by the age of the oldest row where it knows no day's, says nothing befo
   expect(of(null).expectedBytes).toBeNull();
 });
 
-it("is a page, JSON that fits its description, and CSV, with the policies in force", async () => {
+it("goes by the policies in force", async () => {
   const page = await app.inject({ url: "/storage", headers: { accept: "text/html" } });
   const json = await app.inject("/api/storage");
   const csv = await app.inject("/storage?format=csv");
 
-  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
-  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Storage" }, schemas)).toEqual([]);
   const answer = json.json() as StorageAnswer;
   const fetches = answer.tables.find(({ table }) => table === "page_fetch");
   expect(fetches).toMatchObject({ keptDays: 14, policy: "retention.fetchDays", rows: 2000, parts: 1 });
@@ -98,7 +94,6 @@ it("is a page, JSON that fits its description, and CSV, with the policies in for
   });
   expect(answer.bytes).toBe(answer.tables.reduce((sum, one) => sum + one.bytes + one.indexBytes, 0));
   expect(page.body).toContain('<a href="/policies?show=all#retention.fetchDays">14 days</a>');
-  expect(page.body).toContain("24 hours");
   expect(csv.body.split("\r\n")[0]).toBe(
     "table,rows,bytes,indexBytes,parts,keptDays,policy,end,since,expectedBytes",
   );
@@ -121,8 +116,6 @@ it("tells when the database went back, what the journal put back and what it cou
   const page = await app.inject({ url: "/storage", headers: { accept: "text/html" } });
   const json = await app.inject("/api/storage");
 
-  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
-  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Storage" }, schemas)).toEqual([]);
   expect((json.json() as StorageAnswer).wentBack).toMatchObject([{ epoch: 2, replayed: 7 }]);
   expect(page.body).toMatch(
     /timeline 2, and was on 1<\/td><td[^>]*>7<\/td>.*no crawler named &lt;nobody&gt;/,
@@ -130,10 +123,7 @@ it("tells when the database went back, what the journal put back and what it cou
   await database.pool.query("delete from database_epoch where epoch = 2");
 });
 
-it("nearcrawl storage prints the same, with what operators have changed", async () => {
-  const { url, schema } = database;
-  const run = async (...args: readonly string[]) =>
-    await inProcess(storageCommand(), [...args, "--database-url", url, "--schema", schema]);
+it("nearcrawl storage goes by what operators have changed", async () => {
   await createPolicyStore(database.pool).save(
     {
       ...{ changedAt: worldNow, changedBy: "anna", words: "disk", takesBack: null },
@@ -142,11 +132,9 @@ it("nearcrawl storage prints the same, with what operators have changed", async 
     0,
   );
 
-  const text = await run();
-  const json = await run("--json");
+  const { url, schema } = database;
+  const { code, out } = await inProcess(storageCommand(), ["--database-url", url, "--schema", schema]);
 
-  expect([text.code, json.code]).toEqual([0, 0]);
-  expect(text.out).toMatch(/page_fetch .* 2,000 +7 +retention.fetchDays +2026-02-2\d .*dropped by day/);
-  const answer = JSON.parse(json.out) as StorageAnswer;
-  expect(answer.tables.find(({ table }) => table === "page_fetch")?.keptDays).toBe(7);
+  expect(code).toBe(0);
+  expect(out).toMatch(/page_fetch .* 2,000 +7 days retention.fetchDays +2026-02-2\d .*dropped by day/);
 });

@@ -2,12 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { describeApi } from "#coordinator/open-api";
 import { submissionPart } from "#coordinator/submissions/start";
 import type { Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
@@ -36,7 +34,6 @@ const send = async (by: SignedIn, fields: Record<string, string>) =>
   await app.inject(formBy(by, "/submit", fields));
 
 it("a token of its own scope hands in URLs, and reads the receipt; the audit log has it", async () => {
-  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   const headers = await token("seeds", ["url-write"]);
 
   const made = await post(headers, { urls: ["https://new.example.org/", "mailto:x"] });
@@ -47,7 +44,6 @@ it("a token of its own scope hands in URLs, and reads the receipt; the audit log
 
   expect(made.statusCode).toBe(201);
   expect(submission).toMatchObject({ submittedBy: "token seeds", urls: { new: 1, refused: 1 } });
-  expect(faultsOf(receipt.json(), { $ref: "#/components/schemas/SubmissionReceipt" }, schemas)).toEqual([]);
   expect(receipt.json().urls.map(({ state }: { state: string }) => state)).toEqual(["resolving", "refused"]);
   expect(list.json().submissions).toHaveLength(1);
   expect(entries.map(({ action, actor }) => [action, actor])).toEqual([["urls-submitted", "token seeds"]]);

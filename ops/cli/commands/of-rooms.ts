@@ -4,52 +4,19 @@ import { ownName } from "../issue-command-link.ts";
 import { groupOf, operationCommand, operationGroup, roomCommand } from "../room-command.ts";
 
 export async function accessCommand(): Promise<Command> {
-  const { accessApi } = await import("#coordinator/access/access-api");
-  const room = "access";
-  return groupOf("access", "who is signed in to the pages, and unused sign-in links; end either", [
-    {
-      ...{ name: "list", room, operation: accessApi.access },
-      columns: {
-        sessions: "sessionId name role crawlers lastUsedAt remoteAddress endsAt",
-        links: "linkId name role crawlers issuedBy expiresAt state",
-      },
-    },
-    { name: "end", room, operation: accessApi.endSession, says: "sign somebody out at once" },
-    {
-      name: "withdraw",
-      room,
-      operation: accessApi.revokeSignInLink,
-      says: "withdraw an unused sign-in link",
-    },
+  const { accessOperations } = await import("#coordinator/access/access-ask");
+  return operationGroup("access", "who is signed in to the pages, and unused sign-in links; end either", [
+    "access",
+    accessOperations,
   ]);
 }
 
 export async function operatorTokenCommand(): Promise<Command> {
-  const { accessApi } = await import("#coordinator/access/access-api");
-  const room = "access";
-  const says = "tokens for operators' programs: invite, rotate and revoke crawlers over HTTP";
-  return groupOf(
+  const { tokenOperations } = await import("#coordinator/access/tokens-ask");
+  return operationGroup(
     "operator-token",
-    says,
-    [
-      {
-        ...{ name: "create", room, operation: accessApi.createToken, takes: "name", setsUp: true },
-        says: "create a token and print it, only once",
-        named: { scopes: "scope" },
-        usual: () => ({ scopes: ["fleet-read", "fleet-write"] }),
-        columns: {},
-      },
-      {
-        ...{
-          name: "list",
-          room,
-          operation: accessApi.tokens,
-          says: "the tokens, and when each was last used",
-        },
-        columns: { tokens: "name scopes expiresAt lastUsedAt revokedAt" },
-      },
-      { name: "revoke", room, operation: accessApi.revokeToken, says: "revoke a token at once" },
-    ],
+    "tokens for operators' programs: invite, rotate and revoke crawlers over HTTP",
+    ["access", tokenOperations],
     `
 
 Examples:
@@ -61,31 +28,14 @@ What can be asked: /api/openapi.json`,
 }
 
 export async function signInCommand(): Promise<Command> {
-  const { accessApi } = await import("#coordinator/access/access-api");
-  return roomCommand({
-    ...{ name: "sign-in", room: "access", operation: accessApi.issueSignInLink },
-    says: "print a link that signs in to the web pages, once; there are no passwords",
-    named: { crawlers: "crawler" },
-    usual: () => ({ name: ownName(), role: "operator" }),
-    columns: {},
-    help: `
-
-Examples:
-  nearcrawl sign-in
-  nearcrawl sign-in --role staff --name anna --minutes 60
-  nearcrawl sign-in --role partner --name ben --crawler athens`,
-  });
+  const { signInLinkOperations } = await import("#coordinator/access/access-ask");
+  const command = operationCommand("access", signInLinkOperations.issueSignInLink);
+  return roomCommand({ ...command, usual: () => ({ name: ownName(), role: "operator" }) });
 }
 
 export async function auditCommand(): Promise<Command> {
-  const { accessApi } = await import("#coordinator/access/access-api");
-  return roomCommand({
-    ...{ name: "audit", room: "access", operation: accessApi.audit },
-    says: "every change, who made it and how, the latest first",
-    named: { beforeId: "before" },
-    columns: { entries: "entryId at actor via action target words" },
-    help: "\n\nExamples:\n  nearcrawl audit --target athens\n  nearcrawl audit --actor coordinator --since 2026-03-01 --json",
-  });
+  const { auditOperations } = await import("#coordinator/access/audit-ask");
+  return roomCommand(operationCommand("access", auditOperations.audit));
 }
 
 export async function channelsCommand(): Promise<Command> {
@@ -116,18 +66,8 @@ export async function findCommand(): Promise<Command> {
 }
 
 export async function storageCommand(): Promise<Command> {
-  const { storageApi } = await import("#coordinator/storage/storage-api");
-  return roomCommand({
-    ...{ name: "storage", room: "storage", operation: storageApi.storage },
-    says: "what the database holds: sizes, how long rows are kept, and the expected total",
-    columns: { tables: "table bytes indexBytes expectedBytes rows keptDays policy since end" },
-    help: `
-
-Expected: once the oldest rows reach their maximum age, at the pace of the last day.
-
-Example:
-  nearcrawl policy set retention.fetchDays=14 --why 'disk'`,
-  });
+  const { storageOperations } = await import("#coordinator/storage/storage-ask");
+  return roomCommand(operationCommand("storage", storageOperations.storage));
 }
 
 export async function siteCapsCommand(): Promise<Command> {
@@ -237,69 +177,26 @@ Examples:
 }
 
 export async function recrawlCommand(): Promise<Command> {
-  const { recrawlApi } = await import("#coordinator/recrawl/recrawl-api");
-  return roomCommand({
-    ...{ name: "recrawl", room: "recrawl", operation: recrawlApi.recrawlPlans },
-    says: "when pages are fetched again: groups, intervals, planned and achieved rates, and why",
-    columns: {
-      plans:
-        "madeAt strategy pages plannedPerDay achievedPerDay allowedPerDay capacityPerDay freshness reason",
-    },
-    help: "\n\nExample:\n  nearcrawl policy set recrawl.strategy=optimal",
-  });
+  const { recrawlOperations } = await import("#coordinator/recrawl/recrawl-ask");
+  return roomCommand(operationCommand("recrawl", recrawlOperations.recrawlPlans));
 }
 
 export async function overviewCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "overview", room: "overview", operation: overviewApi.overview },
-    says: "the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers",
-    columns: {
-      ...alertColumns,
-      fleet: "name state subnets meanRttMs pages openLeases place offlineReason holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-      points: "",
-      recent: "",
-    },
-    help: "\n\nExample:\n  nearcrawl overview --range 24h --json",
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.overview));
 }
 
-/** What needs attention, as tables. */
-export const alertColumns = {
-  alerts: "severity name words advice since",
-  acknowledged: "name words by at note",
-  muted: "name mutedTarget until mutedBy reason words",
-  channels: "name place failingSince",
-};
-
 export async function queueCommand(): Promise<Command> {
-  const { queueApi } = await import("#coordinator/overview/queue-api");
-  const room = "overview";
-  const command = roomCommand({
-    ...{ name: "queue", room, operation: queueApi.queue },
-    says: "hosts that are due and not being fetched: how long they have waited, and for what",
-    columns: {
-      hosts: "host dueAt reason crawler range notBefore slowBecause holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-    },
-    help: "\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue in-hand --sort open",
-  });
-  const inHand = roomCommand({
-    ...{ name: "in-hand", room, operation: queueApi.hostsInHand },
-    says: "the hosts that are being crawled now: by whom and how fast",
-    columns: { shown: "host crawler urlsPerMinute urls openUrls limit delayMs since" },
-  });
-  return command.enablePositionalOptions().addCommand(inHand);
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  const { queue, hostsInHand } = overviewOperations;
+  return roomCommand(operationCommand("overview", queue))
+    .enablePositionalOptions()
+    .addCommand(roomCommand(operationCommand("overview", hostsInHand)));
 }
 
 export async function accuracyCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "accuracy", room: "overview", operation: overviewApi.accuracy },
-    says: "how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest",
-    columns: { samples: "range targetHost owner ownerRttMs best bestRttMs answered asked sampledAt" },
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.accuracy));
 }
 
 export async function changesCommand(): Promise<Command> {
@@ -344,87 +241,24 @@ export async function adviseCommand(): Promise<Command> {
 }
 
 export async function exploreCommand(): Promise<Command> {
-  const { exploreApi } = await import("#coordinator/explore/explore-api");
-  const subnet =
-    "range name holder.name registry country crawler state rttMs delegatedAt pagesPerDay subnetsWithin";
-  return roomCommand({
-    ...{ name: "explore", room: "explore", operation: exploreApi.explore, takes: "at" },
-    says: "who crawls what: the address space as a map's figures, a tree or a list, or by country",
-    columns: {
-      ...{ above: subnet, subnet, children: subnet, subnets: subnet },
-      legend: "label subnets",
-      blocks: "range subnets crawled",
-      countries: "country name subnets crawled medianRttMs measured pagesPerDay",
-    },
-    help: `
-
-Read from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.
-
-Examples:
-  nearcrawl explore 192.0.2.0/24 --view tree
-  nearcrawl explore --state waiting
-  nearcrawl explore --view countries`,
-  });
+  const { exploreOperations } = await import("#coordinator/explore/explore-ask");
+  return roomCommand(operationCommand("explore", exploreOperations.explore));
 }
 
 export async function siteCommand(): Promise<Command> {
-  const { sitesApi } = await import("#coordinator/sites/sites-api");
-  const { siteApi } = await import("#coordinator/sites/site-api");
-  const command = roomCommand({
-    ...{ name: "site", room: "sites", operation: siteApi.site },
-    says: "one host, a part at a time; or the hosts that the crawl knows (site list)",
-    columns: {
-      urls: "url state fetchedAt outcome status reason",
-      changes: "seenAt kind url words difference",
-      points: "at samples rttMs firstByteMs totalMs",
-    },
-    help: `
-
-The web page: /sites/HOST.
-
-Examples:
-  nearcrawl site www.example.org
-  nearcrawl site www.example.org --part pages --filter failing
-  nearcrawl site list --under example.org --state blocked`,
-  });
-  const list = roomCommand({
-    ...{ name: "list", room: "sites", operation: sitesApi.sites },
-    says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
-    columns: {
-      sites:
-        "host state reason crawler language country pages dueUrls failures fetches fetchedAt addedAt rttMs bytes",
-    },
-    help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
-  });
+  const { sitesOperations } = await import("#coordinator/sites/sites-ask");
+  const { siteOperations } = await import("#coordinator/sites/site-ask");
+  const command = roomCommand(operationCommand("sites", siteOperations.site));
+  const list = roomCommand(operationCommand("sites", sitesOperations.sites));
   return command.enablePositionalOptions().addCommand(list);
 }
 
 export async function coordinatorsCommand(): Promise<Command> {
-  const { federationApi } = await import("#coordinator/federation/federation-api");
-  const room = "federation";
-  return groupOf(
+  const { coordinatorOperations } = await import("#coordinator/federation/coordinators-ask");
+  return operationGroup(
     "coordinators",
     "coordinators above and below this one: who owns which domains, and what waits",
-    [
-      {
-        ...{ name: "list", room, operation: federationApi.coordinators },
-        says: "the parent and the children: when each was last seen, and what waits for it",
-        columns: {
-          children: "name owns state contactedAt failure waiting urlsSent urlsReceived urlsDropped",
-        },
-      },
-      {
-        ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
-        says: "create a child's key and print it once, for its settings",
-        text: ({ parent }: { readonly parent: object }) =>
-          `parent = ${JSON.stringify({ ...parent, owns: ["its domains"] }, null, 2)}`,
-      },
-      {
-        ...{ name: "remove", room, operation: federationApi.removeCoordinator },
-        says: "revoke its key; URLs that wait for it are rerouted",
-        follows: "the URLs that wait for it are rerouted, and its key stops working.",
-      },
-    ],
+    ["federation", coordinatorOperations],
     `
 
 A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what

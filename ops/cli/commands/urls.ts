@@ -4,7 +4,6 @@ import type { Pool } from "pg";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
-import { submissionChange } from "#coordinator/submissions/routes";
 import {
   type AnsweredUrl,
   countWords,
@@ -14,6 +13,8 @@ import {
   notFollowed,
   type Submission,
   type SubmissionDeed,
+  submissionBounds,
+  submissionChange,
   sumOf,
 } from "#coordinator/submissions/submission";
 import {
@@ -21,15 +22,13 @@ import {
   type SubmissionStore,
   submitUrls,
 } from "#coordinator/submissions/submission-store";
-import { submissionBounds } from "#coordinator/submissions/submissions-api";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
 import { printable } from "#core/terminal-text";
-import { answerText } from "../answer-text.ts";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ProgressLine, printAnswer, writeOut } from "../output.ts";
+import { formatTable, ProgressLine, printAnswer, writeOut } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
@@ -223,7 +222,11 @@ function headOf(submission: Submission | null): string {
 
 /** Columns are as wide as a batch needs them; the first has their titles. */
 function tableOf(batch: readonly FollowedUrl[], isFirst: boolean): string {
-  const table = answerText(batch, { "": "url state crawler words" });
+  const rows = batch.map(({ url, state, crawler, words }) => [url, state, crawler ?? "–", words]);
+  const table = formatTable(
+    ["url", "state", "crawler", "words"].map((title) => ({ title })),
+    rows.map((row) => row.map((cell) => printable(cell, 300))),
+  );
   return `${isFirst ? table : table.split("\n").slice(2).join("\n")}\n`;
 }
 

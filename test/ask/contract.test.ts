@@ -1,0 +1,236 @@
+/**
+ * What every operation that answers in a document keeps to: one answer on every paper, for whoever asks, however it is asked. A
+ * new operation is held to it by being in the API's description; rooms do not ask this again.
+ */
+import type { FastifyInstance } from "fastify";
+import { parse } from "node-html-parser";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { z } from "zod";
+import { addOperations } from "#coordinator/ask/add-operations";
+import type { AnyOperation } from "#coordinator/ask/operation";
+import { documentText } from "#coordinator/ask/text-rendering";
+import { apiGroups } from "#coordinator/open-api";
+import { openAccess } from "#coordinator/web/access";
+import { routePath } from "#coordinator/web/api-operation";
+import type { ViewRoute } from "#coordinator/web/views";
+import { createReports } from "#coordinator/who/reads";
+import { whoOperations } from "#coordinator/who/who-ask";
+import { scopes } from "#core/actor";
+import type { Database } from "#db/server-database";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedFleet } from "../support/seed-fleet.ts";
+import { seedOperation } from "../support/seed-operation.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
+import { testAccess, tinyResolver, webServer } from "../support/web-server.ts";
+
+const all = Object.entries(
+  Object.assign({}, ...Object.values(apiGroups).flat()) as Record<string, AnyOperation>,
+);
+const questions = all.filter(([, one]) => one.method === "get" && one.view !== undefined);
+const deeds = all.filter(([, one]) => one.method === "post" && one.run !== undefined);
+
+let database: Database;
+let app: FastifyInstance;
+let headers: Record<string, string>;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedOperation(database.pool);
+  await seedFleet(database.pool);
+  app = webServer(database, { parts: everyPart(database) });
+  headers = await bearer(database, scopes);
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+/** Names of things that the seeded world has, where the description's examples are of another one. */
+const known: Readonly<Record<string, string>> = {
+  name: "athens",
+  crawler: "athens",
+  host: "www.example.org",
+  url: "https://www.example.org/",
+  q: "1.2.3.4",
+};
+
+/** Asked as its description has it: what it needs, and nothing else. */
+function addressOf({ path, parameters }: AnyOperation): string {
+  const exampleOf = (name: string, schema: z.ZodType) =>
+    encodeURIComponent(known[name] ?? String((schema.meta() as { example?: unknown })?.example ?? "1"));
+  const inPath = path.replace(/\{(\w+)\}/g, (_, name: string) => exampleOf(name, parameters!.path![name]!));
+  const needed = Object.entries(parameters?.query ?? {}).filter(
+    ([, schema]) => !(schema as z.ZodType).safeParse(undefined).success,
+  );
+  const query = needed.map(([name, schema]) => `${name}=${exampleOf(name, schema as z.ZodType)}`).join("&");
+  return query === "" ? inPath : `${inPath}?${query}`;
+}
+
+const pageOf = (address: string, { path, page }: AnyOperation) => {
+  const values = address.split("?")[0]!.split("/");
+  const names = path.split("/");
+  const own = (page ?? "").replace(/:(\w+)/g, (_, name: string) => values[names.indexOf(`{${name}}`)]!);
+  return address.includes("?") ? `${own}?${address.split("?")[1]}` : own;
+};
+
+/** Without what a clock says. */
+const lasting = (value: unknown) =>
+  JSON.parse(JSON.stringify(value), (name, one) =>
+    /^(at|now|since|until|startedAt|uptimeSeconds|times)$/.test(name) ? undefined : one,
+  ) as unknown;
+
+describe.each(questions)("%s", (_, operation) => {
+  const address = addressOf(operation);
+
+  it("answers in its schema, under /api/ and at its page alike", async () => {
+    const answer = await app.inject({ url: address, headers });
+    const schema = operation.answers[answer.statusCode]?.schema;
+
+    expect([200, 404]).toContain(answer.statusCode);
+    expect(schema?.safeParse(answer.json()).error?.issues ?? []).toEqual([]);
+    if (operation.page === null) return;
+    const accept = { ...headers, accept: "application/json" };
+    const page = await app.inject({ url: pageOf(address, operation), headers: accept });
+    expect([page.statusCode, lasting(page.json())]).toEqual([answer.statusCode, lasting(answer.json())]);
+  });
+
+  it("is a page without a fault in its HTML", async () => {
+    if (operation.page === null) return;
+    const { body, headers: sent } = await app.inject({ url: pageOf(address, operation), headers });
+    const root = parse(body);
+    const ids = root.querySelectorAll("[id]").map(({ id }) => id);
+
+    expect(sent["content-type"]).toContain("text/html");
+    expect(root.querySelectorAll("h1").length).toBe(1);
+    expect(root.textContent).not.toMatch(/\[object|undefined|NaN/);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+    expect(
+      root.querySelectorAll("main form[method=post]").every((one) => one.querySelector("[name=form-token]")),
+    ).toBe(true);
+  });
+
+  it("is CSV of one width, where it is a table", async () => {
+    const {
+      statusCode,
+      body,
+      headers: sent,
+    } = await app.inject({
+      url: `${address}${address.includes("?") ? "&" : "?"}format=csv`,
+      headers,
+    });
+    if (statusCode !== 200 || !String(sent["content-type"]).startsWith("text/csv")) return;
+    const [head = [], ...rows] = body.trimEnd().split("\r\n").map(fieldsOf);
+
+    expect(head.filter((name) => !/^[a-z]\w*$/.test(name))).toEqual([]);
+    expect(new Set(head).size).toBe(head.length);
+    expect(rows.filter((row) => row.length !== head.length)).toEqual([]);
+    expect(body).not.toMatch(/\[object|undefined|NaN/);
+  });
+
+  it("is the same to a command, and a text that a terminal of 80 columns shows", async () => {
+    const shown = await shownByRoom(operation, address);
+    const document = shown?.document;
+    const text = document && documentText(document, { width: 80, colours: false });
+
+    expect(text ?? "").not.toMatch(/\[object|undefined|NaN|&(amp|lt|gt|quot|#39);/);
+    // A word that has no space stays whole, as addresses of pages do.
+    const wide = (text ?? "")
+      .split("\n")
+      .filter((line) => line.length > 80 && /\S\s+\S/.test(line.slice(79)));
+    expect(wide).toEqual([]);
+    const told = (await app.inject({ url: address, headers })).json() as { readonly error?: unknown };
+    if (told.error === undefined) expect(lasting(shown?.value)).toEqual(lasting(told));
+  });
+
+  it("is refused to whoever has no right to it", async () => {
+    const { needs } = operation;
+    if (needs === null) return;
+    const other = await bearer(
+      database,
+      scopes.filter((one) => one !== needs && one !== "url-write"),
+    );
+
+    expect((await app.inject({ url: address, headers: other })).statusCode).toBe(403);
+  });
+});
+
+/** As a room's view gives it to a command. */
+async function shownByRoom(operation: AnyOperation, address: string) {
+  let route: ViewRoute | undefined;
+  const views = {
+    add: (one: ViewRoute) => {
+      if (one.api === routePath(operation)) route = one;
+    },
+    describe: () => {},
+    addFile: () => {},
+  };
+  const ignored = new Proxy({}, { get: () => () => {} });
+  const who = { reads: createReports(database.pool, () => performance.now()), resolver: tinyResolver };
+  const ports = { ...who, scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false } };
+  const order = { name: "anansi", newShare: 0.9 } as const;
+  const parts = [...everyPart(database), addOperations(whoOperations, { ...ports, order })];
+  for (const part of parts) {
+    part({ app: ignored, views, actions: ignored, access: openAccess } as unknown as Parameters<
+      typeof part
+    >[0]);
+  }
+  if (route === undefined) throw new Error(`no room has ${address}`);
+  const url = new URL(address, "http://localhost");
+  const inPath = Object.fromEntries(
+    operation.path.split("/").map((part, at) => [part.slice(1, -1), url.pathname.split("/")[at]!]),
+  );
+  const visit = await testAccess(database, () => worldNow).identify({ headers, ip: "127.0.0.1" } as never);
+  const shown = await route.view({
+    request: { url: address, headers: { accept: "application/json" }, query: {}, params: inPath } as never,
+    visit: visit as never,
+    now: worldNow,
+    param: (name) => decodeURIComponent(inPath[name] ?? ""),
+    query: (name) => url.searchParams.get(name) ?? "",
+  });
+  return shown !== null && typeof shown === "object" && "document" in shown ? shown : undefined;
+}
+
+describe.each(deeds)("%s", (_, operation) => {
+  it("is refused to whoever has no right to it, and takes nothing that is not in its schema", async () => {
+    const url = addressOf(operation);
+    const send = async (from: Record<string, string>, payload: object) =>
+      (await app.inject({ method: "POST", url, headers: from, payload, remoteAddress: "10.9.8.7" }))
+        .statusCode;
+    const others = scopes.filter((one) => one !== operation.needs && one !== "url-write");
+    const other = await bearer(database, others);
+
+    if (operation.needs !== null) expect([401, 403]).toContain(await send(other, {}));
+    expect([400, 404, 409, 422, 429]).toContain(await send(headers, { __noSuchField: "x" }));
+  });
+});
+
+it("leads to every page from another one", async () => {
+  const operator = await signIn(database, "operator");
+  const linked = new Set<string>();
+  for (const [, one] of questions) {
+    if (one.page === null) continue;
+    const { body } = await app.inject({ url: pageOf(addressOf(one), one), headers: operator.headers });
+    for (const link of parse(body).querySelectorAll("a[href^='/']"))
+      linked.add(link.getAttribute("href")!.replace(/[?#].*$/, ""));
+  }
+  const isLinked = (page: string) => {
+    const form = new RegExp(`^${page.replace(/:\\w+/g, "[^/]+")}$`);
+    return [...linked].some((link) => form.test(link));
+  };
+
+  const alone = questions.flatMap(([, { page }]) => (page === null || isLinked(page) ? [] : [page]));
+  // A deed leads there: the seeded world has none of it to list.
+  expect(alone).toEqual(["/submissions/:number"]);
+});
+
+it("covers the operations that answer in documents", () => {
+  expect(questions.length).toBeGreaterThan(1);
+  expect(deeds.length).toBeGreaterThan(1);
+});
+
+/** Of a line (RFC 4180); no field of the seeded world has a line end. */
+function fieldsOf(line: string): string[] {
+  return [...line.matchAll(/(?:^|,)("(?:[^"]|"")*"|[^,]*)/g)].map(([, field = ""]) => field);
+}
