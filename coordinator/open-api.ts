@@ -8,16 +8,14 @@ import {
 } from "./access/access-ask.ts";
 import { auditOperations } from "./access/audit-ask.ts";
 import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertsApi } from "./alerts/alerts-api.ts";
+import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreOperations } from "./explore/explore-ask.ts";
 import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
-import { crawlerApi } from "./fleet/crawler-api.ts";
-import { fleetApi } from "./fleet/fleet-api.ts";
-import { invitationApi } from "./fleet/invitation-api.ts";
+import { fleetOperations } from "./fleet/fleet-ask.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { overviewOperations } from "./overview/overview-ask.ts";
@@ -48,18 +46,10 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   coordinators: [coordinatorOperations, exchangeApi],
   explore: [exploreOperations],
   find: [findOperations],
-  fleet: [
-    fleetApi,
-    crawlerApi,
-    partnerAccessOperations,
-    invitationApi,
-    versionOperations,
-    optOutsApi,
-    siteCapOperations,
-  ],
+  fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewOperations, overviewApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryOperations, jobOperations, planOperations],
