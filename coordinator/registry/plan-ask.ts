@@ -380,7 +380,6 @@ function remarksNode(report: FileReport): Node | null {
     .sort(([, one], [, other]) => other - one)
     .map(([reason, count]) => `${countText(count)} × ${reason}`);
   const more = malformed - malformedSamples.length;
-  const first = encoding?.firstLatin1Line;
   const remarks: readonly Inline[] = [
     ...warnings.map((warning) => html`<strong>Warning:</strong> ${warning}`),
     ...malformedSamples.map(
@@ -389,11 +388,7 @@ function remarksNode(report: FileReport): Node | null {
     ),
     ...(more > 0 ? [`and ${countText(more)} more refused records`] : []),
     ...(reasons.length > 0 ? [`ignored ${reasons.join(", ")}`] : []),
-    ...(encoding
-      ? [
-          `values in UTF-8: ${countText(encoding.utf8Values)}, read as Latin-1: ${countText(encoding.latin1Values)}${first ? ` (the first in the record at line ${first})` : ""}`,
-        ]
-      : []),
+    ...(encoding ? [encodingWords(encoding)] : []),
   ];
   const ignored = ignoredOf(report);
   const words = [
@@ -404,4 +399,13 @@ function remarksNode(report: FileReport): Node | null {
   return remarks.length === 0
     ? null
     : folded(`${nameOf(file)}: ${words.join(", ") || "encoding"}`, [list(remarks, "break")]);
+}
+
+function encodingWords({
+  utf8Values,
+  latin1Values,
+  firstLatin1Line,
+}: NonNullable<FileReport["encoding"]>): string {
+  const first = firstLatin1Line ? ` (the first in the record at line ${firstLatin1Line})` : "";
+  return `values in UTF-8: ${countText(utf8Values)}, read as Latin-1: ${countText(latin1Values)}${first}`;
 }
