@@ -8,7 +8,7 @@ import {
 } from "./access/access-ask.ts";
 import { auditOperations } from "./access/audit-ask.ts";
 import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertsApi } from "./alerts/alerts-api.ts";
+import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreOperations } from "./explore/explore-ask.ts";
@@ -20,8 +20,9 @@ import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
-import { registryJobApi } from "./registry/job-api.ts";
-import { registryApi } from "./registry/registry-api.ts";
+import { jobOperations } from "./registry/job-ask.ts";
+import { planOperations } from "./registry/plan-ask.ts";
+import { registryOperations } from "./registry/registry-ask.ts";
 import { releasesApi } from "./releases/releases-api.ts";
 import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
@@ -48,10 +49,10 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewOperations, overviewApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
-  registry: [registryApi, registryJobApi],
+  registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],

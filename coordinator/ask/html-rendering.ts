@@ -40,9 +40,11 @@ export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly operation: AnyOperation;
 }
 
-export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, seen: Shown): Html {
+export function documentHtml(document: Document, seen: Shown): Html {
+  const { title, beside, hasOwnHeading, above = [], nodes } = document;
   const heading = hasOwnHeading ? nothing : titleRow(title, html`${beside}`);
-  return html`${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
+  const links = above.map(([name, href], at) => html`${at > 0 && " · "}<a href="${href}">${name}</a>`);
+  return html`${links.length > 0 && html`<p class="page-path">${links}</p>`}${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */
@@ -314,7 +316,8 @@ function filtersHtml(
       !names.includes(name) &&
       !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
-  const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
+  const wordsOf = (name: string, value: string) =>
+    Object.hasOwn(choices[name] ?? {}, value) ? choices[name]![value]! : value;
   const field = (one: Field) => {
     const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);
