@@ -419,11 +419,13 @@ function finder({ answer, show = "basic", text }: PoliciesPage): Html {
     ["all", "All", all.length],
     ["changed", "Differ from the default", all.filter(isChanged).length],
   ] as const;
+  const tab = ([name, title, count]: (typeof tabs)[number]) => {
+    const isCurrent = text === "" && show === name && html` aria-current="true"`;
+    const href = pathWith("/policies", { show: name === "basic" ? null : name });
+    return html`<a href="${href}"${isCurrent}>${title} <span class="count">${count}</span></a>`;
+  };
   return html`<div class="policy-finder"><nav class="policy-tabs"
-aria-label="Which policies">${tabs.map(
-    ([name, title, count]) => html`<a
-href="${pathWith("/policies", { show: name === "basic" ? null : name })}"${text === "" && show === name && html` aria-current="true"`}>${title} <span class="count">${count}</span></a>`,
-  )}</nav>
+aria-label="Which policies">${tabs.map(tab)}</nav>
 <form class="policy-search" role="search" action="/policies"><label class="hidden" for="policy-q">Search the
 policies</label><input id="policy-q" type="search" name="q" value="${text}" maxlength="${mostSearched}"
 placeholder="Search ${all.length} policies" autocomplete="off"><button class="quiet slim">Search</button></form></div>`;
