@@ -85,3 +85,13 @@ export const recordColumns = <Row>(
 
 /** `urls_per_minute` of `urlsPerMinute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** A member of a row under its own name; CSV has its value, however `cell` shows it. Without a title: for programs. */
+export const member = <Row>(
+  name: keyof Row & string,
+  title: string | null = null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> => ({
+  ...{ key: snakeCase(name), title, cell: (row) => row[name] as Inline },
+  ...{ value: (row) => row[name] as string, ...more },
+});

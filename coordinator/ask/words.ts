@@ -94,3 +94,7 @@ export function plainText(value: HtmlValue): string {
     .replace(/\s+/g, " ")
     .trim();
 }
+
+/** As a shell takes it for one word. */
+export const shellWord = (text: string) =>
+  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
