@@ -95,3 +95,11 @@ export const member = <Row>(
   ...{ key: snakeCase(name), title, cell: (row) => row[name] as Inline },
   ...{ value: (row) => row[name] as string, ...more },
 });
+
+/** Counts: members of a row, each under its title. */
+export const countColumns = <Row>(
+  titles: Readonly<Partial<Record<keyof Row & string, string>>>,
+): readonly Column<Row>[] =>
+  (Object.entries(titles) as [keyof Row & string, string][]).map(([name, title]) =>
+    member(name, title, { unit: "count" }),
+  );
