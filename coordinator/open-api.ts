@@ -12,7 +12,8 @@ import { alertsApi } from "./alerts/alerts-api.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
 import { exploreApi } from "./explore/explore-api.ts";
-import { federationApi } from "./federation/federation-api.ts";
+import { coordinatorOperations } from "./federation/coordinators-ask.ts";
+import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
@@ -43,7 +44,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   changes: [changeOperations],
   channels: [channelOperations],
   contact: [contactApi],
-  coordinators: [federationApi],
+  coordinators: [coordinatorOperations, exchangeApi],
   explore: [exploreApi],
   find: [findOperations],
   fleet: [

@@ -222,7 +222,7 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
         table<SignInLink>({
           ...{ label: "Unused sign-in links", rows: links },
           columns: [
-            column("link_id", null, ({ linkId }) => linkId),
+            column("link_id", "Number", ({ linkId }) => linkId, { kind: "number" }),
             ...personColumns<SignInLink>("For"),
             column("issued_by", "Created by", ({ issuedBy }) => issuedBy),
             column("issued_at", "Created", ({ issuedAt }) => issuedAt),
@@ -234,7 +234,10 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
           ],
         }),
       ]),
-      form({ operation: issueSignInLink, title: "New sign-in link", label: "Create link" }),
+      form({
+        ...{ operation: issueSignInLink, title: "New sign-in link", label: "Create link" },
+        values: { role: "staff" },
+      }),
     ],
   }),
 });

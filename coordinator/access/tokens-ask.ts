@@ -140,7 +140,7 @@ const tokens = get({
           column("scopes", "Scopes", (one) => one.scopes.join(", ")),
           column("expires_at", "Valid until", ({ expiresAt }) => expiresAt ?? "revoked", { kind: "nowrap" }),
           column("last_used_at", "Last used", ({ lastUsedAt: at }) => at && ago(at, now.toISOString()), {
-            kind: "nowrap",
+            ...{ kind: "nowrap", none: "never" },
             value: ({ lastUsedAt }) => lastUsedAt,
           }),
         ],

@@ -1,8 +1,7 @@
-/** The API of coordinators of other organisations: what it takes and answers. */
+/** What coordinators tell each other, and what is told of them. */
 import { z } from "zod";
 import { childMessage, exchangedUrl, maxExchangedUrls, parentAnswer } from "#protocol/exchange";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { typedConfirmation } from "../web/form-fields.ts";
 
 export const relatedCoordinator = z
   .strictObject({
@@ -35,74 +34,12 @@ export const coordinators = z
   })
   .meta({ id: "Coordinators" });
 
-const coordinatorInvitation = z
-  .object({ name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/) })
-  .meta({ id: "CoordinatorInvitation" });
-
-export const invitedCoordinator = z
-  .strictObject({
-    name: z.string(),
-    parent: z.strictObject({
-      url: z.string(),
-      key: z.string(),
-      certificatePin: z
-        .string()
-        .nullable()
-        .describe("SHA-256 of the TLS key, base64url; null: the public authorities decide."),
-    }),
-  })
-  .meta({ id: "InvitedCoordinator" });
-
-const removedCoordinator = z
-  .strictObject({ name: z.string(), removed: z.boolean() })
-  .meta({ id: "RemovedCoordinator" });
-
 /** In messages faulty ones are told by their place; here is what each must be. */
 const urls = z.array(exchangedUrl).max(maxExchangedUrls);
 const message = childMessage.extend({ urls }).meta({ id: "ChildMessage" });
 const answered = parentAnswer.extend({ urls }).meta({ id: "ParentAnswer" });
 
-export const federationApi = {
-  coordinators: {
-    method: "get",
-    path: "/api/coordinators",
-    needs: "fleet-read",
-    summary: "The parent coordinator, the children, and what waits for each",
-    answers: { 200: answer(coordinators) },
-  },
-  inviteCoordinator: {
-    method: "post",
-    path: "/api/coordinators/invite",
-    needs: "fleet-write",
-    summary: "Invite a child coordinator",
-    description:
-      "The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
-    body: { schema: coordinatorInvitation, example: { name: "athens" } },
-    answers: {
-      201: answer(invitedCoordinator, "Invited"),
-      409: errorAnswer("The name is taken, or no coordinator has started here yet"),
-      422: errorAnswer("An invalid name"),
-    },
-  },
-  removeCoordinator: {
-    method: "post",
-    path: "/api/coordinators/{name}/remove",
-    needs: "fleet-write",
-    summary: "Remove a child coordinator",
-    description: "Its key stops working; URLs that wait for it are rerouted.",
-    parameters: { path: { name: z.string().describe("As it was invited.") } },
-    body: {
-      schema: z
-        .strictObject({ confirmation: typedConfirmation("The child's name again") })
-        .meta({ id: "RemoveCoordinator" }),
-      example: {},
-    },
-    answers: {
-      422: errorAnswer("The confirmation is not the child's name"),
-      200: answer(removedCoordinator, "Removed"),
-      404: errorAnswer("There is no child of this name"),
-    },
-  },
+export const exchangeApi = {
   exchangeUrls: {
     method: "post",
     path: "/api/coordinators/exchange",

@@ -5,6 +5,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";
@@ -13,12 +14,13 @@ import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { settleClaims } from "./claim-store.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
+import { coordinatorOperations } from "./coordinators-ask.ts";
 import { AskParent } from "./exchange.ts";
 import { countWaiting, dropWaiting, forgetTold } from "./exchange-queue-store.ts";
 import { createExchangeStore, type TakingSettings } from "./exchange-store.ts";
 import { HttpParentClient } from "./parent-client.ts";
 import { createCoordinatorStore, stateParent } from "./related-store.ts";
-import { coordinatorRoutes } from "./routes.ts";
+import { addExchangeRoute } from "./routes.ts";
 
 interface CoordinatorLinkPorts {
   readonly pool: Pool;
@@ -97,16 +99,16 @@ interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "patientPool
 /** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
   const { pool, patientPool, metrics, version, config, now = () => new Date() } = options;
-  return coordinatorRoutes({
-    coordinators: createCoordinatorStore(pool),
-    secrets: randomSecrets,
-    hash: randomSecrets.hash,
-    place: async () => await readCoordinatorPlace(pool),
-    store: createExchangeStore(patientPool),
-    scope: () => config.scope,
-    newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
-    onTaken: (taken) => metrics.coordinators.exchanged("child", taken),
-    version,
-    now,
-  });
+  const coordinators = createCoordinatorStore(pool);
+  const place = async () => await readCoordinatorPlace(pool);
+  return (to) => {
+    addExchangeRoute(to.app, {
+      ...{ coordinators, version, now, hash: randomSecrets.hash },
+      store: createExchangeStore(patientPool),
+      scope: () => config.scope,
+      newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
+      onTaken: (taken) => metrics.coordinators.exchanged("child", taken),
+    });
+    addOperations(coordinatorOperations, { coordinators, secrets: randomSecrets, place })(to);
+  };
 }

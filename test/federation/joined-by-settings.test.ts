@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { inviteChild } from "#coordinator/federation/coordinators-ask";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { createCoordinatorStore } from "#coordinator/federation/related-store";
-import { inviteChild } from "#coordinator/federation/routes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -43,7 +43,6 @@ it("what an operator's invitation says goes into the child's settings, and URLs 
   const place = async () => await readCoordinatorPlace(above.pool);
   const by = { createdBy: "anna", now: new Date() };
   const invited = await inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by);
-  if (typeof invited === "string") throw new Error(invited);
   const { parent } = invited;
 
   const child = { parent: { ...parent, owns: [".gr"] }, domainSets: ["not shop.gr"] };
@@ -57,7 +56,8 @@ it("what an operator's invitation says goes into the child's settings, and URLs 
   expect(await urlsOf(above)).toEqual(["http://b.com/", "http://d.com/"]);
   expect((await readCoordinatorPlace(below.pool))?.domainSets).toEqual(["not shop.gr"]);
   expect(parent.certificatePin).toBe(pinOf(readFileSync(pemFile("cert"))));
-  expect(await inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by)).toMatch(/already/);
+  const again = inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by);
+  await expect(again).rejects.toThrow(/already/);
   const message = {
     version: 1,
     coordinatorId: crypto.randomUUID(),

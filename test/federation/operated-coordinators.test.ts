@@ -1,11 +1,9 @@
-/** What operators see and change of coordinators, by page, API and command: real server, real database. */
+/** What operators see and change of coordinators, by page and API: real server, real database. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
-import { coordinatorsCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
@@ -82,29 +80,5 @@ describe("over HTTP", () => {
     expect(again.statusCode).toBe(409);
     expect(again.body).toContain('value="athens"');
     expect(page.body).toMatch(/athens.*never connected.*Remove athens/s);
-  });
-});
-
-describe("nearcrawl coordinators", () => {
-  const run = (...args: readonly string[]) =>
-    inProcess(coordinatorsCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
-
-  it("invites, lists and removes, with an exit code for each end", async () => {
-    const made = await run("invite", "athens");
-    const again = await run("invite", "athens");
-    const listed = await run("list", "--json");
-    const removed = await run("remove", "athens");
-    const gone = await run("remove", "athens");
-
-    expect(made.out).toMatch(/parent = \{\n {2}"url": "https:\/\/search\.example",\n {2}"key": "ncc_/);
-    expect(JSON.parse(listed.out).children).toMatchObject([{ name: "athens" }]);
-    expect([made, again, listed, removed, gone].map(({ code }) => code)).toEqual([0, 2, 0, 0, 3]);
-    expect(again.err).toBe(
-      'nearcrawl: There is a coordinator "athens" already: choose another name, or remove it first.\n',
-    );
-    expect((await audited()).map((line) => line.replace(/ by .*/, ""))).toEqual([
-      "coordinator-invited athens",
-      "coordinator-removed athens",
-    ]);
   });
 });

@@ -332,31 +332,11 @@ Examples:
 }
 
 export async function coordinatorsCommand(): Promise<Command> {
-  const { federationApi } = await import("#coordinator/federation/federation-api");
-  const room = "federation";
-  return groupOf(
+  const { coordinatorOperations } = await import("#coordinator/federation/coordinators-ask");
+  return operationGroup(
     "coordinators",
     "coordinators above and below this one: who owns which domains, and what waits",
-    [
-      {
-        ...{ name: "list", room, operation: federationApi.coordinators },
-        says: "the parent and the children: when each was last seen, and what waits for it",
-        columns: {
-          children: "name owns state contactedAt failure waiting urlsSent urlsReceived urlsDropped",
-        },
-      },
-      {
-        ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
-        says: "create a child's key and print it once, for its settings",
-        text: ({ parent }: { readonly parent: object }) =>
-          `parent = ${JSON.stringify({ ...parent, owns: ["its domains"] }, null, 2)}`,
-      },
-      {
-        ...{ name: "remove", room, operation: federationApi.removeCoordinator },
-        says: "revoke its key; URLs that wait for it are rerouted",
-        follows: "the URLs that wait for it are rerouted, and its key stops working.",
-      },
-    ],
+    ["federation", coordinatorOperations],
     `
 
 A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what
