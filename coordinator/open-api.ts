@@ -18,7 +18,9 @@ import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
-import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
+import { complaintOperations } from "./opt-outs/complaints-ask.ts";
+import { contactApi } from "./opt-outs/opt-outs-api.ts";
+import { optOutOperations } from "./opt-outs/opt-outs-ask.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { queueApi } from "./overview/queue-api.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
@@ -53,7 +55,8 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
     partnerAccessOperations,
     invitationApi,
     versionOperations,
-    optOutsApi,
+    optOutOperations,
+    complaintOperations,
     siteCapOperations,
   ],
   graph: [graphOperations],

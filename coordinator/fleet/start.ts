@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
-import { addWishRoutes } from "../opt-outs/routes.ts";
+import { complaintOperations } from "../opt-outs/complaints-ask.ts";
+import { optOutOperations } from "../opt-outs/opt-outs-ask.ts";
 import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
@@ -26,6 +27,7 @@ export function fleetPart(
     addCrawlerActions(actions, ports);
     addOperations(partnerAccessOperations, ports)(to);
     addOperations(versionOperations, ports)(to);
-    addWishRoutes(views, actions, ports);
+    addOperations(optOutOperations, ports)(to);
+    addOperations(complaintOperations, ports)(to);
   };
 }
