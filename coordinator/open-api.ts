@@ -22,7 +22,7 @@ import { complaintOperations } from "./opt-outs/complaints-ask.ts";
 import { contactApi } from "./opt-outs/opt-outs-api.ts";
 import { optOutOperations } from "./opt-outs/opt-outs-ask.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -32,8 +32,8 @@ import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteApi } from "./sites/site-api.ts";
-import { sitesApi } from "./sites/sites-api.ts";
+import { siteOperations } from "./sites/site-ask.ts";
+import { sitesOperations } from "./sites/sites-ask.ts";
 import { storageOperations } from "./storage/storage-ask.ts";
 import { submissionOperations } from "./submissions/submissions-ask.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -61,14 +61,14 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],
-  sites: [sitesApi, siteApi],
+  sites: [sitesOperations, siteOperations],
   storage: [storageOperations],
   urls: [submissionOperations],
   who: [whoOperations],

@@ -32,9 +32,10 @@ import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
 import type { LiveState } from "./overview/overview.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import type { OverviewReads, ReadinessReads } from "./overview/overview-reads.ts";
 import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
-import { addEvents, addOperation, addOverviewViews } from "./overview/routes.ts";
+import { addAlertView, addEvents, addOperation } from "./overview/routes.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
@@ -341,8 +342,9 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addOverviewViews(views, { ...ports, alerts, runbook: readRunbook() });
-  addOperations(whoOperations, ports)({ app, views, actions, access });
+  addAlertView(views, { alerts, runbook: readRunbook() });
+  for (const operations of [overviewOperations, whoOperations])
+    addOperations(operations, ports)({ app, views, actions, access });
   addSearchViews(views, ports.reads);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });

@@ -134,7 +134,7 @@ function shownOf(
   return {
     ...{ status, value, title: document.title, document },
     body: () => documentHtml(document, { viewer: visit, path, query, operation }),
-    ...(csv === null ? {} : { csv: () => csv }),
+    ...(csv === null ? {} : { csv }),
     ...(document.refreshSeconds === undefined ? {} : { refreshSeconds: document.refreshSeconds }),
   };
 }
@@ -146,11 +146,13 @@ const namesIn = ({ path }: AnyOperation, param: (name: string) => string): Reado
 const mostShown = 60;
 
 /** Names field and value of each. */
-function faultsIn(
-  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-  given: (name: string) => string,
-): string {
-  const all = issues.slice(0, 5).map(({ path: [first], message }) => {
+function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => string): string {
+  const all = issues.slice(0, 5).map((issue) => {
+    const {
+      path: [first],
+    } = issue;
+    const message =
+      issue.code === "invalid_value" ? `must be one of ${issue.values.join(", ")}` : issue.message;
     const name = String(first);
     const text = given(name).trim();
     const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;

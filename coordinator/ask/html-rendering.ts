@@ -160,14 +160,13 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
   const heads = onPage.map((column) => headOf(column, table, seen));
-  const at = new Map(shown.map((row, index) => [row, index]));
   const body = tableOf(
     label,
     [...heads, hasDeeds && "(Change)"],
-    shown,
-    (row) => [
+    shown.map((row, at) => [row, deeds[at]!] as const),
+    ([row, own]) => [
       ...onPage.map((column) => htmlCell(column, row)),
-      deeds[at.get(row)!]!.map((one) => actionHtml(one, seen)),
+      own.map((one) => actionHtml(one, seen)),
     ],
     kind,
   );
@@ -300,7 +299,10 @@ function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, 
 /** Characters that are seen of a field. */
 const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
-function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
+function filtersHtml(
+  { names, choices = {}, shown = {}, label }: Filters,
+  { path, query, operation }: Shown,
+): Html {
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>
@@ -326,7 +328,9 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";
-    return value === "" || value === textOf(usual) ? [] : [{ name, label: of, value: wordsOf(name, value) }];
+    return value === "" || value === textOf(usual)
+      ? []
+      : [{ name, label: of, value: shown[name]?.(value) ?? wordsOf(name, value) }];
   });
   return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,

@@ -271,6 +271,8 @@ export interface Filters {
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
+  /** How its chip says a value that people type as a code, such as that of a country. */
+  readonly shown?: Readonly<Record<string, (value: string) => string>>;
   /** For who hears the page. */
   readonly label: string;
 }

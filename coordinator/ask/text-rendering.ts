@@ -105,11 +105,16 @@ function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper:
     const isNumber = unit !== undefined || kind === "number";
     return { title: title!.toLowerCase(), ...(isNumber ? { align: "right" as const } : {}) };
   });
-  return tableText(
-    heads,
-    rows.map((row) => shown.map((column) => textCell(column, row))),
-    paper,
-  );
+  const cells = rows.map((row) => shown.map((column) => textCell(column, row)));
+  const text = tableText(heads, cells, paper);
+  if (paper.width === null || text.indexOf("\n") <= paper.width) return text;
+  // Columns that are not one line even when their texts are cut: each row is lines of its own.
+  const inLines = (row: readonly string[]) =>
+    factsText(
+      heads.map(({ title }, at) => [title, row[at]]),
+      paper,
+    );
+  return cells.map(inLines).join("\n\n");
 }
 
 /** At spaces; what has none stays whole, and so does everything in a pipe or a file. */
@@ -127,14 +132,13 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
-  return {
-    columns: shown.map(({ key }) => key),
-    rows: found.rows.map((row: unknown) => shown.map((column) => csvCell(column, row))),
-  };
+  const rowOf = (row: unknown) => shown.map((column) => csvCell(column, row));
+  // A page only says that there is such a table; its rows are made for whoever takes it.
+  return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
 /** False: all of its tables and lists are empty, or it only says that there is nothing. */

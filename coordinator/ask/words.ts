@@ -2,7 +2,7 @@
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { countText, instant } from "../web/format.ts";
-import { type Html, type HtmlValue, html } from "../web/html.ts";
+import { type HtmlValue, html } from "../web/html.ts";
 import type { Column, Inline, Unit } from "./operation.ts";
 
 const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: number) => string>> = {
@@ -28,12 +28,12 @@ export function htmlOf(value: Inline | boolean, written?: Written): HtmlValue {
   return one instanceof Date ? instant(one) : one;
 }
 
-export function htmlCell<Row>(column: Column<Row>, row: Row): Html {
+export function htmlCell<Row>(column: Column<Row>, row: Row): HtmlValue {
   const to = column.link?.(row) ?? null;
   const more = column.more?.(row);
   const inner = htmlOf(column.cell(row), column);
   const linked = to === null ? inner : html`<a href="${to}">${inner}</a>`;
-  return isNothing(more) ? html`${linked}` : html`${linked}<span class="small">${htmlOf(more)}</span>`;
+  return isNothing(more) ? linked : html`${linked}<span class="small">${htmlOf(more)}</span>`;
 }
 
 const isNothing = (value: Inline | undefined) =>
@@ -74,7 +74,8 @@ const entities: Readonly<Record<string, string>> = {
 
 /**
  * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
- * so are links beside the matter. Small print stands in brackets behind what it belongs to.
+ * so are links beside the matter. Small print stands in brackets behind what it belongs to, and what was
+ * taken out or put in stands in the brackets of a word diff.
  */
 export function plainText(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
@@ -83,6 +84,9 @@ export function plainText(value: HtmlValue): string {
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
     .replace(/(\S\s*)<span class="small">([\s\S]*?)<\/span>/g, "$1 ($2)")
+    .replace(/<(del|ins)>([\s\S]*?)<\/\1>/g, (_, tag: string, text: string) =>
+      tag === "del" ? `[-${text}-]` : `{+${text}+}`,
+    )
     .replace(/<(svg|form|script)\b[\s\S]*?<\/\1>/g, "")
     .replace(/<(li|br|p|dt|div)\b[^>]*>/g, " ")
     .replace(/<[^>]*>/g, "")

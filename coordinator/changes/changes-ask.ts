@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { column, filters, lead, onward, picture, table } from "../ask/document.ts";
-import { nodesHtml } from "../ask/html-rendering.ts";
 import { type Document, Fault, operationsOf, type Seen } from "../ask/operation.ts";
 import { answersText } from "../results/stated-uses.ts";
 import { askAbout } from "../web/format.ts";
@@ -10,7 +9,7 @@ import { html, pathWith } from "../web/html.ts";
 import type { ChangeFeed } from "./change-feed-reads.ts";
 import { changeKinds, changes } from "./changes-api.ts";
 import { foldedDifference } from "./difference-page.ts";
-import { changeWords, kindWords, type PageChange, toldChange } from "./page-change.ts";
+import { type ChangeKind, changeWords, kindWords, type PageChange, toldChange } from "./page-change.ts";
 import { cursorWords, goOnFrom, readChangeQuery, readChanges, readSince } from "./read-changes.ts";
 import { differenceText } from "./text-difference.ts";
 
@@ -109,20 +108,20 @@ function changesDocument(
     isFeed && more
       ? (["No match in this part of the feed.", "Continue: later parts may have some."] as const)
       : (["No changes match.", "New ones appear here as pages are fetched."] as const);
-  const latestFirst = table({
-    ...{ label: "Changes", kind: "feed", rows: [...found].reverse(), columns: shownColumns, empty: none },
-  });
   const programs = html`<p class="small">Programs continue from a cursor:
 <a href="${pathWith("/api/changes", { ...asked, since: next })}">JSON since ${next}</a>.
 On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
   return {
     title: "Changes",
+    csv: changesCsv(found),
     nodes: [
       lead("Pages that were new, changed or gone when they were last fetched, latest first."),
       filters({
         ...{ label: "Changes", names: ["kind", "host", "prefix", "dset"], choices: { kind: kindWords } },
       }),
-      picture(nodesHtml([latestFirst]), changesTable(found, none)),
+      table({
+        ...{ label: "Changes", kind: "feed", rows: [...found].reverse(), columns: shownColumns, empty: none },
+      }),
       // The latest have nothing behind them.
       isFeed
         ? onward({ name: "since", next: more ? next : null, words: "Later", first: "Latest" })
@@ -132,53 +131,40 @@ On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
   };
 }
 
-const kindColumn = column<PageChange>(
-  "kind",
-  "Change",
-  ({ kind }) => html`<span class="kind kind-${kind}">${kindWords[kind]}</span>`,
-  { kind: "nowrap", value: ({ kind }) => kind },
-);
-
-const detailColumn = column<PageChange>(
-  "",
-  "Details",
-  (change) => html`<bdi>${changeWords(change)}</bdi> ${foldedDifference(change.difference)}`,
-  { kind: "wide" },
-);
-
 const shownColumns = [
   column<PageChange>("", "When", ({ seenAt }) => seenAt, { kind: "nowrap" }),
-  kindColumn,
+  column<PageChange>("", "Change", ({ kind }) => kindBadge(kind), { kind: "nowrap" }),
   column<PageChange>("", "Page", ({ url }) => askAbout(url), { kind: "break" }),
-  detailColumn,
+  column<PageChange>(
+    "",
+    "Details",
+    (change) => html`<bdi>${changeWords(change)}</bdi> ${foldedDifference(change.difference)}`,
+    { kind: "wide" },
+  ),
 ];
 
+export const kindBadge = (kind: ChangeKind) =>
+  html`<span class="kind kind-${kind}">${kindWords[kind]}</span>`;
+
 const csvNames =
-  `host seenAt notedAt status reason language digestBefore digestAfter simhashDistance titleBefore titleAfter
-wordsBefore wordsAfter linksBefore linksAfter linksAdded linksRemoved location stated statedBefore difference`.split(
+  `number kind url host seenAt notedAt status reason language digestBefore digestAfter simhashDistance titleBefore
+titleAfter wordsBefore wordsAfter linksBefore linksAfter linksAdded linksRemoved location stated statedBefore difference`.split(
     /\s/,
   ) as (keyof PageChange)[];
 
-/** All that is known of each change, for programs; on a terminal as on the page. */
-export const changesTable = (rows: readonly PageChange[], none: readonly [string, string]) =>
-  table<PageChange>({
-    ...{ label: "Changes", rows, empty: none },
-    columns: [
-      column("number", null, ({ number }) => number),
-      kindColumn,
-      column("url", "Page", ({ url }) => url),
-      ...csvNames.map((name) =>
-        column<PageChange>(
-          name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-          name === "seenAt" ? "When" : null,
-          (change) => toldCell(change[name]),
-        ),
-      ),
-      detailColumn,
-    ],
-  });
+/** All that is known of each change, by rising numbers. */
+export const changesCsv = (rows: readonly PageChange[]) => ({
+  rows,
+  columns: csvNames.map((name) =>
+    column<PageChange>(
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      null,
+      (change) => csvValue(change[name]),
+    ),
+  ),
+});
 
-function toldCell(value: PageChange[keyof PageChange]) {
+function csvValue(value: PageChange[keyof PageChange]) {
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   return "places" in value ? differenceText(value) : answersText(value.answers);
 }

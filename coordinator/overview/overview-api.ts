@@ -13,10 +13,10 @@ import {
   record,
   type ToldOf,
 } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
+import { chartHistorySchema } from "../web/chart-history.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import { csvFormat, queueAges, spanFigures } from "./queue-api.ts";
+import { queueAges, spanFigures } from "./queue-api.ts";
 
 const totals = record("Totals", {
   isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
@@ -173,7 +173,7 @@ const accuracySample = record("AccuracySample", {
   sampledAt: dateTime(),
 });
 
-const accuracyView = record("AccuracyView", {
+export const accuracyView = record("AccuracyView", {
   at: dateTime(),
   estimate: accuracyEstimate,
   farOnly: z.boolean(),
@@ -182,14 +182,6 @@ const accuracyView = record("AccuracyView", {
 });
 
 export const overviewApi = {
-  overview: {
-    ...get("/api/overview", "read"),
-    summary: "The state of the whole crawl",
-    description: `Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last
-minute or two, what is under way is of this moment. The history is of the last hour where no range is named.`,
-    parameters: { query: { ...rangeParameters } },
-    answers: { 200: answer(overview), 400: errorAnswer("It cannot be answered") },
-  },
   events: {
     ...get("/events", "read"),
     summary: "Live regions of the overview page, as server-sent events",
@@ -207,23 +199,6 @@ minute or two, what is under way is of this moment. The history is of the last h
 runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
 coordinator knows of itself (\`incomplete\`).`,
     answers: { 200: answer(alertList) },
-  },
-  accuracy: {
-    ...get("/api/accuracy", "read"),
-    summary: "How near the delegations are, by samples",
-    description:
-      "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",
-    parameters: {
-      query: {
-        only: z.enum(["far"]).optional().meta({
-          description: "far: only samples whose crawler was not nearly the nearest.",
-          example: "far",
-        }),
-        ...rangeParameters,
-        format: csvFormat,
-      },
-    },
-    answers: { 200: answer(accuracyView) },
   },
 } satisfies ApiOperations;
 

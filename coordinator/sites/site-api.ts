@@ -1,19 +1,7 @@
-/** The API of one host: what is known of it, part by part, and fetching it again. */
+/** What is told of one host, part by part, and what a question says of it. */
 import { z } from "zod";
 import { changeKinds, pageChange } from "../changes/changes-api.ts";
-import {
-  type ApiOperations,
-  answer,
-  errorAnswer,
-  get,
-  openRecord,
-  orNull,
-  post,
-  type ReadOf,
-  record,
-} from "../web/api-operation.ts";
-import { rangeParameters } from "../web/chart-history.ts";
-import { typedConfirmation } from "../web/form-fields.ts";
+import { openRecord, orNull, type ReadOf } from "../web/api-operation.ts";
 import { siteStates } from "./sites-api.ts";
 
 export const siteParts = ["overview", "pages", "changes", "robots", "speed", "links"] as const;
@@ -236,7 +224,7 @@ const links = openRecord("SiteLinks", {
   fromLooked: z.object({ urls: count, pages: count, more: z.boolean() }),
 });
 
-const siteAnswer = openRecord("SiteAnswer", {
+export const siteAnswer = openRecord("SiteAnswer", {
   now: instant,
   host: z.string(),
   found: z.boolean(),
@@ -261,73 +249,33 @@ export type SiteRobots = ReadOf<typeof robots>;
 export type SiteSpeed = ReadOf<typeof speed>;
 export type SiteLinks = ReadOf<typeof links>;
 
-const host = z
-  .string()
-  .max(2100)
-  .meta({ description: "Its name in any spelling, or its address.", example: "www.example.org" });
-
 export const siteParameters = {
   part: z.enum(siteParts).default("overview").meta({ description: "What else is told.", example: "pages" }),
   filter: z
     .enum(urlFilters)
     .default("all")
-    .meta({ description: "Of pages: these URLs alone.", example: "failing" }),
+    .meta({ title: "State", description: "Of pages: these URLs alone.", example: "failing" }),
   outcome: z
     .string()
     .max(40)
     .optional()
-    .meta({ description: "Of pages: with this last outcome.", example: "http-error" }),
+    .meta({ title: "Last outcome", description: "Of pages: with this last outcome.", example: "http-error" }),
   status: z
     .string()
     .regex(/^[1-9]\d\d$/, "it is no status, such as 404")
     .optional()
-    .meta({ description: "Of pages: with this last status.", example: "404" }),
+    .meta({ title: "Last status", description: "Of pages: with this last status.", example: "404" }),
   days: z
     .enum(["1", "7", "30"])
     .default("7")
-    .meta({ description: "Of changes: of so many days.", example: "1" }),
+    .meta({ title: "Noticed", description: "Of changes: of so many days.", example: "1" }),
   kind: z
     .enum(changeKinds)
     .optional()
-    .meta({ description: "Of changes: of this kind alone.", example: "changed" }),
+    .meta({ title: "What", description: "Of changes: of this kind alone.", example: "changed" }),
   after: z
     .string()
     .max(2100)
     .default("")
     .meta({ description: "Of pages and changes: next of the part before." }),
 };
-
-export const mostFetchedAgain = 1000;
-
-export const siteApi = {
-  site: {
-    ...get("/api/sites/{host}", "read"),
-    summary: "A host: its crawler, pages, changes, preferences, speed and links",
-    description:
-      "What is known of the host as a whole comes with every part. Counts of hosts with very many URLs are of a part of them, and say so.",
-    parameters: { path: { host }, query: { ...siteParameters, ...rangeParameters } },
-    answers: {
-      200: answer(siteAnswer),
-      400: errorAnswer("A part, filter, kind or time that cannot be"),
-      404: answer(siteAnswer, "The frontier does not hold the host"),
-    },
-  },
-  fetchSiteAgain: {
-    ...post("/api/sites/{host}/fetch-again", "url-write"),
-    summary: "Make a host's scheduled pages due now",
-    description:
-      `Its pages that are scheduled for later, the next ${mostFetchedAgain} of them; each keeps the pace of the host. ` +
-      `A single URL: POST /api/urls with deed recrawl.`,
-    parameters: { path: { host } },
-    body: {
-      schema: record("FetchSiteAgain", { confirmation: typedConfirmation("The host's name once more") }),
-      example: { confirmation: "www.example.org" },
-    },
-    answers: {
-      200: answer(openRecord("FetchedSiteAgain", { host: z.string(), urls: count }), "So many are due now"),
-      404: errorAnswer("The frontier does not hold the host"),
-      409: errorAnswer("Nothing of it is scheduled for later"),
-      422: errorAnswer("The confirmation is not the host's name"),
-    },
-  },
-} satisfies ApiOperations;

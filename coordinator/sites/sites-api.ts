@@ -1,16 +1,7 @@
-/** The API of the list of sites: what it takes and answers. */
+/** What the list of sites is asked, and what is told of them. */
 import { domainToASCII } from "node:url";
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  orNull,
-  type ReadOf,
-  record,
-} from "../web/api-operation.ts";
+import { dateTime, orNull, type ReadOf, record } from "../web/api-operation.ts";
 
 /**
  * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
@@ -48,7 +39,7 @@ const site = record("ListedSite", {
   bytes: z.number().describe("Fetched of it, ever."),
 });
 
-const sites = record("Sites", {
+export const sites = record("Sites", {
   at: dateTime(),
   filter: z.record(z.string(), z.string()).describe("What was asked for, as it was understood."),
   sort: z.enum(siteSorts),
@@ -73,39 +64,47 @@ const text = z.string().max(300);
 const inAscii = text.overwrite((value) => domainToASCII(value.replace(/^(\*?\.)|\.$/g, "")));
 
 const filterParameters = {
-  crawler: text.optional().meta({ description: "By name.", example: "athens" }),
-  state: z.enum(siteStates).optional().meta({ example: "due" }),
-  language: z
-    .string()
-    .regex(/^[a-z]{2,3}$/i, "no language code, such as el")
-    .toLowerCase()
-    .optional()
-    .meta({ description: "ISO 639 code.", example: "el" }),
-  country: z
-    .string()
-    .regex(/^[a-z]{2}$/i, "no country code of two letters")
-    .toUpperCase()
-    .optional()
-    .meta({ description: "ISO 3166 code.", example: "CY" }),
-  organisation: text
-    .optional()
-    .meta({ description: "A handle, or a name in full.", example: "Example Networks" }),
-  tld: inAscii
-    .regex(/^[a-z_-][a-z0-9_-]*$/, "no top-level domain, such as gr")
-    .optional()
-    .meta({ example: "gr" }),
-  channel: z.enum(["with", "without"]).optional().meta({ example: "with" }),
   host: text
     .toLowerCase()
     .optional()
-    .meta({ description: "What the host's name begins with.", example: "www." }),
+    .meta({
+      ...{ title: "Host begins with", description: "What the host's name begins with.", example: "www." },
+    }),
   under: inAscii
     .regex(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/, "no domain, such as example.org")
     .optional()
-    .meta({ description: "A domain: its host and all below it.", example: "example.org" }),
+    .meta({
+      title: "In the domain",
+      description: "A domain: its host and all below it.",
+      example: "example.org",
+    }),
+  state: z.enum(siteStates).optional().meta({ title: "State", example: "due" }),
+  crawler: text.optional().meta({ title: "Crawler", description: "By name.", example: "athens" }),
+  language: z
+    .string()
+    .max(3, "no language code, such as el")
+    .regex(/^[a-z]{2,3}$/i, "no language code, such as el")
+    .toLowerCase()
+    .optional()
+    .meta({ title: "Language", description: "ISO 639 code.", example: "el" }),
+  country: z
+    .string()
+    .max(2, "no country code of two letters")
+    .regex(/^[a-z]{2}$/i, "no country code of two letters")
+    .toUpperCase()
+    .optional()
+    .meta({ title: "Country", description: "ISO 3166 code.", example: "CY" }),
+  tld: inAscii
+    .regex(/^[a-z_-][a-z0-9_-]*$/, "no top-level domain, such as gr")
+    .optional()
+    .meta({ title: "TLD", example: "gr" }),
+  organisation: text.optional().meta({
+    ...{ title: "Organisation", description: "A handle, or a name in full.", example: "Example Networks" },
+  }),
+  channel: z.enum(["with", "without"]).optional().meta({ title: "Channel", example: "with" }),
 };
 
-const sitesParameters = {
+export const sitesInput = z.object({
   ...filterParameters,
   sort: z.enum(siteSorts).default("host").meta({ example: "failures" }),
   order: z.enum(["up", "down"]).optional().meta({
@@ -114,22 +113,10 @@ const sitesParameters = {
   }),
   after: text.optional().meta({ description: "The next of the page before.", example: "17~-42" }),
   limit: z.coerce.number().int().min(1).max(mostSites).default(usualSites).meta({ example: usualSites }),
-};
+});
 
 export type ListedSite = ReadOf<typeof site>;
 export type SiteState = ListedSite["state"];
 export type SiteSort = (typeof siteSorts)[number];
 export type SiteFilter = z.output<z.ZodObject<typeof filterParameters>>;
 export type SitesAnswer = ReadOf<typeof sites>;
-
-export const sitesApi = {
-  sites: {
-    ...get("/api/sites", "read"),
-    summary: "Hosts, filtered and sorted",
-    description:
-      "Hosts without a value stand last in either direction. " +
-      "Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
-    parameters: { query: sitesParameters },
-    answers: { 200: answer(sites), 400: errorAnswer("What is asked cannot be answered") },
-  },
-} satisfies ApiOperations;

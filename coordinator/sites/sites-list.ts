@@ -1,14 +1,9 @@
 /** The list of sites: which hosts are meant and in what order, and how a host stands, in words. */
+import type { z } from "zod";
+import { UsageError } from "#core/errors";
 import { howMany, spanWords, whenWords } from "#core/format";
-import { askedOf } from "../web/asked.ts";
-import {
-  type ListedSite,
-  type SiteFilter,
-  type SiteSort,
-  type SiteState,
-  type SitesAnswer,
-  sitesApi,
-} from "./sites-api.ts";
+import type { Direction } from "../ask/operation.ts";
+import type { ListedSite, SiteFilter, SiteSort, SiteState, SitesAnswer, sitesInput } from "./sites-api.ts";
 
 /** As table site has it (migration 0078). */
 export type Standing =
@@ -37,8 +32,6 @@ export function siteState(
   return standing === "unresolved" || standing === "unresolvable" ? "unresolved" : "blocked";
 }
 
-export type Direction = "up" | "down";
-
 /** Which end of an order people look for first. */
 export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
   host: "up",
@@ -66,14 +59,12 @@ export interface SitesQuestion {
   readonly limit: number;
 }
 
-/** A string: why this cannot be asked, in words. */
-export function readSitesQuestion(given: (name: string) => string): SitesQuestion | string {
-  const asked = askedOf(sitesApi.sites.parameters.query, given);
-  if (typeof asked === "string") return asked;
+/** Throws a UsageError. */
+export function sitesQuestion(asked: z.output<typeof sitesInput>): SitesQuestion {
   const { sort, order, after: place, limit, ...filter } = asked;
   const after = place === undefined ? null : readPlace(place, sort);
   if (place !== undefined && after === null)
-    return `after: this is no place in the order by ${sort}; begin without it.`;
+    throw new UsageError(`after: this is no place in the order by ${sort}; begin without it.`);
   return { filter, sort, direction: order ?? usualDirection[sort], after, limit };
 }
 
@@ -102,22 +93,7 @@ export function placeText({ value, hostHash }: SitePlace): string {
   return `${value ?? ""}~${hostHash}`;
 }
 
-/** As it stands in an address; null where nothing is asked. */
-export function sitesQuery({
-  filter,
-  sort,
-  direction,
-}: Pick<SitesQuestion, "filter" | "sort" | "direction">): Readonly<
-  Record<string, string | null | undefined>
-> {
-  return {
-    ...filter,
-    sort: sort === "host" ? null : sort,
-    order: direction === usualDirection[sort] ? null : direction,
-  };
-}
-
-export const isUnfiltered = (filter: SiteFilter): boolean =>
+export const isUnfiltered = (filter: SiteFilter | SitesAnswer["filter"]): boolean =>
   Object.values(filter).every((value) => value === undefined);
 
 export const stateNames: Readonly<Record<SiteState, string>> = {

@@ -1,33 +1,49 @@
 /** The room of sites: the list of hosts, and a page for each. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { askedOf } from "../web/asked.ts";
+import { FileTurns } from "../web/file-turns.ts";
 import { createReports } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
+import { type SiteAskPorts, siteOperations } from "./site-ask.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
-import { siteRoutes } from "./site-routes.ts";
+import { sitesInput } from "./sites-api.ts";
+import { siteFileColumns, sitesOperations } from "./sites-ask.ts";
+import { sitesQuestion } from "./sites-list.ts";
 import { createSitesReads } from "./sites-reads.ts";
-import { sitesRoutes } from "./sites-routes.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
 export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
   const { pool, config, resolver } = options;
   const scope = following(() => config.scope);
-  const parts = [
-    sitesRoutes(createSitesReads(pool)),
-    siteRoutes({
-      ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
-      scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
-      fetchAgain: async (_, keys, now) => await fetchAgain(pool, keys, now),
-    }),
-  ];
+  const files = new FileTurns();
+  const reads = createSitesReads(pool);
+  const list = addOperations(sitesOperations, reads);
+  const ports: SiteAskPorts = {
+    ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
+    scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
+    fetchAgain: async (keys, now) => await fetchAgain(pool, keys, now),
+  };
+  const one = addOperations(siteOperations, ports);
   return (to) => {
-    for (const part of parts) part(to);
+    list(to);
+    one(to);
+    to.views.addFile({
+      ...{ path: "/sites.csv", needs: "read", boundedElsewhere: true },
+      file: async ({ query, now }) => {
+        const asked = askedOf(sitesInput.omit({ after: true, limit: true }).shape, query);
+        if (typeof asked === "string") return asked;
+        const pieces = reads.every(sitesQuestion(sitesInput.parse(asked)), now);
+        return files.csv({ name: "sites", columns: siteFileColumns, pieces });
+      },
+    });
   };
 }
 

@@ -185,15 +185,21 @@ ${addresses(answer)}</section>`;
     ageing ?? "",
   ];
   const nodes = [picture(page, text.filter((line) => line !== "").join("\n"))];
-  if (standing.length === 0) return nodes;
-  const kindOf = ({ stops, code }: WhoAnswer["standing"][number]) =>
+  return standing.length === 0 ? nodes : [...nodes, standingList(standing)];
+}
+
+/** What stands in the way of the next fetch, and what else is to be known of it. */
+export function standingList(
+  standing: readonly { readonly stops: boolean; readonly code: string; readonly words: string }[],
+): Node {
+  const kindOf = ({ stops, code }: (typeof standing)[number]) =>
     stops ? "stops" : code === "ready" ? "ready" : "notes";
   const inTheWay = html`<span class="hidden">In the way: </span>`;
   const items = standing.map(
     (line) => html`<li class="${kindOf(line)}">${line.stops && inTheWay}${sentence(line.words)}</li>`,
   );
   const said = standing.map(({ stops, words }) => `${stops ? "✗" : "·"} ${plainText(words)}`);
-  return [...nodes, picture(html`<ul class="standing">${items}</ul>`, said.join("\n"))];
+  return picture(html`<ul class="standing">${items}</ul>`, said.join("\n"));
 }
 
 function decidedBy(effective: NonNullable<WhoAnswer["effective"]>): (readonly [string, Html])[] {

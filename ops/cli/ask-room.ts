@@ -216,13 +216,11 @@ const rooms = {
   ],
   graph: async ({ pool }) => [(await import("#coordinator/web-graph/start")).graphPart(pool)],
   overview: async ({ pool }) => {
-    const { addOverviewViews } = await import("#coordinator/overview/routes");
-    const { showAlerts } = await import("#coordinator/overview/alert-rules");
+    const { addOperations } = await import("#coordinator/ask/add-operations");
+    const { overviewOperations } = await import("#coordinator/overview/overview-ask");
     const { coordinatorRuns } = await import("#coordinator/crawlers/coordinator-presence-store");
-    const reads = await reportsOf(pool);
-    const alerts = { list: async (now: Date) => await showAlerts(reads, now) };
     const runs = async () => await coordinatorRuns(pool);
-    return [({ views }) => addOverviewViews(views, { reads, alerts, live: () => null, runs })];
+    return [addOperations(overviewOperations, { reads: await reportsOf(pool), live: () => null, runs })];
   },
   policies: async ({ pool }) => [
     (await import("#coordinator/settings/start")).policyPart({ pool, log: silentLog }),

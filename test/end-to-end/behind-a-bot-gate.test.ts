@@ -15,7 +15,8 @@ import { exportIndex } from "#coordinator/search/export/export-index";
 import { createExportReads } from "#coordinator/search/export/export-reads";
 import { NdjsonFile } from "#coordinator/search/export/ndjson-store";
 import { searchPages } from "#coordinator/search/search";
-import { readSitesQuestion } from "#coordinator/sites/sites-list";
+import { sitesInput } from "#coordinator/sites/sites-api";
+import { sitesQuestion } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerHost } from "#coordinator/who/answer";
@@ -148,8 +149,7 @@ const who = async (now: Date) => {
 
 async function listed(now: Date) {
   await keepSites(world.pool, now);
-  const question = readSitesQuestion((name) => (name === "state" ? "blocked" : ""));
-  if (typeof question === "string") throw new Error(question);
+  const question = sitesQuestion(sitesInput.parse({ state: "blocked" }));
   const { sites } = await findSites(world.pool, question, now);
   return sites.map(({ host: name, reason }) => [name, reason]);
 }

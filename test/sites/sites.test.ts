@@ -4,13 +4,11 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
-import { type ListedSite, siteSorts } from "#coordinator/sites/sites-api";
-import { readSitesQuestion, sinceWords } from "#coordinator/sites/sites-list";
+import { type ListedSite, siteSorts, sitesInput } from "#coordinator/sites/sites-api";
+import { sinceWords, sitesQuestion } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { sitePart, sitesTurn } from "#coordinator/sites/start";
 import { urlKeyOf } from "#core/url-key";
-import { siteCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -202,8 +200,7 @@ it.each(siteSorts.flatMap((sort) => (["up", "down"] as const).map((order) => [so
 it("neither leaves out nor repeats a host that stays as it is while others change", async () => {
   const stays = (await hosts("sort=pages")).filter((host) => !host.endsWith(".example.com"));
   const seen: string[] = [];
-  const question = readSitesQuestion((name) => (name === "sort" ? "pages" : name === "limit" ? "2" : ""));
-  if (typeof question === "string") throw new Error(question);
+  const question = sitesQuestion(sitesInput.parse({ sort: "pages", limit: 2 }));
   let after = question.after;
   for (let page = 0; ; page++) {
     const found = await findSites(database.pool, { ...question, after }, worldNow);
@@ -223,15 +220,15 @@ it("shows a name in its own script with the one that is asked for beside it, and
   const { body } = await get("/sites");
 
   expect(body).toContain("<bdi>παράδειγμα.gr</bdi>");
-  expect(body).toContain(`<span class="small mono break">${greek}</span>`);
+  expect(body).toContain(`<span class="mono break">${greek}</span>`);
   expect(body).toContain("&lt;script&gt;");
   expect(body).not.toContain("<script>alert");
 });
 
 it("says of a fetch in the future that a clock is off, and never a time before now", async () => {
   const yesterday = new Date(worldNow.getTime() - 24 * hour);
-  const question = readSitesQuestion((name) => (name === "host" ? "www." : ""));
-  const { sites } = await findSites(database.pool, question as never, yesterday);
+  const question = sitesQuestion(sitesInput.parse({ host: "www." }));
+  const { sites } = await findSites(database.pool, question, yesterday);
 
   expect(sinceWords(sites[0]!.fetchedAt!, yesterday, "its crawler's")).toBe(
     "in the future by its crawler's clock",
@@ -243,7 +240,7 @@ it("marks the order in force, and turns it round by its own link", async () => {
   const { body } = await get("/sites?sort=failures&country=gr");
 
   expect(body).toMatch(
-    /aria-sort="descending"><a href="\/sites\?country=GR&amp;sort=failures&amp;order=up">/,
+    /aria-sort="descending"><a href="\/sites\?country=gr&amp;sort=failures&amp;order=up">/,
   );
   expect(body.match(/aria-sort=/g)).toHaveLength(1);
   // A chip leads to the list without its filter, in the same order.
@@ -297,25 +294,6 @@ it.each([
   expect(answer.body).not.toContain("<script>");
 });
 
-it("prints the list by command: as a table and as JSON", async () => {
-  const run = async (...args: string[]) =>
-    await inProcess(siteCommand(), [
-      "list",
-      "--database-url",
-      database.url,
-      "--schema",
-      database.schema,
-      ...args,
-    ]);
-  const table = await run("--state", "blocked");
-  const json = await run("--sort", "failures", "--limit", "1", "--json");
-  const none = await run("--host", "nothing.like.it");
-
-  expect(table.out).toMatch(/opted\.example\.com +blocked +the site opted out/);
-  expect(JSON.parse(json.out)).toMatchObject({ sites: [{ host: "www.example.org", failures: 1 }] });
-  expect(none.code).toBe(3);
-});
-
 it("follows what results, delegations and the clock change, and lets go of hosts that the crawl forgot", async () => {
   const { pool } = database;
   await sql("insert into site_touch values (array[$1::bigint], '{40}', '{31}', array[$2::timestamptz])", [
@@ -332,7 +310,7 @@ it("follows what results, delegations and the clock change, and lets go of hosts
   // A week later its failures are not of late any more.
   await sql("update site_upkeep set finished_at = '2026-01-01'");
   await turn(at(8 * 24));
-  const { sites } = await findSites(pool, readSitesQuestion(() => "") as never, at(8 * 24));
+  const { sites } = await findSites(pool, sitesQuestion(sitesInput.parse({})), at(8 * 24));
   const later = new Map(sites.map((site) => [site.host, site]));
 
   expect(touched).toMatchObject({

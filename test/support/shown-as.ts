@@ -9,7 +9,7 @@ export function shownAs(operation: AnyOperation, value: unknown, viewer: Visit =
   const document = operation.view!(value, { input: {}, viewer, now: noon });
   const page = documentHtml(document, { viewer, path: operation.page!, query: {}, operation }).markup;
   const text = documentText(document, { width: null, colours: false });
-  const { columns = [], rows = [] } = documentCsv(document) ?? {};
+  const { columns, rows } = documentCsv(document)?.() ?? { columns: [], rows: [] };
   const lines = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
   return { page, text, words: text.replace(/\s+/g, " "), lines };
 }

@@ -9,11 +9,18 @@ import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { groupOf } from "../room-command.ts";
-import { alertColumns } from "./of-rooms.ts";
 
 interface AlertOptions extends DatabaseOptions {
   readonly coordinator?: string;
 }
+
+/** What needs attention, as tables. */
+const alertColumns = {
+  alerts: "severity name words advice since",
+  acknowledged: "name words by at note",
+  muted: "name mutedTarget until mutedBy reason words",
+  channels: "name place failingSince",
+};
 
 export function alertsCommand(): Command {
   const room = "alerts";

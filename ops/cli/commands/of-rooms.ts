@@ -135,56 +135,21 @@ export async function recrawlCommand(): Promise<Command> {
 }
 
 export async function overviewCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "overview", room: "overview", operation: overviewApi.overview },
-    says: "the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers",
-    columns: {
-      ...alertColumns,
-      fleet: "name state subnets meanRttMs pages openLeases place offlineReason holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-      points: "",
-      recent: "",
-    },
-    help: "\n\nExample:\n  nearcrawl overview --range 24h --json",
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.overview));
 }
 
-/** What needs attention, as tables. */
-export const alertColumns = {
-  alerts: "severity name words advice since",
-  acknowledged: "name words by at note",
-  muted: "name mutedTarget until mutedBy reason words",
-  channels: "name place failingSince",
-};
-
 export async function queueCommand(): Promise<Command> {
-  const { queueApi } = await import("#coordinator/overview/queue-api");
-  const room = "overview";
-  const command = roomCommand({
-    ...{ name: "queue", room, operation: queueApi.queue },
-    says: "hosts that are due and not being fetched: how long they have waited, and for what",
-    columns: {
-      hosts: "host dueAt reason crawler range notBefore slowBecause holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-    },
-    help: "\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue in-hand --sort open",
-  });
-  const inHand = roomCommand({
-    ...{ name: "in-hand", room, operation: queueApi.hostsInHand },
-    says: "the hosts that are being crawled now: by whom and how fast",
-    columns: { shown: "host crawler urlsPerMinute urls openUrls limit delayMs since" },
-  });
-  return command.enablePositionalOptions().addCommand(inHand);
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  const { queue, hostsInHand } = overviewOperations;
+  return roomCommand(operationCommand("overview", queue))
+    .enablePositionalOptions()
+    .addCommand(roomCommand(operationCommand("overview", hostsInHand)));
 }
 
 export async function accuracyCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "accuracy", room: "overview", operation: overviewApi.accuracy },
-    says: "how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest",
-    columns: { samples: "range targetHost owner ownerRttMs best bestRttMs answered asked sampledAt" },
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.accuracy));
 }
 
 export async function changesCommand(): Promise<Command> {
@@ -253,34 +218,10 @@ Examples:
 }
 
 export async function siteCommand(): Promise<Command> {
-  const { sitesApi } = await import("#coordinator/sites/sites-api");
-  const { siteApi } = await import("#coordinator/sites/site-api");
-  const command = roomCommand({
-    ...{ name: "site", room: "sites", operation: siteApi.site },
-    says: "one host, a part at a time; or the hosts that the crawl knows (site list)",
-    columns: {
-      urls: "url state fetchedAt outcome status reason",
-      changes: "seenAt kind url words difference",
-      points: "at samples rttMs firstByteMs totalMs",
-    },
-    help: `
-
-The web page: /sites/HOST.
-
-Examples:
-  nearcrawl site www.example.org
-  nearcrawl site www.example.org --part pages --filter failing
-  nearcrawl site list --under example.org --state blocked`,
-  });
-  const list = roomCommand({
-    ...{ name: "list", room: "sites", operation: sitesApi.sites },
-    says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
-    columns: {
-      sites:
-        "host state reason crawler language country pages dueUrls failures fetches fetchedAt addedAt rttMs bytes",
-    },
-    help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
-  });
+  const { sitesOperations } = await import("#coordinator/sites/sites-ask");
+  const { siteOperations } = await import("#coordinator/sites/site-ask");
+  const command = roomCommand(operationCommand("sites", siteOperations.site));
+  const list = roomCommand(operationCommand("sites", sitesOperations.sites));
   return command.enablePositionalOptions().addCommand(list);
 }
 
