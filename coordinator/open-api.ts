@@ -8,16 +8,14 @@ import {
 } from "./access/access-ask.ts";
 import { auditOperations } from "./access/audit-ask.ts";
 import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertsApi } from "./alerts/alerts-api.ts";
+import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreApi } from "./explore/explore-api.ts";
+import { exploreOperations } from "./explore/explore-ask.ts";
 import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
-import { crawlerApi } from "./fleet/crawler-api.ts";
-import { fleetApi } from "./fleet/fleet-api.ts";
-import { invitationApi } from "./fleet/invitation-api.ts";
+import { fleetOperations } from "./fleet/fleet-ask.ts";
 import { complaintOperations } from "./opt-outs/complaints-ask.ts";
 import { contactApi } from "./opt-outs/opt-outs-api.ts";
 import { optOutOperations } from "./opt-outs/opt-outs-ask.ts";
@@ -47,21 +45,15 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   channels: [channelOperations],
   contact: [contactApi],
   coordinators: [coordinatorOperations, exchangeApi],
-  explore: [exploreApi],
+  explore: [exploreOperations],
   find: [findOperations],
   fleet: [
-    fleetApi,
-    crawlerApi,
-    partnerAccessOperations,
-    invitationApi,
-    versionOperations,
-    optOutOperations,
-    complaintOperations,
-    siteCapOperations,
+    ...[fleetOperations, partnerAccessOperations, versionOperations, optOutOperations],
+    ...[complaintOperations, siteCapOperations],
   ],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewOperations, overviewApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],

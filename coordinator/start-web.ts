@@ -13,6 +13,7 @@ import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
+import { alertOperations } from "./alerts/alerts-ask.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
 import { addOperations } from "./ask/add-operations.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -35,7 +36,7 @@ import type { LiveState } from "./overview/overview.ts";
 import { overviewOperations } from "./overview/overview-ask.ts";
 import type { OverviewReads, ReadinessReads } from "./overview/overview-reads.ts";
 import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
-import { addAlertView, addEvents, addOperation } from "./overview/routes.ts";
+import { addEvents, addOperation } from "./overview/routes.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
@@ -342,7 +343,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addAlertView(views, { alerts, runbook: readRunbook() });
+  addOperations(alertOperations, { alerts, runbook: readRunbook() })({ app, views, actions, access });
   for (const operations of [overviewOperations, whoOperations])
     addOperations(operations, ports)({ app, views, actions, access });
   addSearchViews(views, ports.reads);

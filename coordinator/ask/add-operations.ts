@@ -84,27 +84,20 @@ async function looked(
   ports: unknown,
 ): Promise<Shown | PageError | string | null> {
   const { query, visit, now, request } = asked;
-  const fields = fieldsIn(z.object(one.parameters?.query ?? {}));
-  const given = fields
-    .map((field) => [field, query(field.name).trim()] as const)
-    .filter(([, text]) => text !== "");
+  const given = givenIn(one, asked);
   if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
     const document = one.start({ viewer: visit, now });
     return shownOf(one, document, { status: 200, value: null, asked, query: {} });
   }
-  const path = inPath(one, asked.param);
-  if (path === null) return null;
-  const read = one.input.safeParse({
-    ...path,
-    ...Object.fromEntries(given.map(([field, text]) => [field.name, meaningOf(field, text)])),
-  });
-  if (!read.success) return faultsIn(read.error.issues, (name) => query(name));
+  const read = questionIn(one, asked);
+  if (read === null || typeof read === "string") return read;
+  const { input } = read;
   const isCsv = query("format") === "csv";
-  const question = { input: read.data, ports, actor: visit.actor, visit, now, isCsv } as const;
+  const question = { input, ports, actor: visit.actor, visit, now, isCsv } as const;
   try {
     const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
     if (value === null) return null;
-    const document = one.view!(value, { input: read.data, viewer: visit, now });
+    const document = one.view!(value, { input, viewer: visit, now });
     const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
     const told = one.told?.(value) ?? value;
     return shownOf(one, document, { status: one.status?.(value) ?? 200, value: told, asked, query: shown });
@@ -114,6 +107,24 @@ async function looked(
     const { status, title, message: words, beside } = error;
     return { status, title, words, ...beside };
   }
+}
+
+/** The fields of its query that say something. */
+const givenIn = ({ parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
+  fieldsIn(z.object(parameters?.query ?? {}))
+    .map((field) => [field, query(field.name).trim()] as const)
+    .filter(([, text]) => text !== "");
+
+/** What is asked, once checked. A string: why it cannot be; null: there is nothing of this name. */
+export function questionIn(
+  operation: AnyOperation,
+  asked: Pick<AskedView, "query" | "param">,
+): { readonly input: unknown } | string | null {
+  const path = inPath(operation, asked.param);
+  if (path === null) return null;
+  const given = givenIn(operation, asked).map(([field, text]) => [field.name, meaningOf(field, text)]);
+  const read = operation.input.safeParse({ ...path, ...Object.fromEntries(given) });
+  return read.success ? { input: read.data } : faultsIn(read.error.issues, asked.query);
 }
 
 interface Answered {

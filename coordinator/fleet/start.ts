@@ -7,10 +7,8 @@ import { complaintOperations } from "../opt-outs/complaints-ask.ts";
 import { optOutOperations } from "../opt-outs/opt-outs-ask.ts";
 import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
-import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
+import { fleetOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
-import { addInvitationRoutes } from "./invitation-routes.ts";
-import { addFleetLists } from "./list-routes.ts";
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
@@ -20,14 +18,7 @@ export function fleetPart(
   const coordinator = async () => await invitingCoordinator(pool);
   const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
   return (to) => {
-    const { views, actions } = to;
-    addFleetLists(views, ports);
-    addInvitationRoutes(views, actions, ports);
-    addCrawlerRoutes(views, ports);
-    addCrawlerActions(actions, ports);
-    addOperations(partnerAccessOperations, ports)(to);
-    addOperations(versionOperations, ports)(to);
-    addOperations(optOutOperations, ports)(to);
-    addOperations(complaintOperations, ports)(to);
+    addOperations({ ...fleetOperations, ...partnerAccessOperations, ...versionOperations }, ports)(to);
+    addOperations({ ...optOutOperations, ...complaintOperations }, ports)(to);
   };
 }

@@ -1,48 +1,19 @@
-/** The overview and what stands behind its numbers: alerts, the queue, samples of how near the delegations are. */
+/** What a running coordinator tells live, and those who run it: the overview's events, /health, /ready and /metrics. */
 
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
-import { type Access, refusalFor, type Visit } from "../web/access.ts";
+import { type Access, refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { withCellLabels } from "../web/table-labels.ts";
-import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
-import { alertsBody } from "./alerts-page.ts";
+import { sendRefusal } from "../web/views.ts";
 import { LiveEvents, maxListeners } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
 import { showOverview } from "./overview.ts";
-import { overviewApi } from "./overview-api.ts";
 import { alertRegions, type OverviewPorts, overviewRegions, usualRange } from "./overview-ask.ts";
 import type { ReadinessReads } from "./overview-reads.ts";
 import type { AlertsInTime, HealthFault, OwnHealth } from "./own-health.ts";
-
-export interface AlertViewPorts {
-  readonly alerts: Pick<AlertsInTime, "list">;
-  /** By the alert's name: its paragraph. */
-  readonly runbook?: ReadonlyMap<string, string>;
-}
-
-const noRunbook: ReadonlyMap<string, string> = new Map();
-
-/** The pages of alerts; the others are operations (overview-ask.ts). */
-export function addAlertView(views: Views, ports: AlertViewPorts): void {
-  views.describe({
-    path: "/alerts",
-    operation: overviewApi.alerts,
-    view: async (asked) => await alertsView(asked, ports),
-  });
-}
-
-async function alertsView({ now }: AskedView, { alerts, runbook = noRunbook }: AlertViewPorts) {
-  const value = await alerts.list(now);
-  return {
-    status: 200,
-    value,
-    title: "Alerts",
-    body: (viewer: Visit) => alertsBody({ list: value, runbook, viewer }),
-  };
-}
 
 // The overview of a running coordinator, and its live events.
 

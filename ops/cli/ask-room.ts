@@ -200,15 +200,14 @@ const rooms = {
   explore: async ({ pool, config }) => {
     const { Explorer } = await import("#coordinator/explore/explorer");
     const { createExploreReads } = await import("#coordinator/explore/reads");
-    const { exploreRoutes } = await import("#coordinator/explore/routes");
-    const { systemClock: clock } = await import("#coordinator/explore/start");
+    const { explorePages, systemClock: clock } = await import("#coordinator/explore/start");
     const state = await (await import("#coordinator/load-state")).readState({ pool });
     const reads = createExploreReads(pool);
     const recrawlDays = () => config.recrawl.intervalHours / 24;
     const explorer = new Explorer({ state, reads, clock, recrawlDays, onFault: () => {} });
     // A page says that it waits; a command waits.
     await explorer.world();
-    return [exploreRoutes({ explorer, state, reads, clock })];
+    return [explorePages({ explorer, state, reads, clock })];
   },
   find: async ({ pool }) => [(await import("#coordinator/find/start")).findPart(pool)],
   fleet: async ({ pool, now }) => [

@@ -59,10 +59,11 @@ export function operationGroup(
   return groupOf(name, says, all, help);
 }
 
-/** An operation's own command; throws where it has none. */
+/** An operation's own command, whose help says what the API's description says; throws where it has none. */
 export const operationCommand = (room: RoomName, operation: AnyOperation): RoomCommand => ({
   ...operation.command!,
   ...{ room, operation },
+  help: `${operation.description === undefined ? "" : `\n\n${operation.description}`}${operation.command!.help ?? ""}`,
   ...(operation.method === "get" ? { csv: true } : {}),
 });
 

@@ -194,27 +194,8 @@ export async function adviseCommand(): Promise<Command> {
 }
 
 export async function exploreCommand(): Promise<Command> {
-  const { exploreApi } = await import("#coordinator/explore/explore-api");
-  const subnet =
-    "range name holder.name registry country crawler state rttMs delegatedAt pagesPerDay subnetsWithin";
-  return roomCommand({
-    ...{ name: "explore", room: "explore", operation: exploreApi.explore, takes: "at" },
-    says: "who crawls what: the address space as a map's figures, a tree or a list, or by country",
-    columns: {
-      ...{ above: subnet, subnet, children: subnet, subnets: subnet },
-      legend: "label subnets",
-      blocks: "range subnets crawled",
-      countries: "country name subnets crawled medianRttMs measured pagesPerDay",
-    },
-    help: `
-
-Read from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.
-
-Examples:
-  nearcrawl explore 192.0.2.0/24 --view tree
-  nearcrawl explore --state waiting
-  nearcrawl explore --view countries`,
-  });
+  const { exploreOperations } = await import("#coordinator/explore/explore-ask");
+  return roomCommand(operationCommand("explore", exploreOperations.explore));
 }
 
 export async function siteCommand(): Promise<Command> {
