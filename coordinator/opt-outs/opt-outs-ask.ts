@@ -93,7 +93,8 @@ function changed(one: OptOut, action: "opted-out" | "opt-out-confirmed" | "opt-o
   const { optOutId, target: of, scope, state, hosts, urls, pages } = one;
   const said =
     action === "opt-out-lifted"
-      ? `${of} may be crawled again, after a quarter of an hour; its URLs come due within six hours. ${liftedWords(one)} The form is not believed for it again without proof.`
+      ? `${of} may be crawled again, after a quarter of an hour; its URLs come due within six hours. ${liftedWords(one)} ` +
+        "The form is not believed for it again without proof."
       : `${of} ${goneWords}. It covers ${howMany(hosts, "host")}, ${howMany(urls, "URL")} and ${howMany(pages, "page")}.`;
   return { action, target: of, words: said, after: { optOutId, scope, state, hosts, urls, pages } };
 }
