@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { Visit } from "../web/access.ts";
-import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
+import type { Action, ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
@@ -41,17 +41,22 @@ export function addOperations<Ports>(
           ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
-          fromForm: (values) => formBody(one, values),
-          refill: (values, viewer, fault, param) =>
-            formAgain({
-              ...{ operation: one, path: namesIn(one, param), fault, viewer },
-              values: { ...values, ...formBody(one, values) },
-            }),
+          ...(one.fromForm ? { fromForm: one.fromForm } : ofFields(one)),
           act: async (asked) => await done(one, asked, ports),
         });
     }
   };
 }
+
+/** Of a form whose fields are those of the body. */
+const ofFields = (operation: AnyOperation): Pick<Action<z.ZodType>, "fromForm" | "refill"> => ({
+  fromForm: (values) => formBody(operation, values),
+  refill: (values, viewer, fault, param) =>
+    formAgain({
+      ...{ operation, path: namesIn(operation, param), fault, viewer },
+      values: { ...values, ...formBody(operation, values) },
+    }),
+});
 
 /** By the names of its schema: what each text means. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
@@ -233,6 +238,12 @@ function faultOf(error: unknown, typed: Typed): ActionFault {
   if (!(error instanceof Fault) && !isUsage) throw error;
   const status = error instanceof Fault ? error.status : usageStatus(typed.operation);
   const title = error instanceof Fault ? error.title : "That cannot be done";
+  const own = error instanceof Fault ? error.again : undefined;
+  if (own !== undefined) {
+    const around = { path: formPath(typed.operation, typed.path), query: {}, operation: typed.operation };
+    const again = (viewer: Visit) => documentHtml(own(viewer), { viewer, ...around });
+    return { type: "fault", status, title, words: error.message, again };
+  }
   const hasFields = fieldsIn(typed.operation.body!.schema).some(({ name }) => name !== "confirmation");
   return {
     ...{ type: "fault", status, title, words: error.message },

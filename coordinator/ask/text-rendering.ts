@@ -149,6 +149,8 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
 /** False: all of its tables and lists are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
+  // What has facts is there, whatever it has none of.
+  if (nodes.some(({ type }) => type === "facts")) return true;
   if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
   const matter = nodes.filter(({ type }) => !beside.includes(type));
   return matter.length === 0 || matter.some(({ type }) => type !== "empty");

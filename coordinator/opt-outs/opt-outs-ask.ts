@@ -161,7 +161,7 @@ https://www.example.org/part/* (with what is below it), https://www.example.org/
       ...{ title: "Opt-out preview", hasOwnHeading: true },
       nodes: present([
         picture(
-          html`<p class="registry-path"><a href="/fleet/opt-outs">Opt-outs</a></p><h1>Opt-out preview</h1>`,
+          html`<p class="page-path"><a href="/fleet/opt-outs">Opt-outs</a></p><h1>Opt-out preview</h1>`,
         ),
         lead(`The ${scopeWords[scope]} ${of}: ${previewWords(preview)}.${already}`),
         wide !== null && warning(`${wide}.`),
