@@ -206,10 +206,8 @@ export const jobTable = (jobs: readonly SeenJob[]): Node =>
         ...{ kind: "number", link: ({ jobId }) => `/registry/jobs/${jobId}` },
       }),
       column("what", "What", ({ order }) => orderWords(order)),
-      column("state", "State", ({ state }) => jobState(state), { value: ({ state }) => state }),
-      column("started_at", "Started", ({ startedAt }) => instant(startedAt), {
-        value: ({ startedAt }) => startedAt,
-      }),
+      column("state", "State", ({ state }) => jobState(state)),
+      column("started_at", "Started", ({ startedAt }) => new Date(startedAt)),
       column("took", "Took", tookWords, { kind: "number" }),
       column("asked_by", "By", ({ askedBy }) => askedBy),
       column("words", "Words", ({ words }) => words ?? nothing, { kind: "break" }),

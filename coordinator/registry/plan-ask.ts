@@ -8,6 +8,7 @@ import { lossText, type Shrinkage } from "#rir-import/shrinkage";
 import {
   aside,
   column,
+  countColumns,
   facts,
   folded,
   form,
@@ -132,14 +133,8 @@ ${appliedBy.state.replace("-", " ")}.`);
     ...(losing.length > 0 ? [] : ["confirmShrinkage"]),
     ...(isMuch ? [] : ["removeInUse"]),
   ];
-  const apply = form({
-    operation: applyRegistry,
-    label: "Apply this plan",
-    words,
-    values: { planId: jobId },
-    without,
-  });
-  return [tried, apply];
+  const label = "Apply this plan";
+  return [tried, form({ operation: applyRegistry, label, words, values: { planId: jobId }, without })];
 }
 
 export const meantWords = ({ going }: SubnetsInUse): Html =>
@@ -172,56 +167,41 @@ const against = ({ generation }: Pick<ImportPlan, "generation">) =>
 export function planNodes(plan: ImportPlan, most = 200): readonly Node[] {
   const { changes, holders, delegations, state, registries, largest, generation } = plan;
   const { added, returned, removed, changed, moved, unchanged } = changes;
-  const number = (key: string, title: string, count: (one: RegistryChange) => number) =>
-    column<RegistryChange>(key, title, count, { unit: "count" });
-  const change = (title: string, name: "ipv4Addresses" | "ipv6Slash48s") =>
-    column<RegistryChange>(name, title, ({ before, after }) => difference(before?.[name], after?.[name]), {
-      kind: "number",
-    });
+  const counts = (key: string, title: string, of: "before" | "after") =>
+    column<RegistryChange>(key, title, (one) => one[of]?.subnets ?? 0, { unit: "count" });
+  const change = (title: string, name: "ipv4Addresses" | "ipv6Slash48s"): Column<RegistryChange> => ({
+    ...{ key: name, title, kind: "number" },
+    cell: ({ before, after }) => difference(before?.[name], after?.[name]),
+  });
+  const returning = returned === 0 ? "subnets" : `${countText(returned)} of them were there before`;
+  const renamedWords = `new; ${countText(holders.gone)} gone, ${countText(holders.renamed)} renamed`;
+  const kept =
+    delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`;
+  const inherited = `${countText(delegations.inherited)} pass to the subnet above`;
   return present([
     tiles([
-      [
-        "Added",
-        countText(added + returned),
-        returned === 0 ? "subnets" : `${countText(returned)} of them were there before`,
-      ],
+      ["Added", countText(added + returned), returning],
       ["Removed", countText(removed), "subnets"],
       ["Changed", countText(changed), "in holder, country, registry or name"],
       ["Moved", countText(moved), "only to another place in the tree"],
       ["Unchanged", countText(unchanged), `of ${countText(state.subnets)} subnets afterwards`],
-      [
-        "Holders",
-        countText(holders.added),
-        `new; ${countText(holders.gone)} gone, ${countText(holders.renamed)} renamed`,
-      ],
-      [
-        "Delegations kept",
-        countText(delegations.kept),
-        delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`,
-      ],
-      [
-        "Delegations lost",
-        countText(delegations.lost),
-        `${countText(delegations.inherited)} pass to the subnet above`,
-      ],
+      ["Holders", countText(holders.added), renamedWords],
+      ["Delegations kept", countText(delegations.kept), kept],
+      ["Delegations lost", countText(delegations.lost), inherited],
     ]),
     section("By registry", [
       table<RegistryChange>({
         ...{ label: "Changes by registry", rows: registries, empty: ["No registry.", ""] },
         columns: [
-          column("registry", "Registry", ({ registry }) => registry, {
-            link: ({ registry }) => pathWith("/explore", { registry }),
+          column("registry", "Registry", ({ registry }) => registryLink(registry)),
+          counts("before", generation === null ? "Now" : `In generation ${generation}`, "before"),
+          counts("after", "Afterwards", "after"),
+          ...countColumns<RegistryChange>({
+            added: "Added",
+            removed: "Removed",
+            changed: "Changed",
+            moved: "Moved",
           }),
-          number(
-            "before",
-            generation === null ? "Now" : `In generation ${generation}`,
-            ({ before }) => before?.subnets ?? 0,
-          ),
-          number("after", "Afterwards", ({ after }) => after?.subnets ?? 0),
-          number("added", "Added", (one) => one.added),
-          number("removed", "Removed", (one) => one.removed),
-          number("changed", "Changed", (one) => one.changed),
-          number("moved", "Moved", (one) => one.moved),
           change("IPv4 addresses", "ipv4Addresses"),
           change("IPv6 /48s", "ipv6Slash48s"),
         ],
@@ -250,6 +230,9 @@ export function planNodes(plan: ImportPlan, most = 200): readonly Node[] {
 }
 
 type RegistryChange = ImportPlan["registries"][number];
+
+export const registryLink = (registry: string): Html =>
+  html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`;
 
 /** "+1,024", "−256", "±0": how many more or fewer there are. */
 function difference(before = 0, after = 0): string {
@@ -305,8 +288,6 @@ function publishedSection({ published }: Partial<Pick<ImportPlan, "published">>)
     .map(
       ({ range, before, after }) => html`${askAbout(range)} ${before ?? "no place"} → ${after ?? "no place"}`,
     );
-  const number = (key: string, title: string, count: (one: PublishedSource) => number) =>
-    column<PublishedSource>(key, title, count, { unit: "count" });
   return section("Published places", [
     plain(`${countText(lists)} lists with ${countText(ranges)} ranges say where networks place them;
 ${countText(geofeeds.lists)} of the lists are geofeeds that registry objects name.`),
@@ -319,12 +300,12 @@ goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-move
       columns: [
         column("source", "Source", ({ source }) => source, { kind: "break" }),
         column("list_date", "List of", ({ listDate }) => listDate, { kind: "nowrap" }),
-        number("ranges", "Ranges", (one) => one.ranges),
-        number("places", "Places", ({ places }) => places),
-        number("without_place", "Without place", ({ withoutPlace }) => withoutPlace),
-        number("added", "Added", ({ added }) => added),
-        number("removed", "Removed", ({ removed }) => removed),
-        number("moved", "Moved", ({ moved }) => moved),
+        ...countColumns<PublishedSource>({
+          ranges: "Ranges",
+          places: "Places",
+          withoutPlace: "Without place",
+        }),
+        ...countColumns<PublishedSource>({ added: "Added", removed: "Removed", moved: "Moved" }),
       ],
     }),
     moves.length > 0 && list(moves),
@@ -346,7 +327,19 @@ export const treeFacts = (state: ImportPlan["state"]): Node =>
 
 // The files of an import, and the records of them that were refused, by file and line.
 
-export const nameOf = (file: string) => file.split("/").at(-1) ?? file;
+const nameOf = (file: string) => file.split("/").at(-1) ?? file;
+
+export const fileColumns = <
+  Row extends Pick<FileReport, "file" | "fileDate"> & {
+    readonly format: string;
+    readonly registry: string | null;
+  },
+>(): readonly Column<Row>[] => [
+  column("file", "File", ({ file }) => html`<span title="${file}">${nameOf(file)}</span>`),
+  column("format", "Format", ({ format }) => format),
+  column("registry", "Registry", ({ registry }) => registry),
+  column("file_date", "Data of", ({ fileDate }) => fileDate, { kind: "nowrap" }),
+];
 
 const ignoredOf = ({ ignored }: FileReport) => Object.values(ignored).reduce((sum, count) => sum + count, 0);
 
@@ -356,16 +349,10 @@ export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
     table<FileReport>({
       ...{ label: "Files", rows: files, empty: ["No file.", ""] },
       columns: [
-        column("file", "File", ({ file }) => html`<span title="${file}">${nameOf(file)}</span>`, {
-          value: ({ file }) => file,
-        }),
-        column("format", "Format", ({ format }) => format),
-        column("registry", "Registry", ({ registry }) => registry),
-        column("file_date", "Data of", ({ fileDate }) => fileDate, { kind: "nowrap" }),
-        column("read", "Records", ({ read }) => read, { unit: "count" }),
-        column("kept", "Kept", ({ kept }) => kept, { unit: "count" }),
+        ...fileColumns<FileReport>(),
+        ...countColumns<FileReport>({ read: "Records", kept: "Kept" }),
         column("ignored", "Ignored", ignoredOf, { unit: "count" }),
-        column("refused", "Refused", ({ malformed }) => malformed, { unit: "count" }),
+        ...countColumns<FileReport>({ malformed: "Refused" }),
         column("bytes", "Unpacked", ({ textBytes }) => textBytes, { unit: "bytes" }),
       ],
     }),

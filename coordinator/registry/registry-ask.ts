@@ -6,6 +6,7 @@ import type { RegistryStatus } from "#rir-import/status";
 import {
   actions,
   column,
+  countColumns,
   empty,
   facts,
   folded,
@@ -20,9 +21,16 @@ import {
   tiles,
   warning,
 } from "../ask/document.ts";
-import { type Action, type Document, type Node, operationsOf, type Seen } from "../ask/operation.ts";
+import {
+  type Action,
+  type Column,
+  type Document,
+  type Node,
+  operationsOf,
+  type Seen,
+} from "../ask/operation.ts";
 import { ago, countText, instant } from "../web/format.ts";
-import { html, nothing, pathWith } from "../web/html.ts";
+import { html, nothing } from "../web/html.ts";
 import { jobPanel, jobTable, stateLook } from "./job-ask.ts";
 import {
   applyRegistry,
@@ -33,7 +41,7 @@ import {
   rollBackRegistry,
   rollForwardRegistry,
 } from "./orders-ask.ts";
-import { meantWords, nameOf } from "./plan-ask.ts";
+import { fileColumns, meantWords, registryLink } from "./plan-ask.ts";
 import { registryOverview } from "./registry-api.ts";
 import {
   emptyConfirmation,
@@ -91,15 +99,7 @@ function registryDocument(value: RegistryValue, { viewer }: Pick<Seen<unknown>, 
       jobs.length > 0 &&
         section("Latest jobs", [jobTable(jobs), note(html`<a href="/registry/jobs">All jobs</a>`)]),
       section("Who publishes it, on which terms", [
-        facts(
-          ...publishers.map(
-            ({ name, region, publishes, terms, termsUrl }) =>
-              [
-                name,
-                html`${region}: ${publishes}. ${terms} <a href="${termsUrl}" rel="noreferrer">Terms</a>`,
-              ] as const,
-          ),
-        ),
+        facts(...publishers.map(publisherFact)),
         note(
           `Hints, no advice: what counts is what the registries say. The cache holds their data; keep its folder to this service.`,
         ),
@@ -107,6 +107,9 @@ function registryDocument(value: RegistryValue, { viewer }: Pick<Seen<unknown>, 
     ]),
   };
 }
+
+const publisherFact = ({ name, region, publishes, terms, termsUrl }: RegistryValue["publishers"][number]) =>
+  [name, html`${region}: ${publishes}. ${terms} <a href="${termsUrl}" rel="noreferrer">Terms</a>`] as const;
 
 const forward = (generation: number): Action => ({
   ...{ operation: rollForwardRegistry, values: { generation }, label: "Put in force again" },
@@ -267,15 +270,10 @@ as nothing else was applied in its place.`),
 }
 
 function historyTable(history: readonly PastLine[], isOpen: boolean): Node {
-  const sum = (key: string, title: string, ...kinds: readonly string[]) =>
-    column<PastLine>(
-      key,
-      title,
-      ({ changes }) => kinds.reduce((total, kind) => total + (changes[kind] ?? 0), 0),
-      {
-        unit: "count",
-      },
-    );
+  const sum = (key: string, ...kinds: readonly string[]): Column<PastLine> => ({
+    ...{ key, title: `${key[0]!.toUpperCase()}${key.slice(1)}`, unit: "count" },
+    cell: ({ changes }) => kinds.reduce((total, kind) => total + (changes[kind] ?? 0), 0),
+  });
   const by = (name: string | null | undefined) => (name ? ` by ${name}` : "");
   return table<PastLine>({
     ...{ label: "Generations", rows: history, empty: ["No generation.", ""] },
@@ -284,16 +282,10 @@ function historyTable(history: readonly PastLine[], isOpen: boolean): Node {
       column("state", "State", ({ state, rolledBackBy }) =>
         state === "applied" ? "applied" : `rolled back${by(rolledBackBy)}`,
       ),
-      column("applied_at", "Applied", ({ appliedAt }) => appliedAt && instant(appliedAt), {
-        value: ({ appliedAt }) => appliedAt,
-      }),
+      column("applied_at", "Applied", ({ appliedAt }) => appliedAt && new Date(appliedAt)),
       column("applied_by", "By", ({ appliedBy }) => appliedBy),
-      sum("added", "Added", "added", "returned"),
-      ...[
-        sum("removed", "Removed", "removed"),
-        sum("changed", "Changed", "changed"),
-        sum("moved", "Moved", "moved"),
-      ],
+      ...[sum("added", "added", "returned"), sum("removed", "removed")],
+      ...[sum("changed", "changed"), sum("moved", "moved")],
     ],
     actions: ({ generation, canRollForward }) => (canRollForward && isOpen ? [forward(generation)] : []),
   });
@@ -309,17 +301,21 @@ function countsTable(
   { registries }: NonNullable<RegistryValue["counted"]>,
   sources: RegistryValue["sources"],
 ): Node {
-  const number = (title: string, key: Exclude<keyof Counts, "registry">) =>
-    column<Counts>(key, title, (one) => one[key], { unit: "count" });
   return table<Counts>({
     ...{ label: "Counts by registry", rows: registries, empty: ["Nothing was counted.", ""] },
     columns: [
-      column("registry", "Registry", ({ registry }) => registry, {
-        link: ({ registry }) => pathWith("/explore", { registry }),
+      column("registry", "Registry", ({ registry }) => registryLink(registry)),
+      ...countColumns<Counts>({
+        subnets: "Subnets",
+        ipv4Subnets: "IPv4",
+        ipv6Subnets: "IPv6",
+        holders: "Holders",
       }),
-      ...[number("Subnets", "subnets"), number("IPv4", "ipv4Subnets"), number("IPv6", "ipv6Subnets")],
-      ...[number("Holders", "holders"), number("IPv4 addresses", "ipv4Addresses")],
-      ...[number("IPv6 /48s", "ipv6Slash48s"), number("Crossing", "crossing")],
+      ...countColumns<Counts>({
+        ipv4Addresses: "IPv4 addresses",
+        ipv6Slash48s: "IPv6 /48s",
+        crossing: "Crossing",
+      }),
       column("age_days", "Data, days old", ({ registry }) => newestAge(sources, registry), { unit: "count" }),
     ],
   });
@@ -333,19 +329,14 @@ function newestAge(sources: RegistryValue["sources"], registry: string): number 
   return ages.length === 0 ? null : Math.min(...ages);
 }
 
-const sourcesTable = (sources: RegistryValue["sources"]): Node =>
-  table<RegistryValue["sources"][number]>({
+type SourceInForce = RegistryValue["sources"][number];
+
+const sourcesTable = (sources: readonly SourceInForce[]): Node =>
+  table<SourceInForce>({
     ...{ label: "Files in force", rows: sources, empty: ["None.", ""] },
     columns: [
-      column("file", "File", ({ file }) => html`<span title="${file}">${nameOf(file)}</span>`, {
-        value: ({ file }) => file,
-      }),
-      column("format", "Format", ({ format }) => format),
-      column("registry", "Registry", ({ registry }) => registry),
-      column("file_date", "Data of", ({ fileDate }) => fileDate, { kind: "nowrap" }),
-      column("age_days", "Days old", ({ ageDays }) => ageDays, { unit: "count" }),
-      column("kept", "Records kept", ({ kept }) => kept, { unit: "count" }),
-      column("refused", "Refused", ({ malformed }) => malformed, { unit: "count" }),
+      ...fileColumns<SourceInForce>(),
+      ...countColumns<SourceInForce>({ ageDays: "Days old", kept: "Records kept", malformed: "Refused" }),
     ],
   });
 
@@ -391,17 +382,10 @@ export function cachedNodes(sources: readonly CachedSource[]): readonly Node[] {
       columns: [
         column("source", "Source", ({ name }) => name, { more: ({ url }) => url, kind: "wide break" }),
         column("registry", "Registry", ({ registry }) => registry),
-        column("state", "Our copy", ({ state }) => stateLook(stateLooks[state], state), {
-          value: ({ state }) => state,
-        }),
+        column("state", "Our copy", ({ state }) => stateLook(stateLooks[state], state)),
         column("bytes", "Size", ({ bytes }) => bytes, { unit: "bytes" }),
-        column("data_date", "Data of", ({ dataDate }) => dataDate && instant(dataDate), {
-          value: ({ dataDate }) => dataDate,
-        }),
-        column("age_days", "Days old", ({ dataAgeDays }) => dataAgeDays, { unit: "count" }),
-        column("checked_days_ago", "Asked, days ago", ({ checkedDaysAgo }) => checkedDaysAgo, {
-          unit: "count",
-        }),
+        column("data_date", "Data of", ({ dataDate }) => dataDate && new Date(dataDate)),
+        ...countColumns<CachedSource>({ dataAgeDays: "Days old", checkedDaysAgo: "Asked, days ago" }),
       ],
     }),
     onRequest.length > 0 && list(onRequest),
