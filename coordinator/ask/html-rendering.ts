@@ -158,8 +158,7 @@ function isFor(
 }
 
 function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
-  const { label, columns, rows, empty, actions, most, kind } = table;
-  const [what, then] = empty;
+  const { label, columns, rows, empty: [what, then] = ["None.", ""], actions, most, kind } = table;
   if (rows.length === 0) return emptyState(what, stepHtml(then));
   const onPage = columns.filter(({ title }) => title !== null);
   const shown = most === undefined ? rows : rows.slice(0, most);

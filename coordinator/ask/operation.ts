@@ -180,8 +180,8 @@ export interface Table<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** In place of a table without rows: what, and the next step. */
-  readonly empty: readonly [what: string, then: Inline];
+  /** In place of a table without rows: what, and the next step; left out: "None." */
+  readonly empty?: readonly [what: string, then: Inline] | undefined;
   readonly actions?: (row: Row) => readonly Action[];
   /** Rows on a page; CSV and JSON have all. */
   readonly most?: number;

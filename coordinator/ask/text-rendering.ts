@@ -98,8 +98,8 @@ function factsText(facts: readonly Fact[], paper: Paper): string {
     .join("\n");
 }
 
-function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper: Paper): string {
-  if (rows.length === 0) return what;
+function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper): string {
+  if (rows.length === 0) return empty?.[0] ?? "None.";
   const shown = all.filter(({ title, isPicture }) => title !== null && !isPicture);
   const heads = shown.map(({ title, unit, kind }) => {
     const isNumber = unit !== undefined || kind === "number";
