@@ -14,6 +14,8 @@ const mostInLine = 500;
 /** Of what is copied: all of it. */
 const mostInCode = 10_000;
 
+const mostInProse = 2000;
+
 interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
@@ -34,7 +36,10 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "words":
       // How a page is read, and what to press there, is no news on a terminal.
       if (node.kind === "note") return "";
-      return wrapped(`${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words)}`, paper);
+      return wrapped(
+        `${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words, undefined, mostInProse)}`,
+        paper,
+      );
     case "facts":
       return factsText(node.facts, paper);
     case "tiles":
