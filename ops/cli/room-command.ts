@@ -108,7 +108,7 @@ async function run(
   const { operation, room, follows } = given;
   const path = Object.keys(operation.parameters?.path ?? {});
   const inPath = Object.fromEntries(path.map((name, at) => [name, String(args[at] ?? "")]));
-  const [typed = ""] = Object.values(inPath);
+  const typed = String(args[0] ?? "");
   if (follows !== undefined) {
     const deed = { follows: `${typed}: ${follows}`, typed, asked: `“${typed}”` };
     if (!(await confirmedByTyping(options, async () => deed))) return;

@@ -88,28 +88,11 @@ Example:
 }
 
 export async function complaintsCommand(): Promise<Command> {
-  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
-  const room = "fleet";
-  return groupOf(
+  const { complaintOperations } = await import("#coordinator/opt-outs/complaints-ask");
+  return operationGroup(
     "complaints",
     "complaints about our requests, each with what we sent and an answer to forward: add, list, close",
-    [
-      {
-        ...{ name: "add", room, operation: optOutsApi.addComplaint },
-        says: "record a complaint, with our requests to the target in the last 24 hours",
-        columns: {},
-      },
-      {
-        ...{
-          name: "list",
-          room,
-          operation: optOutsApi.fleetComplaints,
-          says: "the complaints, the latest first",
-        },
-        columns: { complaints: "complaintId createdAt target reporter words answer closingWords" },
-      },
-      { name: "close", room, operation: optOutsApi.closeComplaint },
-    ],
+    ["fleet", complaintOperations],
     `
 
 Examples:
@@ -119,41 +102,11 @@ Examples:
 }
 
 export async function optOutsCommand(): Promise<Command> {
-  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
-  const room = "fleet";
-  const named = { removePages: "yes-remove" };
-  return groupOf(
+  const { optOutOperations } = await import("#coordinator/opt-outs/opt-outs-ask");
+  return operationGroup(
     "opt-outs",
     "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
-    [
-      {
-        ...{ name: "list", room, operation: optOutsApi.fleetOptOuts },
-        says: "what has opted out, by whom, since when, and how much of it is in the frontier and the index",
-        columns: {
-          optOuts:
-            "optOutId target scope state createdAt inForceAt lapsesAt endedAt hosts urls pages source requester replyTo words",
-        },
-      },
-      { name: "add", room, operation: optOutsApi.addOptOut, takes: "target", named },
-      {
-        ...{ name: "preview", room, operation: optOutsApi.previewOptOut, takes: "target" },
-        says: "what an opt-out would cover: hosts, pages, URLs and how many of them are due",
-      },
-      {
-        ...{ name: "erase", room, operation: optOutsApi.erasePage, takes: "url" },
-        says: "erase what is kept of one page from database, index and exports, and opt its URL out; the audit log says what went where",
-        follows: "what is kept of it goes, and its URL is opted out. This cannot be undone.",
-        columns: {},
-      },
-      {
-        ...{ name: "confirm", room, operation: optOutsApi.confirmOptOut, named },
-        says: "confirm an opt-out: it becomes permanent, and its pages are deleted from the index",
-      },
-      {
-        ...{ name: "lift", room, operation: optOutsApi.liftOptOut },
-        says: "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
-      },
-    ],
+    ["fleet", optOutOperations],
     `
 
 A running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of
