@@ -3,7 +3,7 @@ import { type Paper, painted, printable, tableText } from "#core/terminal-text";
 import type { CsvTable } from "../web/html.ts";
 import { historyText } from "./history-text.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
-import { csvCell, plainText, textCell, textOf } from "./words.ts";
+import { csvCell, plainText, shellWord, textCell, textOf } from "./words.ts";
 
 /** Of a line of prose on a wide terminal. */
 const mostColumns = 100;
@@ -80,7 +80,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "onward":
       return node.next === null
         ? ""
-        : `There are more: --${node.option ?? node.name ?? "after"} ${node.next}`;
+        : `There are more: --${node.option ?? node.name ?? "after"} ${shellWord(printable(String(node.next), mostInCode))}`;
     case "actions":
     case "form":
     case "filters":
