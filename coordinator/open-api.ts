@@ -29,7 +29,7 @@ import { releasesApi } from "./releases/releases-api.ts";
 import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
-import { settingsApi } from "./settings/settings-api.ts";
+import { policyOperations } from "./settings/settings-ask.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteOperations } from "./sites/site-ask.ts";
 import { sitesOperations } from "./sites/sites-ask.ts";
@@ -55,7 +55,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
-  policies: [settingsApi],
+  policies: [policyOperations],
   recrawl: [recrawlOperations],
   registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],

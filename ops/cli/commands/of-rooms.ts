@@ -224,25 +224,23 @@ Examples:
 }
 
 export async function policyCommand(): Promise<Command> {
-  const { settingsApi } = await import("#coordinator/settings/settings-api");
-  const { groupedPolicies, valuesIn } = await import("../policy-words.ts");
+  const { policyOperations } = await import("#coordinator/settings/settings-ask");
+  const { valuesIn } = await import("../policy-words.ts");
   const room = "policies";
-  const change = { room, operation: settingsApi.changePolicies, named: { words: "why" } } as const;
+  const change = { room, operation: policyOperations.changePolicies, named: { words: "why" } } as const;
   return groupOf(
     "policy",
     "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
     [
       {
-        ...{ name: "show", room, operation: settingsApi.policies, takes: "q" },
+        ...{ name: "show", room, operation: policyOperations.policies, takes: "q" },
         says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
-        columns: { groups: "name" },
-        text: groupedPolicies,
+        part: "in-force",
       },
       {
-        ...{ name: "preview", room, operation: settingsApi.previewPolicies, takes: "name=value..." },
+        ...{ name: "preview", room, operation: policyOperations.previewPolicies, takes: "name=value..." },
         says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
         body: (words) => ({ values: valuesIn(words) }),
-        columns: { figures: "words before after unit" },
       },
       {
         ...{ name: "set", ...change, takes: "name=value..." },
@@ -259,13 +257,9 @@ export async function policyCommand(): Promise<Command> {
         }),
       },
       {
-        ...{ name: "history", room, operation: settingsApi.policies, without: "q show" },
+        ...{ name: "history", room, operation: policyOperations.policies, without: "q show" },
         says: "who changed what, when and why, the latest first",
-        columns: {
-          history: "version changedAt changedBy changes words takesBack",
-          groups: "",
-          setAtStart: "",
-        },
+        part: "history",
       },
       {
         ...{ name: "take-back", ...change, takes: "version" },
