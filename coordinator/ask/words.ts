@@ -83,7 +83,7 @@ export function plainText(value: HtmlValue): string {
   const markup = "markup" in value ? value.markup : html`${value}`.markup;
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
-    .replace(/(\S\s*)<span class="small">([\s\S]*?)<\/span>/g, "$1 ($2)")
+    .replace(/(?<=\S\s*)<span class="small">\s*([\s\S]*?)\s*<\/span>/g, " ($1)")
     .replace(/<(del|ins)>([\s\S]*?)<\/\1>/g, (_, tag: string, text: string) =>
       tag === "del" ? `[-${text}-]` : `{+${text}+}`,
     )
