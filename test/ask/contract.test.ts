@@ -170,15 +170,15 @@ async function shownByRoom(operation: AnyOperation, address: string) {
     addFile: () => {},
   };
   const ignored = new Proxy({}, { get: () => () => {} });
-  const who = { reads: createReports(database.pool, () => performance.now()), resolver: tinyResolver };
-  const ports = { ...who, scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false } };
-  const order = { name: "anansi", newShare: 0.9 } as const;
-  const alerts = { list: async (now: Date) => await showAlerts(ports.reads, now) };
-  const parts = [
-    ...everyPart(database),
-    addOperations({ ...whoOperations, ...overviewOperations }, { ...ports, order, live: () => liveState }),
-    addOperations(alertOperations, { alerts, runbook: new Map() }),
-  ];
+  const reads = createReports(database.pool, () => performance.now());
+  const ports = {
+    ...{ reads, resolver: tinyResolver, live: () => liveState, runbook: new Map<string, string>() },
+    scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
+    order: { name: "anansi", newShare: 0.9 } as const,
+    alerts: { list: async (now: Date) => await showAlerts(reads, now) },
+  };
+  const own = { ...alertOperations, ...overviewOperations, ...whoOperations };
+  const parts = [...everyPart(database), addOperations(own, ports)];
   for (const part of parts) {
     part({ app: ignored, views, actions: ignored, access: openAccess } as unknown as Parameters<
       typeof part
