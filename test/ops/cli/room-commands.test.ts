@@ -8,7 +8,6 @@ import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import { graphCommand } from "#ops/cli/commands/graph";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
-import { releaseCommand } from "#ops/cli/commands/release";
 import { searchCommand } from "#ops/cli/commands/search";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -67,7 +66,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["log athens", fleetCommand, "crawlerLog"],
   ["moves", fleetCommand, "moves"],
   ["invitations", fleetCommand, "invitations"],
-  ["list", async () => releaseCommand(), "fleetVersions"],
   ["", async () => graphCommand(), "graph"],
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
