@@ -277,6 +277,8 @@ export interface Filters {
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
+  /** What stands in the address beside it from now on, where the answer has settled it. */
+  readonly also?: Readonly<Record<string, string>>;
   /** How its chip says a value that people type as a code, such as that of a country. */
   readonly shown?: Readonly<Record<string, (value: string) => string>>;
   /** For who hears the page. */

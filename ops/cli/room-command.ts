@@ -6,10 +6,11 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
 import { historyText } from "#coordinator/ask/history-text";
-import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
-import { documentText, hasRows } from "#coordinator/ask/text-rendering";
+import type { AnyOperation, Document, Command as OperationCommand } from "#coordinator/ask/operation";
+import { documentCsv, documentText, hasRows } from "#coordinator/ask/text-rendering";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { ChartHistory } from "#coordinator/web/chart-history";
+import { csvText } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
@@ -29,6 +30,8 @@ export interface RoomCommand extends OperationCommand {
   readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
+  /** Of what it answers, the section of this id alone. */
+  readonly part?: string;
   /** Of the arguments: the body, where it is not simply its fields. */
   readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
 }
@@ -105,7 +108,7 @@ async function run(
   const { operation, room, follows } = given;
   const path = Object.keys(operation.parameters?.path ?? {});
   const inPath = Object.fromEntries(path.map((name, at) => [name, String(args[at] ?? "")]));
-  const [typed = ""] = Object.values(inPath);
+  const typed = String(args[0] ?? "");
   if (follows !== undefined) {
     const deed = { follows: `${typed}: ${follows}`, typed, asked: `“${typed}”` };
     if (!(await confirmedByTyping(options, async () => deed))) return;
@@ -124,7 +127,10 @@ async function run(
 }
 
 function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): void {
-  const { value, words, found, csv, document } = answer;
+  const { value, words, found } = answer;
+  const document = answer.document && partOf(answer.document, given.part);
+  const table = given.part === undefined || document === null ? null : documentCsv(document);
+  const csv = answer.csv !== null && table !== null ? csvText(table()) : answer.csv;
   const isNone = document === null ? isNothing(value, given.columns) : !hasRows(document);
   if (!found || isNone) process.exitCode = exitCodes.notFound;
   if (csv !== null) return void process.stdout.write(csv);
@@ -146,6 +152,14 @@ function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): voi
   const isDone = words !== null && given.columns === undefined && given.text === undefined;
   const parts = [words ?? "", isDone ? "" : text, past].filter((one) => one !== "");
   printAnswer(options, value, parts.join("\n") || "nothing yet");
+}
+
+function partOf(document: Document, part: string | undefined): Document {
+  if (part === undefined) return document;
+  const nodes = document.nodes.map((one) =>
+    one.type === "picture" && typeof one.otherwise !== "string" ? one.otherwise : one,
+  );
+  return { ...document, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
 }
 
 /** Every list that is shown is empty, or nothing at all is known. */

@@ -6,10 +6,13 @@ import type { FastifyInstance } from "fastify";
 import { parse } from "node-html-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
+import { alertOperations } from "#coordinator/alerts/alerts-ask";
 import { addOperations } from "#coordinator/ask/add-operations";
 import type { AnyOperation } from "#coordinator/ask/operation";
 import { documentText } from "#coordinator/ask/text-rendering";
 import { apiGroups } from "#coordinator/open-api";
+import { showAlerts } from "#coordinator/overview/alert-rules";
+import { overviewOperations } from "#coordinator/overview/overview-ask";
 import { openAccess } from "#coordinator/web/access";
 import { routePath } from "#coordinator/web/api-operation";
 import type { ViewRoute } from "#coordinator/web/views";
@@ -25,7 +28,7 @@ import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, signIn } from "../support/signed-in.ts";
-import { testAccess, tinyResolver, webServer } from "../support/web-server.ts";
+import { liveState, testAccess, tinyResolver, webServer } from "../support/web-server.ts";
 
 const all = Object.entries(
   Object.assign({}, ...Object.values(apiGroups).flat()) as Record<string, AnyOperation>,
@@ -185,10 +188,15 @@ async function shownByRoom(operation: AnyOperation, address: string) {
     addFile: () => {},
   };
   const ignored = new Proxy({}, { get: () => () => {} });
-  const who = { reads: createReports(database.pool, () => performance.now()), resolver: tinyResolver };
-  const ports = { ...who, scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false } };
-  const order = { name: "anansi", newShare: 0.9 } as const;
-  const parts = [...everyPart(database), addOperations(whoOperations, { ...ports, order })];
+  const reads = createReports(database.pool, () => performance.now());
+  const ports = {
+    ...{ reads, resolver: tinyResolver, live: () => liveState, runbook: new Map<string, string>() },
+    scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
+    order: { name: "anansi", newShare: 0.9 } as const,
+    alerts: { list: async (now: Date) => await showAlerts(reads, now) },
+  };
+  const own = { ...alertOperations, ...overviewOperations, ...whoOperations };
+  const parts = [...everyPart(database), addOperations(own, ports)];
   for (const part of parts) {
     part({ app: ignored, views, actions: ignored, access: openAccess } as unknown as Parameters<
       typeof part
