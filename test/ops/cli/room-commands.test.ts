@@ -7,7 +7,6 @@ import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
-import { releaseCommand } from "#ops/cli/commands/release";
 import { searchCommand } from "#ops/cli/commands/search";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -59,7 +58,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["log athens", fleetCommand, "crawlerLog"],
   ["moves", fleetCommand, "moves"],
   ["invitations", fleetCommand, "invitations"],
-  ["list", async () => releaseCommand(), "fleetVersions"],
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
 ];
