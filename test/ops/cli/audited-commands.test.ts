@@ -193,7 +193,7 @@ it("of who has access, as the page lists them", async () => {
   const again = await outcome(accessCommand(), "end", String(session));
 
   expect(text).toMatch(/ben +staff/);
-  expect(text).toMatch(/dora +partner +athens/);
+  expect(text).toMatch(/dora +partner \(athens\)/);
   expect([ended, withdrawn]).toEqual([
     "A session of ben was ended.\n",
     "The link for dora no longer works.\n",
