@@ -14,7 +14,7 @@ const mostInLine = 500;
 /** Of what is copied: all of it. */
 const mostInCode = 10_000;
 
-interface TextPaper extends Paper {
+export interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
 }
