@@ -8,19 +8,17 @@ import {
 } from "./access/access-ask.ts";
 import { auditOperations } from "./access/audit-ask.ts";
 import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertsApi } from "./alerts/alerts-api.ts";
+import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
 import { changeOperations } from "./changes/changes-ask.ts";
 import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreApi } from "./explore/explore-api.ts";
+import { exploreOperations } from "./explore/explore-ask.ts";
 import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
-import { crawlerApi } from "./fleet/crawler-api.ts";
-import { fleetApi } from "./fleet/fleet-api.ts";
-import { invitationApi } from "./fleet/invitation-api.ts";
+import { fleetOperations } from "./fleet/fleet-ask.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { queueApi } from "./overview/queue-api.ts";
+import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -45,20 +43,12 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   channels: [channelOperations],
   contact: [contactApi],
   coordinators: [coordinatorOperations, exchangeApi],
-  explore: [exploreApi],
+  explore: [exploreOperations],
   find: [findOperations],
-  fleet: [
-    fleetApi,
-    crawlerApi,
-    partnerAccessOperations,
-    invitationApi,
-    versionOperations,
-    optOutsApi,
-    siteCapOperations,
-  ],
+  fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
   graph: [graphOperations],
   operation: [operationApi],
-  overview: [overviewApi, queueApi, alertsApi],
+  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
   registry: [registryApi, registryJobApi],

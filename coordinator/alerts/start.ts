@@ -5,14 +5,15 @@ import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { AlertFacts } from "../overview/alert-facts.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import type { OwnHealth } from "../overview/own-health.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { alertRoutes } from "./alert-routes.ts";
 import { createAlertStore } from "./alert-store.ts";
+import { alertDeedOperations } from "./alerts-ask.ts";
 import { alertChannels } from "./channel-client.ts";
 import type { AlertChannelClient } from "./message.ts";
 import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "./tell-alerts.ts";
@@ -103,5 +104,5 @@ export function alertPart({
 }: Pick<RoomOptions, "pool" | "config" | "resolver">): WebPart {
   const store = createAlertStore(pool);
   const channels = channelsOf({ resolver, now: () => new Date() }, config);
-  return alertRoutes({ store, channels, newId: newMessageId });
+  return addOperations(alertDeedOperations, { store, channels, newId: newMessageId });
 }

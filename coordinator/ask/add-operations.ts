@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { Visit } from "../web/access.ts";
-import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
+import type { Action, ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
@@ -41,17 +41,22 @@ export function addOperations<Ports>(
           ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
-          fromForm: (values) => formBody(one, values),
-          refill: (values, viewer, fault, param) =>
-            formAgain({
-              ...{ operation: one, path: namesIn(one, param), fault, viewer },
-              values: { ...values, ...formBody(one, values) },
-            }),
+          ...(one.fromForm ? { fromForm: one.fromForm } : ofFields(one)),
           act: async (asked) => await done(one, asked, ports),
         });
     }
   };
 }
+
+/** Of a form whose fields are those of the body. */
+const ofFields = (operation: AnyOperation): Pick<Action<z.ZodType>, "fromForm" | "refill"> => ({
+  fromForm: (values) => formBody(operation, values),
+  refill: (values, viewer, fault, param) =>
+    formAgain({
+      ...{ operation, path: namesIn(operation, param), fault, viewer },
+      values: { ...values, ...formBody(operation, values) },
+    }),
+});
 
 /** By the names of its schema: what each text means. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
@@ -84,27 +89,20 @@ async function looked(
   ports: unknown,
 ): Promise<Shown | PageError | string | null> {
   const { query, visit, now, request } = asked;
-  const fields = fieldsIn(z.object(one.parameters?.query ?? {}));
-  const given = fields
-    .map((field) => [field, query(field.name).trim()] as const)
-    .filter(([, text]) => text !== "");
+  const given = givenIn(one, asked);
   if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
     const document = one.start({ viewer: visit, now });
     return shownOf(one, document, { status: 200, value: null, asked, query: {} });
   }
-  const path = inPath(one, asked.param);
-  if (path === null) return null;
-  const read = one.input.safeParse({
-    ...path,
-    ...Object.fromEntries(given.map(([field, text]) => [field.name, meaningOf(field, text)])),
-  });
-  if (!read.success) return faultsIn(read.error.issues, (name) => query(name));
+  const read = questionIn(one, asked);
+  if (read === null || typeof read === "string") return read;
+  const { input } = read;
   const isCsv = query("format") === "csv";
-  const question = { input: read.data, ports, actor: visit.actor, visit, now, isCsv } as const;
+  const question = { input, ports, actor: visit.actor, visit, now, isCsv } as const;
   try {
     const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
     if (value === null) return null;
-    const document = one.view!(value, { input: read.data, viewer: visit, now });
+    const document = one.view!(value, { input, viewer: visit, now });
     const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
     const told = one.told?.(value) ?? value;
     return shownOf(one, document, { status: one.status?.(value) ?? 200, value: told, asked, query: shown });
@@ -114,6 +112,24 @@ async function looked(
     const { status, title, message: words, beside } = error;
     return { status, title, words, ...beside };
   }
+}
+
+/** The fields of its query that say something. */
+const givenIn = ({ parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
+  fieldsIn(z.object(parameters?.query ?? {}))
+    .map((field) => [field, query(field.name).trim()] as const)
+    .filter(([, text]) => text !== "");
+
+/** What is asked, once checked. A string: why it cannot be; null: there is nothing of this name. */
+export function questionIn(
+  operation: AnyOperation,
+  asked: Pick<AskedView, "query" | "param">,
+): { readonly input: unknown } | string | null {
+  const path = inPath(operation, asked.param);
+  if (path === null) return null;
+  const given = givenIn(operation, asked).map(([field, text]) => [field.name, meaningOf(field, text)]);
+  const read = operation.input.safeParse({ ...path, ...Object.fromEntries(given) });
+  return read.success ? { input: read.data } : faultsIn(read.error.issues, asked.query);
 }
 
 interface Answered {
@@ -146,11 +162,13 @@ const namesIn = ({ path }: AnyOperation, param: (name: string) => string): Reado
 const mostShown = 60;
 
 /** Names field and value of each. */
-function faultsIn(
-  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-  given: (name: string) => string,
-): string {
-  const all = issues.slice(0, 5).map(({ path: [first], message }) => {
+function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => string): string {
+  const all = issues.slice(0, 5).map((issue) => {
+    const {
+      path: [first],
+    } = issue;
+    const message =
+      issue.code === "invalid_value" ? `must be one of ${issue.values.join(", ")}` : issue.message;
     const name = String(first);
     const text = given(name).trim();
     const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
@@ -220,6 +238,12 @@ function faultOf(error: unknown, typed: Typed): ActionFault {
   if (!(error instanceof Fault) && !isUsage) throw error;
   const status = error instanceof Fault ? error.status : usageStatus(typed.operation);
   const title = error instanceof Fault ? error.title : "That cannot be done";
+  const own = error instanceof Fault ? error.again : undefined;
+  if (own !== undefined) {
+    const around = { path: formPath(typed.operation, typed.path), query: {}, operation: typed.operation };
+    const again = (viewer: Visit) => documentHtml(own(viewer), { viewer, ...around });
+    return { type: "fault", status, title, words: error.message, again };
+  }
   const hasFields = fieldsIn(typed.operation.body!.schema).some(({ name }) => name !== "confirmation");
   return {
     ...{ type: "fault", status, title, words: error.message },

@@ -310,7 +310,8 @@ function filtersHtml(
       !names.includes(name) &&
       !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
-  const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
+  const wordsOf = (name: string, value: string) =>
+    Object.hasOwn(choices[name] ?? {}, value) ? choices[name]![value]! : value;
   const field = (one: Field) => {
     const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);

@@ -60,6 +60,8 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
   readonly told?: (value: Value) => unknown;
+  /** What a form's fields mean as a body, where they are not its fields. */
+  readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
   readonly mostBytes?: number;
@@ -95,6 +97,8 @@ export class Fault extends Error {
   readonly title: string;
   /** Of a question: what else a page and programs are told. */
   readonly beside: Pick<PageError, "more" | "refreshSeconds">;
+  /** Of a deed: the page that its form stands on, with what was typed and what is wrong with it; left out: the form alone. */
+  again?: (viewer: Visit) => Document;
 
   constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
     super(words);

@@ -41,7 +41,7 @@ function nodeText(node: Node, paper: TextPaper): string {
       return factsText(
         node.tiles.map((one) => {
           const more = one ? textOf(one[2] ?? "") : "";
-          return one && [one[0], `${textOf(one[1])}${more === "–" ? "" : `  ${more}`}`];
+          return one && [one[0], `${textOf(one[1])}${more === "–" || more === "" ? "" : `  ${more}`}`];
         }),
         paper,
       );

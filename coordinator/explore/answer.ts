@@ -1,24 +1,24 @@
 /** What an address, a form or a command asks of the explorer, checked, and the answers: a map, a level of the tree, a list, countries. */
+import type { z } from "zod";
 import { countryName } from "#core/country-names";
+import { UsageError } from "#core/errors";
 import { asHolderId, type SubnetId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
-import { askedOf } from "../web/asked.ts";
-import { type CsvColumn, mostInFile } from "../web/file-turns.ts";
+import { mostInFile } from "../web/file-turns.ts";
 import { nobody } from "./crawler-counts.ts";
-import {
-  type CountriesAnswer,
-  type ExploreAnswer,
-  type ExploredBranch,
-  type ExploredSubnet,
-  exploreApi,
-  exploredSubnet,
-  type ListAnswer,
-  type MapAnswer,
-  type SubnetFilter,
-  type TreeAnswer,
+import type {
+  CountriesAnswer,
+  ExploreAnswer,
+  ExploredBranch,
+  ExploredSubnet,
+  exploreInput,
+  ListAnswer,
+  MapAnswer,
+  SubnetFilter,
+  TreeAnswer,
 } from "./explore-api.ts";
 import type { ExploredWorld } from "./explored-world.ts";
 import type { Explorer } from "./explorer.ts";
@@ -42,15 +42,14 @@ export interface ExploreQuestion extends LevelAsked {
   readonly filter: SubnetFilter;
 }
 
-/** A string: why it cannot be asked. `given`: the value of a name, empty when there is none. */
-export function readQuestion(given: (name: string) => string): ExploreQuestion | string {
-  const asked = askedOf(exploreApi.explore.parameters.query, given);
-  if (typeof asked === "string") return asked;
+/** Throws a UsageError. */
+export function exploreQuestion(asked: z.output<typeof exploreInput>): ExploreQuestion {
   const { view, at: place, after: behind, sort, limit, ...filter } = asked;
   const at = readPlace(place);
-  if (at === null) return `at: ${place} is not an address, a block such as 192.0.2.0/24, or a range.`;
+  if (at === null)
+    throw new UsageError(`at: ${place} is not an address, a block such as 192.0.2.0/24, or a range.`);
   const after = behind === undefined ? null : parseRange(behind);
-  if (behind !== undefined && after === null) return `after: ${behind} is not a range.`;
+  if (behind !== undefined && after === null) throw new UsageError(`after: ${behind} is not a range.`);
   return { view: view ?? (isEmptyFilter(filter) ? "map" : "list"), at, after, sort, limit, filter };
 }
 
@@ -60,7 +59,7 @@ function readPlace(text: string): IpRange | null {
   return parseRange(asked === "ipv4" ? "0.0.0.0/0" : asked === "ipv6" ? "::/0" : asked);
 }
 
-export const isEmptyFilter = (filter: SubnetFilter): boolean =>
+const isEmptyFilter = (filter: SubnetFilter): boolean =>
   Object.values(filter).every((value) => value === undefined);
 
 export async function showExplore(
@@ -270,13 +269,6 @@ async function branchLines(
   }
   return branches;
 }
-
-export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map(
-  (key): CsvColumn<ExploredSubnet> => ({
-    name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    of: (subnet) => (key === "holder" ? (subnet.holder?.name ?? null) : subnet[key]),
-  }),
-);
 
 /** A list whole, for a file, some at a time. */
 export async function* everySubnet(

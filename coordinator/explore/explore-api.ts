@@ -1,11 +1,11 @@
-/** The API of the explorer: what it takes, by which a question is checked, and what it answers. */
+/** What the explorer is asked, by which a question is checked, and what it answers. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, errorAnswer, get, orNull, record, type ToldOf } from "../web/api-operation.ts";
+import { orNull, record, type ToldOf } from "../web/api-operation.ts";
 
 export const exploreViews = ["map", "tree", "list", "countries"] as const;
 const listOrders = ["address", "load", "rtt"] as const;
-export const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
+const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
 
 export const exploredSubnet = record("ExploredSubnet", {
   range: z.string(),
@@ -48,7 +48,7 @@ const asked = {
   family: z.literal([4, 6]),
 };
 
-const exploreMap = record("ExploreMap", {
+export const exploreMap = record("ExploreMap", {
   ...asked,
   view: z.enum(["map"]),
   above: z.array(z.string()).describe("The larger blocks that it lies in, from the largest down."),
@@ -79,7 +79,7 @@ const exploreMap = record("ExploreMap", {
     .describe("The sixteen blocks of the view, by address."),
 });
 
-const exploreTree = record("ExploreTree", {
+export const exploreTree = record("ExploreTree", {
   ...asked,
   view: z.enum(["tree"]),
   sort: z.enum(listOrders),
@@ -90,7 +90,7 @@ const exploreTree = record("ExploreTree", {
   next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
 });
 
-const exploreList = record("ExploreList", {
+export const exploreList = record("ExploreList", {
   ...asked,
   view: z.enum(["list"]),
   sort: z.enum(listOrders),
@@ -112,7 +112,7 @@ const countryLine = record("ExploredCountry", {
   dueHosts: z.int(),
 });
 
-const exploreCountries = record("ExploreCountries", {
+export const exploreCountries = record("ExploreCountries", {
   view: z.enum(["countries"]),
   countries: z.array(countryLine).describe("Most subnets first; as it was within the last minute."),
   totals: z.strictObject({ countries: z.int(), subnets: z.int(), crawled: z.int() }),
@@ -136,11 +136,12 @@ const filterParameters = {
     .string()
     .max(200)
     .optional()
-    .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
+    .meta({ title: "Crawler", description: "Only what this crawler has, by its name.", example: "athens" }),
   state: z
     .enum(subnetStates)
     .optional()
     .meta({
+      title: "State",
       description:
         "delegated: by a decision of its own. inherited: by that of a less specific subnet. " +
         "waiting: due hosts and no decision of its own. none: nobody crawls it. " +
@@ -150,76 +151,60 @@ const filterParameters = {
   registry: z
     .enum(registries)
     .optional()
-    .meta({ description: "Only what is registered there.", example: "ripencc" }),
+    .meta({ title: "Registry", description: "Only what is registered there.", example: "ripencc" }),
   country: z
     .string()
+    .max(2, "it is not a country code of two letters")
     .regex(/^[A-Za-z]{2}$/, "it is not a country code of two letters")
     .toUpperCase()
     .optional()
-    .meta({ description: "ISO 3166-1 code of two letters.", example: "CY" }),
+    .meta({ title: "Country", description: "ISO 3166-1 code of two letters.", example: "CY" }),
   holder: z
     .string()
     .max(200)
     .optional()
-    .meta({ description: "A handle, or the name in full.", example: "ORG-EX1-RIPE" }),
-  minRttMs: z.coerce
-    .number()
-    .min(0)
-    .optional()
-    .meta({ description: "Only subnets with at least this round-trip time, in ms.", example: 100 }),
-  minLoad: z.coerce
-    .number()
-    .min(0)
-    .optional()
-    .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
+    .meta({ title: "Holder", description: "A handle, or the name in full.", example: "ORG-EX1-RIPE" }),
+  minRttMs: z.coerce.number().min(0).optional().meta({
+    title: "RTT from (ms)",
+    description: "Only subnets with at least this round-trip time, in ms.",
+    example: 100,
+  }),
+  minLoad: z.coerce.number().min(0).optional().meta({
+    title: "Load from (pages per day)",
+    description: "Only subnets with at least this many pages per day.",
+    example: 1,
+  }),
 };
 
 export type SubnetFilter = z.output<z.ZodObject<typeof filterParameters>>;
 
-export const exploreApi = {
-  explore: {
-    ...get("/api/explore", "read"),
-    summary: "Who crawls what: a map, a level of the tree, a list, or countries",
-    description:
-      "Needs the scope read where the pages are not open to everybody. " +
-      "Answered from the coordinator's memory. Filters are for lists. A list whole, as CSV: /explore/subnets.csv.",
-    parameters: {
-      query: {
-        view: z
-          .enum(exploreViews)
-          .optional()
-          .meta({ description: "Left out: a list when there is a filter, else a map.", example: "list" }),
-        at: z
-          .string()
-          .max(100)
-          .default("ipv4")
-          .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" }),
-        sort: z.enum(listOrders).default("address").meta({
-          description: "Of a list, and of a tree but for rtt. load, rtt: only subnets that have one.",
-          example: "address",
-        }),
-        limit: z.coerce
-          .number()
-          .int()
-          .min(1)
-          .max(mostLimit)
-          .default(50)
-          .meta({ description: "Subnets at most.", example: 50 }),
-        after: z
-          .string()
-          .max(100)
-          .optional()
-          .meta({ description: "Go on behind this range: next of the page before.", example: "1.2.3.0/24" }),
-        ...filterParameters,
-      },
-    },
-    answers: {
-      200: {
-        description: "The answer, by view",
-        schema: z.union([exploreMap, exploreTree, exploreList, exploreCountries]),
-      },
-      400: errorAnswer("What is asked cannot be answered"),
-      503: errorAnswer("The explorer still reads what is known"),
-    },
-  },
-} satisfies ApiOperations;
+export const filterNames = Object.keys(filterParameters);
+
+export const exploreInput = z.object({
+  view: z
+    .enum(exploreViews)
+    .optional()
+    .meta({ description: "Left out: a list when there is a filter, else a map.", example: "list" }),
+  at: z.string().max(100).default("ipv4").meta({
+    title: "Block or address",
+    description: "An address, a block, a range, ipv4 or ipv6.",
+    example: "80.0.0.0/4",
+  }),
+  sort: z.enum(listOrders).default("address").meta({
+    description: "Of a list, and of a tree but for rtt. load, rtt: only subnets that have one.",
+    example: "address",
+  }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(mostLimit)
+    .default(50)
+    .meta({ description: "Subnets at most.", example: 50 }),
+  after: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({ description: "Go on behind this range: next of the page before.", example: "1.2.3.0/24" }),
+  ...filterParameters,
+});

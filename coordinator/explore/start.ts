@@ -2,12 +2,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
+import { addOperations } from "../ask/add-operations.ts";
+import { wholeList } from "../ask/whole-list.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { WebPart } from "../web/actions.ts";
+import { type ExplorePorts, everySubnet, exploreQuestion } from "./answer.ts";
+import { exploreOperations, readyWorld } from "./explore-ask.ts";
+import { subnetColumns } from "./explore-subnets-ask.ts";
 import { Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
-import { exploreRoutes } from "./routes.ts";
 
 interface ExplorePartOptions {
   /** For long readings; the pages' own connections are too impatient for them. */
@@ -26,7 +30,19 @@ export function explorePart({ patientPool, pool, state, config, log }: ExplorePa
     recrawlDays: () => config.recrawl.intervalHours / 24,
     onFault: (error, what) => log.warn({ error }, what),
   });
-  return exploreRoutes({ explorer, state, reads: createExploreReads(pool), clock: systemClock });
+  return explorePages({ explorer, state, reads: createExploreReads(pool), clock: systemClock });
+}
+
+export function explorePages(ports: ExplorePorts): WebPart {
+  const views = addOperations(exploreOperations, ports);
+  const file = wholeList(exploreOperations.explore, {
+    ...{ path: "/explore/subnets.csv", name: "subnets", columns: subnetColumns },
+    pieces: async (input) => everySubnet(ports, await readyWorld(ports), exploreQuestion(input)),
+  });
+  return (to) => {
+    views(to);
+    file(to);
+  };
 }
 
 export const systemClock: ExploreClock = {

@@ -1,25 +1,15 @@
-/** The API of the fleet's lists: what it takes and answers. */
+/** What the API takes and tells of the fleet's lists. */
 import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
-import { trustLine } from "../trust/trust-api.ts";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  get,
-  type ReadOf,
-  record,
-  type ToldOf,
-} from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
+import { dateTime, type ReadOf, record, type ToldOf } from "../web/api-operation.ts";
 import { crawlerReport } from "../who/who-api.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
 
 export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
 export const fleetStates = ["online", "draining", "offline", "never", "revoked", "distrusted"] as const;
 
-const fleet = record("Fleet", {
+export const fleet = record("Fleet", {
   totals: z.strictObject({
     crawlers: z.int(),
     connected: z.int(),
@@ -73,18 +63,14 @@ export const move = record("Move", {
   sentBytes: z.number(),
 });
 
-const incidents = record("Incidents", { incidents: z.array(incident), more: z.boolean() });
-
-const trustLines = record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema });
-
-const failureShares = z.strictObject({
+export const failureShares = z.strictObject({
   since: dateTime().describe("Later than asked when more than 200,000 fetches were made since."),
   fetches: z.int(),
   failures: byBlame,
   byCrawler: z.array(failureShare),
 });
 
-const failureLine = z.strictObject({
+export const failureLine = z.strictObject({
   at: dateTime(),
   crawler: z.string().nullable(),
   blame: z.enum(blames),
@@ -99,16 +85,6 @@ export type Blame = (typeof blames)[number];
 export type FailureShares = ReadOf<typeof failureShares>;
 export type FailureLine = ReadOf<typeof failureLine>;
 
-const failures = record("Failures", {
-  hours: z.literal([1, 24]),
-  shares: failureShares,
-  latest: z.array(failureLine),
-  more: z.boolean(),
-  history: chartHistorySchema,
-});
-
-const moves = record("Moves", { moves: z.array(move) });
-
 export const fleetLine = crawlerReport
   .extend({
     subnets: z.int(),
@@ -122,62 +98,28 @@ export const fleetLine = crawlerReport
 
 export type FleetLine = ToldOf<typeof fleetLine>;
 
-const fleetParameters = {
-  q: z.string().max(63).default("").describe("Part of a name or a place."),
-  state: z.enum(fleetStates).optional().describe("Only those; distrusted: results or probes not trusted."),
-  country: z.string().max(2).optional().describe("ISO 3166 code."),
-  version: z.string().max(63).optional().describe("As its supervisor or the crawler says."),
-  sort: z.enum(fleetSorts).default("name").describe("What needs a look first."),
-  page: z.coerce.number().int().min(1).default(1).describe("Of 50 each, from 1."),
+export const fleetParameters = {
+  q: z
+    .string()
+    .max(63)
+    .default("")
+    .meta({ title: "Name or place", description: "Part of a name or a place." }),
+  state: z
+    .enum(fleetStates)
+    .optional()
+    .meta({ title: "State", description: "Only those; distrusted: results or probes not trusted." }),
+  country: z.string().max(2).optional().meta({ title: "Country", description: "ISO 3166 code." }),
+  version: z
+    .string()
+    .max(63)
+    .optional()
+    .meta({ title: "Version", description: "As its supervisor or the crawler says." }),
+  sort: z
+    .enum(fleetSorts)
+    .default("name")
+    .meta({ title: "Sorted by", description: "What needs a look first." }),
+  page: z.int().min(1).default(1).describe("Of 50 each, from 1."),
 };
 
 export type FleetAnswer = ReadOf<typeof fleet>;
 export type FleetQuery = z.output<z.ZodObject<typeof fleetParameters>>;
-
-export const fleetApi = {
-  fleet: {
-    ...get("/api/fleet", "read"),
-    summary: "Every crawler: state and why, work against budget, trust",
-    description: "Scope read; identities with fleet-read.",
-    parameters: { query: fleetParameters },
-    answers: { 200: answer(fleet) },
-  },
-  incidents: {
-    ...get("/api/fleet/incidents", "fleet-read"),
-    summary: "What was refused and why, the latest first",
-    parameters: {
-      query: {
-        crawler: z.string().max(63).optional().describe("Of this crawler only."),
-        kind: z.string().max(60).optional().describe("Of this kind only, such as bad-signature."),
-        since: z.enum(["24h", "7d", "30d", "90d"]).default("7d").describe("How far back."),
-      },
-    },
-    answers: { 200: answer(incidents) },
-  },
-  trust: {
-    ...get("/api/fleet/trust", "fleet-read"),
-    summary: "Whether each crawler is trusted; those that are not come first",
-    parameters: { query: rangeParameters },
-    answers: { 200: answer(trustLines) },
-  },
-  failures: {
-    ...get("/api/fleet/failures", "read"),
-    summary: "Fetches that failed: shares by blame and crawler, and the latest with words",
-    parameters: {
-      query: {
-        blame: z.enum(blames).optional().describe("The fault of this side only."),
-        crawler: z.string().max(63).optional().describe("Of this crawler only (the latest)."),
-        host: z.string().max(253).optional().describe("Of this host only (the latest)."),
-        hours: z.enum(["1", "24"]).default("24").describe("Of so many hours."),
-        ...rangeParameters,
-      },
-    },
-    answers: { 200: answer(failures) },
-  },
-  moves: {
-    ...get("/api/fleet/moves", "fleet-read"),
-    summary: "Moves of crawlers to other hosts, the latest first",
-    parameters: { query: { crawler: z.string().optional().describe("That this crawler took part in.") } },
-    answers: { 200: answer(moves) },
-  },
-} satisfies ApiOperations;

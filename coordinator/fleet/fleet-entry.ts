@@ -1,4 +1,4 @@
-/** One crawler of the fleet: its shape in the API, its columns on page and in CSV, and how it stands, in words. */
+/** One crawler of the fleet: its shape in the API, and how it stands, in words. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
@@ -111,41 +111,12 @@ export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "ide
 export type FleetIdentity = ReadOf<typeof fleetIdentitySchema>;
 
 /** What its dock runs, or what it says itself. */
-export function versionOf({ release, softwareVersion }: FleetEntry): string | null {
+export function versionOf({
+  release,
+  softwareVersion,
+}: Pick<FleetEntry, "release" | "softwareVersion">): string | null {
   return release?.version ?? softwareVersion;
 }
-
-/** One column of the fleet's list. A cell of the page that is more than its value is in fleet-page.ts, by `key`. */
-export interface FleetColumn {
-  /** As the CSV's columns are called. */
-  readonly key: string;
-  /** The page's heading; left out: not shown there. */
-  readonly page?: string;
-  /** The class of its cells there. */
-  readonly kind?: "number" | "why";
-  readonly value: (entry: FleetEntry) => string | number | null;
-}
-
-/** What page and CSV show of each crawler, in the CSV's order; the JSON has the entry itself. */
-export const fleetColumns: readonly FleetColumn[] = [
-  { key: "name", page: "Crawler", value: ({ name }) => name },
-  { key: "place", value: ({ place }) => place },
-  { key: "country", value: ({ country }) => country },
-  { key: "state", page: "State", kind: "why", value: (entry) => stateWords(entry).state },
-  { key: "since", value: (entry) => stateWords(entry).since },
-  { key: "why", value: (entry) => stateWords(entry).why },
-  { key: "version", page: "Version", value: versionOf },
-  { key: "subnets", page: "Subnets", kind: "number", value: ({ subnets }) => subnets },
-  { key: "unmeasured", page: "Unmeasured", kind: "number", value: ({ unmeasured }) => unmeasured },
-  { key: "pages_today", page: "Pages today", kind: "number", value: ({ pagesToday }) => pagesToday },
-  { key: "pages_per_day", value: ({ pagesPerDay }) => pagesPerDay },
-  { key: "bytes_today", value: ({ bytesToday }) => bytesToday },
-  { key: "bytes_per_day", value: ({ bytesPerDay }) => bytesPerDay },
-  { key: "mean_rtt_ms", page: "Mean RTT", kind: "number", value: ({ meanRttMs }) => meanRttMs },
-  { key: "open_leases", value: ({ openLeases }) => openLeases },
-  { key: "incidents_7_days", page: "Incidents, 7 d", kind: "number", value: ({ incidents }) => incidents },
-  { key: "trust", page: "Trust", value: ({ trust }) => trust },
-];
 
 // How a crawler stands, in plain words: since when, why, and what there is to do about it.
 

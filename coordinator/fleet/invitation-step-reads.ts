@@ -1,7 +1,6 @@
 /** How far an invitation is: what the database knows of its crawler on the way to the first page. */
 import type { Pool } from "pg";
-import type { InvitationProgress } from "./invitation-api.ts";
-import { type InvitationFacts, invitationProgress } from "./invitation-steps.ts";
+import { type InvitationFacts, type InvitationProgress, invitationProgress } from "./invitation-steps.ts";
 
 interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
   readonly is_open: boolean;

@@ -1,5 +1,28 @@
 /** The steps from an invitation to the first page, each with when it was, and what blocks the next. */
-import { type InvitationProgress, invitationStepNames } from "./invitation-api.ts";
+import { z } from "zod";
+import { orNull, type ReadOf, record } from "../web/api-operation.ts";
+
+const invitationStepNames = ["downloaded", "checked", "joined", "running", "first-page"] as const;
+
+export const progressSchema = record("InvitationProgress", {
+  invitationId: z.int(),
+  name: z.string(),
+  steps: z.array(
+    z.strictObject({
+      name: z.enum(invitationStepNames),
+      words: z.string(),
+      isDone: z.boolean(),
+      at: orNull(
+        z.string().meta({ format: "date-time" }),
+        "Null: it has not happened, or the time was not recorded.",
+      ),
+    }),
+  ),
+  waitsFor: z.string().nullable().describe("What blocks the next step; null: all are done."),
+  isOver: z.boolean().describe("No further step is possible."),
+});
+
+export type InvitationProgress = ReadOf<typeof progressSchema>;
 
 type InvitationStepName = (typeof invitationStepNames)[number];
 

@@ -6,10 +6,8 @@ import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
 import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
-import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
+import { fleetOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
-import { addInvitationRoutes } from "./invitation-routes.ts";
-import { addFleetLists } from "./list-routes.ts";
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
@@ -20,12 +18,7 @@ export function fleetPart(
   const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
   return (to) => {
     const { views, actions } = to;
-    addFleetLists(views, ports);
-    addInvitationRoutes(views, actions, ports);
-    addCrawlerRoutes(views, ports);
-    addCrawlerActions(actions, ports);
-    addOperations(partnerAccessOperations, ports)(to);
-    addOperations(versionOperations, ports)(to);
+    addOperations({ ...fleetOperations, ...partnerAccessOperations, ...versionOperations }, ports)(to);
     addWishRoutes(views, actions, ports);
   };
 }

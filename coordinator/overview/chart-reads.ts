@@ -6,6 +6,7 @@ import type { Pool } from "pg";
 import { leastSamples, wilsonInterval } from "#core/format";
 import type { TimeRange } from "#core/time-range";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
+import { nearlyBestMs } from "../delegation/delegation.ts";
 import {
   type ChartHistory,
   chartHistory,
@@ -98,7 +99,7 @@ async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
     busyAlone(chart("waiting", "Due hosts, by what they wait for", "count", waiting)),
     chart("wait", "How long they have waited", "seconds", [
       ["queueMedianSeconds", "median"],
-      ["queueP95Seconds", "95 % less than"],
+      ["queueP95Seconds", "95 % under"],
     ]),
     chart("in-progress", "URLs in progress", "count", [["urlsInProgress", "URLs in progress"]]),
   ];
@@ -169,7 +170,7 @@ async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const shares = rows.map((row) =>
     eachOf(row, blames, (failed) => (row.fetches! < leastSamples ? null : failed / row.fetches!)),
   );
-  const tooFew = `A share is told from ${leastSamples} fetches on; no point of this range has so many.`;
+  const tooFew = `Shown from ${leastSamples} fetches; no point of this range has as many.`;
   return [
     chartsOver(steps, means, noCoordinator)("failures", "Failed fetches per minute", "count", blameLines),
     chartsOver(steps, shares, tooFew)("share", "Share of fetches that failed", "share", blameLines),
@@ -197,11 +198,11 @@ async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
     return { step, samples, share: near / samples, ...wilsonInterval(near, samples) };
   });
   const window = windowMs === dayMs ? "24 hours" : "7 days";
-  const tooFew = `A share is told from ${leastSamples} samples on; no ${window} of this range have so many.`;
-  const inWindow = `Samples in the ${window} before`;
+  const tooFew = `Shown from ${leastSamples} samples; no ${window} of this range have as many.`;
+  const inWindow = `Samples (${window})`;
   const chart = chartsOver(steps, rows, tooFew);
   return [
-    chart("share", `Nearly the nearest, of the samples of the ${window} before`, "share", [
+    chart("share", `Within ${nearlyBestMs} ms of nearest (${window})`, "share", [
       ["share", "share"],
       ["low", "at least (95 %)"],
       ["high", "at most (95 %)"],

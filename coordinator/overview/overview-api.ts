@@ -1,6 +1,7 @@
 /** The API of the overview: what it answers. */
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
+import { alertSchema } from "../alerts/alerts-api.ts";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { delegationCause } from "../subnets/subnets-api.ts";
 import {
@@ -9,14 +10,11 @@ import {
   dateTime,
   errorAnswer,
   get,
-  orNull,
   record,
   type ToldOf,
 } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
-import { alertSeverities } from "./alert-facts.ts";
-import { alertNames } from "./alert-rules.ts";
-import { csvFormat, queueAges, spanFigures } from "./queue-api.ts";
+import { chartHistorySchema } from "../web/chart-history.ts";
+import { queueAges, spanFigures } from "./queue-api.ts";
 
 const totals = record("Totals", {
   isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
@@ -60,20 +58,6 @@ const recentDelegation = record("RecentDelegation", {
   cause: delegationCause,
 });
 
-const alert = record("Alert", {
-  name: z.enum(alertNames),
-  severity: z.enum(alertSeverities),
-  words: z.string().describe("What is the matter."),
-  advice: z.string().describe("What to do."),
-  link: z.string().describe("The page with what is behind it."),
-  targets: z
-    .array(z.string())
-    .describe("Crawlers or releases that it is about, the worst first; five at most."),
-  count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
-  since: dateTime().nullable().describe("Null: not noted yet; it is looked every ten seconds."),
-  toldAt: orNull(dateTime(), "When it was last sent to the channels; null: not yet, or it is not to be."),
-});
-
 const accuracyEstimate = record("AccuracyEstimate", {
   samples: z.int(),
   nearlyBest: z.int(),
@@ -91,7 +75,7 @@ export const overview = record("Overview", {
   sessions: z.int(),
   roundsUnderWay: z.int().nullable(),
   probesUnderWay: z.int().nullable(),
-  alerts: z.array(alert),
+  alerts: z.array(alertSchema),
   rates: rates,
   history: chartHistorySchema,
   queue: queueAges,
@@ -101,50 +85,6 @@ export const overview = record("Overview", {
   totals: totals,
   fleet: z.array(fleetLine),
   recent: z.array(recentDelegation),
-});
-
-const mutedAlert = alert
-  .extend({
-    until: dateTime(),
-    reason: z.string(),
-    mutedBy: z.string(),
-    mutedTarget: z.string().nullable().describe("Null: all of the rule."),
-  })
-  .meta({ id: "MutedAlert" });
-
-const acknowledgedAlert = alert
-  .extend({ by: z.string(), at: dateTime(), note: z.string() })
-  .meta({ id: "AcknowledgedAlert" });
-
-const alertChannel = record("AlertChannel", {
-  name: z.string(),
-  kind: z.enum(["webhook", "email"]),
-  place: z.string().describe("Where it sends to, without anything secret."),
-  least: z.enum(alertSeverities).describe("The severity from which on it is told."),
-  deliveredAt: dateTime().nullable().describe("Null: never."),
-  failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
-  failures: z.int().describe("In a row."),
-  failure: z.string().describe("Why the last attempt failed."),
-  waiting: z.int().describe("Alerts that wait for its next attempt."),
-});
-
-const alertList = record("AlertList", {
-  at: dateTime(),
-  alerts: z
-    .array(alert)
-    .describe("The critical first, without what is muted or acknowledged; empty: nothing needs attention."),
-  acknowledged: z
-    .array(acknowledgedAlert)
-    .describe("What somebody is at; it comes back when it ends and begins, or names something new."),
-  muted: z
-    .array(mutedAlert)
-    .describe("What is the matter and told to nobody until an hour that somebody named."),
-  channels: z.array(alertChannel).describe("Where alerts are sent; empty: nowhere."),
-  incomplete: orNull(
-    z.string(),
-    `Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of
-itself. Null: it is all.`,
-  ),
 });
 
 export const healthFault = record("HealthFault", {
@@ -173,7 +113,7 @@ const accuracySample = record("AccuracySample", {
   sampledAt: dateTime(),
 });
 
-const accuracyView = record("AccuracyView", {
+export const accuracyView = record("AccuracyView", {
   at: dateTime(),
   estimate: accuracyEstimate,
   farOnly: z.boolean(),
@@ -182,14 +122,6 @@ const accuracyView = record("AccuracyView", {
 });
 
 export const overviewApi = {
-  overview: {
-    ...get("/api/overview", "read"),
-    summary: "The state of the whole crawl",
-    description: `Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last
-minute or two, what is under way is of this moment. The history is of the last hour where no range is named.`,
-    parameters: { query: { ...rangeParameters } },
-    answers: { 200: answer(overview), 400: errorAnswer("It cannot be answered") },
-  },
   events: {
     ...get("/events", "read"),
     summary: "Live regions of the overview page, as server-sent events",
@@ -199,31 +131,6 @@ minute or two, what is under way is of this moment. The history is of the last h
       200: { description: "A stream that does not end", schema: z.string(), type: "text/event-stream" },
       503: errorAnswer("As many pages as can be kept live are live"),
     },
-  },
-  alerts: {
-    ...get("/api/alerts", "read"),
-    summary: "What needs attention now",
-    description: `The same list as on top of the overview, of \`nearcrawl alerts\`, and of the metric nearcrawl_alerts. The
-runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
-coordinator knows of itself (\`incomplete\`).`,
-    answers: { 200: answer(alertList) },
-  },
-  accuracy: {
-    ...get("/api/accuracy", "read"),
-    summary: "How near the delegations are, by samples",
-    description:
-      "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",
-    parameters: {
-      query: {
-        only: z.enum(["far"]).optional().meta({
-          description: "far: only samples whose crawler was not nearly the nearest.",
-          example: "far",
-        }),
-        ...rangeParameters,
-        format: csvFormat,
-      },
-    },
-    answers: { 200: answer(accuracyView) },
   },
 } satisfies ApiOperations;
 

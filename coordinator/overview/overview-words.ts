@@ -71,18 +71,3 @@ export function waitWords(host: WaitingHost, now: Date): string {
       return `nothing is in the way; ${crawler} will ask for it`;
   }
 }
-
-export function spanOrDash(seconds: number | null): string {
-  return seconds === null ? "–" : spanWords(seconds);
-}
-
-/** "1/26.7": how much smaller what is shipped is than what was fetched; a dash where nothing was. */
-export function timesSmaller(bytes: {
-  readonly fetchedBytes: number;
-  readonly shippedBytes: number;
-}): string {
-  const { fetchedBytes, shippedBytes } = bytes;
-  if (fetchedBytes === 0 || shippedBytes === 0) return "–";
-  const times = fetchedBytes / shippedBytes;
-  return `1/${times >= 100 ? Math.round(times) : times.toFixed(1)}`;
-}

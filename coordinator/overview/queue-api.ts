@@ -1,16 +1,7 @@
-/** The API of what is due and what is being fetched: hosts that wait, hosts in crawlers' hands, and figures of a span of time. */
+/** What is due and what is being fetched, as it is told: hosts that wait, hosts in crawlers' hands, and figures of a span of time. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  orNull,
-  record,
-  type ToldOf,
-} from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
+import { dateTime, orNull, record, type ToldOf } from "../web/api-operation.ts";
+import { chartHistorySchema } from "../web/chart-history.ts";
 
 /**
  * Why a host that is due is not being fetched, the first that applies.
@@ -82,7 +73,7 @@ export const queueFront = 5000;
 export const inHandSorts = ["rate", "open", "since", "host"] as const;
 export type InHandSort = (typeof inHandSorts)[number];
 
-const waitReason = z.enum(waitReasons).meta({
+export const waitReason = z.enum(waitReasons).meta({
   id: "WaitReason",
   description:
     "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
@@ -203,7 +194,7 @@ export const queueView = record("QueueView", {
   history: chartHistorySchema,
 });
 
-const hostsInHand = record("HostsInHand", {
+export const hostsInHand = record("HostsInHand", {
   at: dateTime(),
   hosts: z.int().describe("In all."),
   shown: z.array(
@@ -229,41 +220,6 @@ export const csvFormat = z
   .enum(["csv"])
   .optional()
   .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" });
-
-export const queueApi = {
-  hostsInHand: {
-    ...get("/api/fleet/in-hand", "read"),
-    summary: "Hosts that are being crawled now, by whom and how fast",
-    description: "Those of open leases. What is due and not being fetched: /api/fleet/queue.",
-    parameters: {
-      query: {
-        sort: z.enum(inHandSorts).optional().meta({
-          description:
-            "rate: the fastest first (default); open: those with the most to do; since: the longest held.",
-          example: "open",
-        }),
-        format: csvFormat,
-      },
-    },
-    answers: { 200: answer(hostsInHand), 400: errorAnswer("The parameter is not as described") },
-  },
-  queue: {
-    ...get("/api/fleet/queue", "read"),
-    summary: "What is due and not being fetched, and why",
-    description: "Ages are of hosts: since their longest due URL could have been fetched.",
-    parameters: {
-      query: {
-        reason: waitReason.optional().meta({
-          description: "Only hosts that wait for this, of the 5,000 that wait longest.",
-          example: "politeness",
-        }),
-        ...rangeParameters,
-        format: csvFormat,
-      },
-    },
-    answers: { 200: answer(queueView), 400: errorAnswer("It cannot be answered") },
-  },
-} satisfies ApiOperations;
 
 export type SpanFigures = ToldOf<typeof spanFigures>;
 export type QueueAges = ToldOf<typeof queueAges>;

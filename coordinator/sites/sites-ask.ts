@@ -3,7 +3,6 @@ import type { z } from "zod";
 import { howMany, instantWords, spanWords } from "#core/format";
 import { column, filters, note, onward, plain, present, table } from "../ask/document.ts";
 import { type Document, operationsOf, type Seen } from "../ask/operation.ts";
-import { csvCell } from "../ask/words.ts";
 import { small } from "../web/components.ts";
 import { country, countryName, countText, crawlerLink, instant } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
@@ -211,11 +210,8 @@ const siteColumns = (now: Date) => [
   column<ListedSite>("bytes", "Bytes", ({ bytes }) => bytes, { ...sorts("bytes"), unit: "bytes" }),
 ];
 
-/** Of the file with all of them. */
-export const siteFileColumns = siteColumns(new Date(0)).map((one) => ({
-  name: one.key,
-  of: (site: ListedSite) => csvCell(one, site),
-}));
+/** Of the file with all of them, in which no time is told from now. */
+export const siteFileColumns = siteColumns(new Date(0));
 
 function hostLink({ host, name }: ListedSite) {
   return html`<a class="break" href="/sites/${encodeURIComponent(host)}"><bdi>${name}</bdi></a>`;

@@ -2,19 +2,17 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
+import { wholeList } from "../ask/whole-list.ts";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { askedOf } from "../web/asked.ts";
-import { FileTurns } from "../web/file-turns.ts";
 import { createReports } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
 import { type SiteAskPorts, siteOperations } from "./site-ask.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
-import { sitesInput } from "./sites-api.ts";
 import { siteFileColumns, sitesOperations } from "./sites-ask.ts";
 import { sitesQuestion } from "./sites-list.ts";
 import { createSitesReads } from "./sites-reads.ts";
@@ -23,7 +21,6 @@ import { keepSites } from "./sites-upkeep-store.ts";
 export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
   const { pool, config, resolver } = options;
   const scope = following(() => config.scope);
-  const files = new FileTurns();
   const reads = createSitesReads(pool);
   const list = addOperations(sitesOperations, reads);
   const ports: SiteAskPorts = {
@@ -32,18 +29,12 @@ export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "confi
     fetchAgain: async (keys, now) => await fetchAgain(pool, keys, now),
   };
   const one = addOperations(siteOperations, ports);
+  const file = wholeList(sitesOperations.sites, {
+    ...{ path: "/sites.csv", name: "sites", columns: siteFileColumns },
+    pieces: async (input, now) => reads.every(sitesQuestion({ ...input, after: undefined }), now),
+  });
   return (to) => {
-    list(to);
-    one(to);
-    to.views.addFile({
-      ...{ path: "/sites.csv", needs: "read", boundedElsewhere: true },
-      file: async ({ query, now }) => {
-        const asked = askedOf(sitesInput.omit({ after: true, limit: true }).shape, query);
-        if (typeof asked === "string") return asked;
-        const pieces = reads.every(sitesQuestion(sitesInput.parse(asked)), now);
-        return files.csv({ name: "sites", columns: siteFileColumns, pieces });
-      },
-    });
+    for (const part of [list, one, file]) part(to);
   };
 }
 

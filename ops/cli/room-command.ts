@@ -57,10 +57,11 @@ export function operationGroup(
   return groupOf(name, says, all, help);
 }
 
-/** An operation's own command; throws where it has none. */
+/** An operation's own command, whose help says what the API's description says; throws where it has none. */
 export const operationCommand = (_room: string, operation: AnyOperation): RoomCommand => ({
   ...operation.command!,
   operation,
+  help: `${operation.description === undefined ? "" : `\n\n${operation.description}`}${operation.command!.help ?? ""}`,
   ...(operation.method === "get" ? { csv: true } : {}),
 });
 

@@ -91,7 +91,7 @@ it.each([
       words: ["--note", "calling them"],
       done: "is acknowledged: calling them",
     },
-    shown: /acknowledged\n[\s\S]*no-crawler-connected +None of \d+ registered crawlers.*calling them/,
+    shown: /Acknowledged\n[\s\S]*no-crawler-connected +None of \d+ registered crawlers.*calling them/,
     noted: ["alert-reopened no-crawler-connected", "alert-acknowledged no-crawler-connected"],
     wrong: {
       3: [
@@ -103,7 +103,7 @@ it.each([
   {
     ...{ deed: "mute", undo: "unmute", done: "is muted until" },
     words: ["--hours", "2", "--reason", "the line is cut"],
-    shown: /muted\n[\s\S]*no-crawler-connected .*the line is cut/,
+    shown: /Muted\n[\s\S]*no-crawler-connected .*the line is cut/,
     noted: ["alert-unmuted no-crawler-connected", "alert-muted no-crawler-connected"],
     wrong: {
       2: [

@@ -2,7 +2,7 @@
 import { afterEach, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { killCrawler } from "#coordinator/fleet/crawler-routes";
+import { shutOutAtOnce } from "#coordinator/fleet/crawler-deeds-ask";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { folderOf } from "../gateway/crawler-folder.ts";
 import { newJoiningWorld } from "../gateway/joining-world.ts";
@@ -120,14 +120,14 @@ it("who is killed loses its session, and hands its subnets over without waiting"
     frontier: createFrontierStore(world.pool),
   };
 
-  const leases = await killCrawler("athens", ports, new Date());
+  const leases = await shutOutAtOnce("athens", ports, new Date());
 
   expect(leases).toBe(0);
   expect(await refused).toMatchObject({ code: "revoked" });
   await until(async () => (await world.stateOf("athens")) === "offline", 5000);
   const rows = await world.rows("select drain_asked_by, revoked_at from crawler");
   expect(rows).toEqual([{ drain_asked_by: "operator", revoked_at: expect.any(Date) }]);
-  expect(await killCrawler("berlin", ports, new Date())).toBeNull();
+  expect(await shutOutAtOnce("berlin", ports, new Date())).toBeNull();
 });
 
 it("a crawler that may only measure is told so when it asks for work, and is given no subnet", async () => {

@@ -12,8 +12,8 @@
 import { beforeAll, expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { readQuestion, showExplore } from "#coordinator/explore/answer";
-import type { ExploreAnswer } from "#coordinator/explore/explore-api";
+import { exploreQuestion, showExplore } from "#coordinator/explore/answer";
+import { type ExploreAnswer, exploreInput } from "#coordinator/explore/explore-api";
 import { Explorer } from "#coordinator/explore/explorer";
 import type { ExploreReads } from "#coordinator/explore/reads";
 import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
@@ -97,8 +97,7 @@ async function ask<View extends ExploreAnswer["view"]>(
   view: View,
   query: Readonly<Record<string, string>> = {},
 ) {
-  const question = readQuestion((name) => ({ view, ...query })[name] ?? "");
-  if (typeof question === "string") throw new Error(question);
+  const question = exploreQuestion(exploreInput.parse({ view, ...query }));
   const answer = await showExplore({ explorer, state, reads, clock }, await explorer.world(), question);
   return answer as Extract<ExploreAnswer, { view: View }>;
 }
@@ -206,15 +205,15 @@ it("says of each row of the tree who crawls it and what is below, a change inclu
 
 it.each([
   [{ at: "nowhere" }, "at: nowhere is not"],
-  [{ view: "globe" }, "view: globe: "],
-  [{ limit: "100000" }, "limit: 100000: "],
-  [{ state: "lost" }, "state: lost: "],
-  [{ minRttMs: "-1" }, "minRttMs: -1: "],
-  [{ country: "Cyprus" }, "country: Cyprus: it is not a country code of two letters"],
-  [{ holder: "x".repeat(300) }, "holder: "],
+  [{ view: "globe" }, "view"],
+  [{ limit: "100000" }, "limit"],
+  [{ state: "lost" }, "state"],
+  [{ minRttMs: "-1" }, "minRttMs"],
+  [{ country: "Cyprus" }, "it is not a country code of two letters"],
+  [{ holder: "x".repeat(300) }, "holder"],
   [{ after: "; drop table subnet" }, "after: ; drop table subnet is not"],
 ])("says why %j cannot be asked", (query, words) => {
-  expect(readQuestion((name) => (query as Record<string, string>)[name] ?? "")).toContain(words);
+  expect(() => exploreQuestion(exploreInput.parse(query))).toThrow(words);
 });
 
 it("reads again what the database knows when it is asked for after a minute, beside the question", async () => {

@@ -217,8 +217,12 @@ describe("what is changed", () => {
   });
 
   it("an invitation by the form is shown once, with the line, and withdrawn", async () => {
-    const fields = { name: "oslo", pagesPerDay: "5000", gigabytesPerDay: "2.5", expiresHours: "24" };
-    const made = await form("/fleet/invite", { ...fields, scopes: "crawl" });
+    const both = { "scopes-probe": "yes", "scopes-crawl": "yes" };
+    const fields = {
+      ...both,
+      ...{ name: "oslo", pagesPerDay: "5000", bytesPerDay: "2.5 GB", expiresHours: "24" },
+    };
+    const made = await form("/fleet/invite", fields);
     const again = await form("/fleet/invite", { ...fields, name: "athens" });
     const wrong = await form("/fleet/invite", { ...fields, name: "No Name" });
     const listed = (await api("/api/fleet/invitations")).json().invitations[0];
@@ -241,7 +245,7 @@ describe("what is changed", () => {
   });
 
   it("a budget is granted by form and by API, and written down with what was before", async () => {
-    const byForm = await form("/crawlers/tokyo/budget", { pagesPerDay: "700", gigabytesPerDay: "" });
+    const byForm = await form("/crawlers/tokyo/budget", { pagesPerDay: "700", bytesPerDay: "" });
     const byApi = await post("/api/fleet/crawlers/tokyo/budget", { bytesPerDay: 5_000_000 });
     const empty = await post("/api/fleet/crawlers/tokyo/budget", {});
     const words = await form("/crawlers/tokyo/budget", { pagesPerDay: "many" });

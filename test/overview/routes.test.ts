@@ -1,13 +1,11 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
 import { createReports } from "#coordinator/who/reads";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
-import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { liveState, webServer } from "../support/web-server.ts";
@@ -24,20 +22,6 @@ afterAll(async () => await app?.close());
 const reads = () => createReports(database.pool, () => performance.now());
 
 describe("what is behind the numbers", () => {
-  it.each([
-    ["/api/overview?range=7d", "Overview"],
-    ["/api/alerts", "AlertList"],
-    ["/api/fleet/queue?reason=no-delegation", "QueueView"],
-    ["/api/accuracy?only=far", "AccuracyView"],
-  ])("%s answers as it is described", async (url, schema) => {
-    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
-
-    const answer = await app.inject(url);
-
-    expect(answer.statusCode).toBe(200);
-    expect(faultsOf(answer.json(), { $ref: `#/components/schemas/${schema}` }, schemas, url)).toEqual([]);
-  });
-
   it("the figures are those of the world", async () => {
     const overview = (await app.inject("/api/overview")).json();
 

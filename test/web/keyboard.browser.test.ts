@@ -84,7 +84,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
 
   it("a question is asked, and its answer read", async () => {
     await page.goto("/");
-    await tabTo(/^Who crawls it/);
+    await tabTo(/^Who crawls this/);
     await page.keyboard.type("1.2.4.4");
     await page.keyboard.press("Enter");
     await page.waitForURL("**/who?**");

@@ -1,45 +1,23 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { type Command, InvalidArgumentError } from "commander";
-import { alertsApi } from "#coordinator/alerts/alerts-api";
+import { alertDeedOperations, alertOperations } from "#coordinator/alerts/alerts-ask";
+import { documentText } from "#coordinator/ask/text-rendering";
+import { anonymousVisit } from "#coordinator/web/access";
 import { canParseUrl } from "#core/ip/url-host";
 import { AlertsAnywhere } from "../alerts-anywhere.ts";
-import { answerText } from "../answer-text.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer } from "../output.ts";
+import { printAnswer, terminalPaper } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { groupOf } from "../room-command.ts";
-import { alertColumns } from "./of-rooms.ts";
+import { operationGroup } from "../room-command.ts";
 
 interface AlertOptions extends DatabaseOptions {
   readonly coordinator?: string;
 }
 
 export function alertsCommand(): Command {
-  const room = "alerts";
-  const group = groupOf("alerts", "what needs attention now, and what to do", [
-    {
-      ...{ name: "mute", room, operation: alertsApi.muteAlert, named: { target: "of" } },
-      says: "tell nobody of an alert until an hour that you name",
-      usual: () => ({ hours: 24 }),
-    },
-    {
-      ...{ name: "unmute", room, operation: alertsApi.unmuteAlert, named: { target: "of" } },
-      says: "end a mute",
-    },
-    {
-      ...{ name: "ack", room, operation: alertsApi.acknowledgeAlert },
-      says: "acknowledge an alert: nobody is told again until it ends or names something new",
-    },
-    {
-      ...{ name: "reopen", room, operation: alertsApi.reopenAlert },
-      says: "withdraw the acknowledgement of an alert",
-    },
-    {
-      ...{ name: "test", room, operation: alertsApi.testAlertChannel, columns: {}, goesByFile: true },
-      says: "send a test by a channel of the coordinator's file",
-    },
-  ]);
+  const says = "what needs attention now, and what to do";
+  const group = operationGroup("alerts", says, ["alerts", alertDeedOperations]);
   return (
     withDatabaseOptions(group)
       .option(
@@ -72,7 +50,9 @@ async function tell(options: AlertOptions): Promise<void> {
   try {
     const list = await source.list(new Date());
     if (list.alerts.length > 0) process.exitCode = exitCodes.alerts;
-    printAnswer(options, list, answerText(list, alertColumns));
+    const shown = { input: {}, viewer: anonymousVisit, now: new Date(list.at) };
+    const document = alertOperations.alerts.view!({ ...list, runbook: new Map() }, shown);
+    printAnswer(options, list, documentText(document, terminalPaper()));
   } finally {
     await source.close();
   }

@@ -182,56 +182,21 @@ export async function recrawlCommand(): Promise<Command> {
 }
 
 export async function overviewCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "overview", room: "overview", operation: overviewApi.overview },
-    says: "the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers",
-    columns: {
-      ...alertColumns,
-      fleet: "name state subnets meanRttMs pages openLeases place offlineReason holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-      points: "",
-      recent: "",
-    },
-    help: "\n\nExample:\n  nearcrawl overview --range 24h --json",
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.overview));
 }
 
-/** What needs attention, as tables. */
-export const alertColumns = {
-  alerts: "severity name words advice since",
-  acknowledged: "name words by at note",
-  muted: "name mutedTarget until mutedBy reason words",
-  channels: "name place failingSince",
-};
-
 export async function queueCommand(): Promise<Command> {
-  const { queueApi } = await import("#coordinator/overview/queue-api");
-  const room = "overview";
-  const command = roomCommand({
-    ...{ name: "queue", room, operation: queueApi.queue },
-    says: "hosts that are due and not being fetched: how long they have waited, and for what",
-    columns: {
-      hosts: "host dueAt reason crawler range notBefore slowBecause holdingBack",
-      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
-    },
-    help: "\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue in-hand --sort open",
-  });
-  const inHand = roomCommand({
-    ...{ name: "in-hand", room, operation: queueApi.hostsInHand },
-    says: "the hosts that are being crawled now: by whom and how fast",
-    columns: { shown: "host crawler urlsPerMinute urls openUrls limit delayMs since" },
-  });
-  return command.enablePositionalOptions().addCommand(inHand);
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  const { queue, hostsInHand } = overviewOperations;
+  return roomCommand(operationCommand("overview", queue))
+    .enablePositionalOptions()
+    .addCommand(roomCommand(operationCommand("overview", hostsInHand)));
 }
 
 export async function accuracyCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
-  return roomCommand({
-    ...{ name: "accuracy", room: "overview", operation: overviewApi.accuracy },
-    says: "how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest",
-    columns: { samples: "range targetHost owner ownerRttMs best bestRttMs answered asked sampledAt" },
-  });
+  const { overviewOperations } = await import("#coordinator/overview/overview-ask");
+  return roomCommand(operationCommand("overview", overviewOperations.accuracy));
 }
 
 export async function changesCommand(): Promise<Command> {
@@ -276,27 +241,8 @@ export async function adviseCommand(): Promise<Command> {
 }
 
 export async function exploreCommand(): Promise<Command> {
-  const { exploreApi } = await import("#coordinator/explore/explore-api");
-  const subnet =
-    "range name holder.name registry country crawler state rttMs delegatedAt pagesPerDay subnetsWithin";
-  return roomCommand({
-    ...{ name: "explore", room: "explore", operation: exploreApi.explore, takes: "at" },
-    says: "who crawls what: the address space as a map's figures, a tree or a list, or by country",
-    columns: {
-      ...{ above: subnet, subnet, children: subnet, subnets: subnet },
-      legend: "label subnets",
-      blocks: "range subnets crawled",
-      countries: "country name subnets crawled medianRttMs measured pagesPerDay",
-    },
-    help: `
-
-Read from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.
-
-Examples:
-  nearcrawl explore 192.0.2.0/24 --view tree
-  nearcrawl explore --state waiting
-  nearcrawl explore --view countries`,
-  });
+  const { exploreOperations } = await import("#coordinator/explore/explore-ask");
+  return roomCommand(operationCommand("explore", exploreOperations.explore));
 }
 
 export async function siteCommand(): Promise<Command> {

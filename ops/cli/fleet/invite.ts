@@ -6,16 +6,15 @@ import { connect } from "node:tls";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
 import {
-  firstReleaseWords,
   type InvitingCoordinator,
-  type IssuedInvitation,
   invitationHours,
   invitationMade,
   issueInvitation,
-  pinnedKeyWords,
 } from "#coordinator/access/invitations";
+import { documentText } from "#coordinator/ask/text-rendering";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
+import { invitedDocument } from "#coordinator/fleet/invitations-ask";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
@@ -25,7 +24,7 @@ import { recordCommand, systemUser } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer } from "../output.ts";
+import { printAnswer, terminalPaper } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./crawler-names.ts";
 
@@ -123,7 +122,7 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     process.exitCode = exitCodes.usage;
     return;
   }
-  printAnswer(options, issued, invitationText(issued));
+  printAnswer(options, issued, documentText(invitedDocument(issued), terminalPaper()));
 }
 
 /** The coordinator knows its own certificate, and not one of whatever stands before it: that is looked at. */
@@ -179,34 +178,4 @@ function givenPin(text: string): string {
   } catch (error) {
     throw new InvalidArgumentError(`${text}: ${(error as Error).message}`);
   }
-}
-
-function invitationText(issued: IssuedInvitation): string {
-  const { name, renews, coordinatorUrl, expiresAt, token, commands } = issued;
-  return [
-    `${renews ? "New credentials for" : "An invitation for"} the crawler ${name}, valid once, until ${expiresAt.toISOString()}. Shown only once:`,
-    "",
-    token,
-    "",
-    "On its machine, as an ordinary user with Node.js 20.19 or newer, in an empty folder:",
-    "",
-    commands.download,
-    "",
-    "or, where nearcrawl is installed:",
-    "",
-    commands.installed,
-    "",
-    "It asks for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but " +
-      "leaves the token in the shell's history and shows it to everybody on the machine.)",
-    "",
-    `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
-    `It takes releases signed by ${pinnedKeyWords(issued)}. ${firstReleaseWords(issued)}`,
-  ].join("\n");
-}
-
-function pinText({ certificatePin: pin, coordinatorUrl }: IssuedInvitation): string {
-  if (pin !== null) return `It accepts the certificate with the key ${pin} and no other.`;
-  return coordinatorUrl.startsWith("ws:")
-    ? "It is on this machine, so nothing is encrypted."
-    : "It accepts any that a public CA vouches for.";
 }

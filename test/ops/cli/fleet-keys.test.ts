@@ -104,7 +104,7 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(unsure.err).toContain("search.example cannot be reached from here");
   expect(warnings).toEqual([expect.stringContaining("shows another certificate than the coordinator's"), ""]);
   expect([unsure.code, sure.code, made.err + sure.err]).toEqual([0, 0, ""]);
-  expect(listed.out).toMatch(/1 +athens +open .* 500 +probe, crawl/);
+  expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
 });
 
 it("a crawler is rotated by name; one without an identity, and a name that is missing, are refused", async () => {

@@ -32,10 +32,10 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     const { code, out } = await nearcrawl(["fleet", "list"], { database: world.database });
 
     expect(code).toBe(0);
-    expect(out).toMatch(/north +online +1 .* 500 +0 B/);
-    expect(out).toMatch(/south +offline .* its power failed/);
+    expect(out).toMatch(/north .* online .* 1 .* 0 of 500 +10\.0 ms/);
+    expect(out).toMatch(/south .* offline .* \(its power failed/);
     expect(out).not.toContain("\u001b[31m");
-    expect(out).toContain("crawlers 2, connected 1");
+    expect(out).toMatch(/Connected +1 +of 2 crawlers/);
   });
 
   it("drains a crawler, shows how far that is, and takes it back", async () => {
