@@ -5,7 +5,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import type { AuditLog } from "#core/audit";
-import { silentLog } from "#core/log";
+import { type Log, silentLog } from "#core/log";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -36,12 +36,14 @@ interface InProcessOptions {
   /** DNS servers; empty: the system's. */
   readonly resolvers: readonly string[];
   readonly audit: (pool: Pool) => Pick<AuditLog, "record">;
+  /** Of an answer 500: a command has no log to look it up in. */
+  readonly onFault: (error: unknown) => void;
   /** The tree is read into memory, which takes half a minute for ten million subnets. */
   readonly wantsTree: boolean;
 }
 
 export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
-  const { database, resolvers, audit, wantsTree } = options;
+  const { database, resolvers, audit, onFault, wantsTree } = options;
   const { pool } = database;
   const [place, stored] = [await readCoordinatorPlace(pool), await createPolicyStore(pool).read()];
   const config: CoordinatorConfig = {
@@ -51,10 +53,14 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     resolvers: [...resolvers],
   };
   const clock = { now: () => new Date(), nowMs: () => performance.now() };
+  const log: Log = {
+    ...silentLog,
+    error: (fields) => onFault((fields as { readonly error?: unknown }).error),
+  };
   const watch = new DatabaseWatch(database.url, clock);
   const access = ownerAccess(openAccess, true);
   const shared = {
-    ...{ config, log: silentLog, version: softwareVersion, live: () => null, metrics: createMetrics() },
+    ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
     ...{ resolver: createNameResolver({ servers: resolvers }), now: clock.now },
   };
   const rooms = {

@@ -86,10 +86,14 @@ async function askInProcess(
 ): Promise<Answer> {
   const { openInProcess } = await import("#coordinator/in-process");
   const { currentRun, settingsFile } = context;
+  let fault: unknown = null;
   const app = await openInProcess({
     ...{ database, resolvers: currentRun?.resolvers ?? [] },
     config: await configOf(settingsFile, question),
     wantsTree: question.path.startsWith("/api/explore"),
+    onFault: (error) => {
+      fault = error;
+    },
     audit: (pool) => ({ record: async (entry) => await recordCommand(pool, entry) }),
   });
   try {
@@ -97,6 +101,7 @@ async function askInProcess(
     const asked = { method: method === "get" ? "GET" : "POST", url, headers: headersOf(question) } as const;
     const sent = body === undefined ? {} : { payload: JSON.stringify(body) };
     const { statusCode, headers, body: answer } = await app.inject({ ...asked, ...sent });
+    if (statusCode === 500 && fault !== null) throw fault;
     return answerOf(statusCode, headers as Headers, answer);
   } finally {
     await app.close();
