@@ -20,8 +20,9 @@ import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
-import { registryJobApi } from "./registry/job-api.ts";
-import { registryApi } from "./registry/registry-api.ts";
+import { jobOperations } from "./registry/job-ask.ts";
+import { planOperations } from "./registry/plan-ask.ts";
+import { registryOperations } from "./registry/registry-ask.ts";
 import { releasesApi } from "./releases/releases-api.ts";
 import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
@@ -51,7 +52,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
   policies: [settingsApi],
   recrawl: [recrawlOperations],
-  registry: [registryApi, registryJobApi],
+  registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],
   reports: [reportOperations],
   search: [searchApi],

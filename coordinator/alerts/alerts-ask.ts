@@ -226,14 +226,14 @@ export function alertReader(actor: Actor): AlertReader {
 }
 
 /** With a heading that counts them. */
-export function alertSection(alerts: readonly Alert[], reader: AlertReader): Html {
-  if (alerts.length === 0) return allWell;
-  return html`<h2><a href="/alerts">Needs attention</a> ${small(countWords(alerts))}</h2><ul class="alerts">${alerts.map(
-    (
-      alert,
-    ) => html`<li class="alert alert-${alert.severity}"><span class="severity">${alert.severity}</span><div>${whatLine(alert, reader)}
+export function alertSection(alerts: readonly Alert[], reader: AlertReader): Node {
+  const items = alerts.map(
+    (alert) =>
+      html`<li class="alert alert-${alert.severity}"><span class="severity">${alert.severity}</span><div>${whatLine(alert, reader)}
 <p class="small">${alert.advice} <a class="mono" href="/alerts#${alert.name}">${alert.name}</a></p></div></li>`,
-  )}</ul>`;
+  );
+  const all = html`<h2><a href="/alerts">Needs attention</a> ${small(countWords(alerts))}</h2><ul class="alerts">${items}</ul>`;
+  return picture(alerts.length === 0 ? allWell : all, alertTable(alerts));
 }
 
 const allWell = html`<p class="all-well">Nothing needs attention.</p>`;
@@ -303,7 +303,6 @@ coordinator knows of itself (\`incomplete\`).`,
 
 export const alertOperations = { alerts };
 
-/** As a table says it, where no page is. */
 const columnsOf = <Row extends Alert>(...more: readonly Column<Row>[]): Column<Row>[] => [
   column("severity", "Severity", ({ severity }) => severity),
   column("name", "Name", ({ name }) => name),
@@ -311,19 +310,22 @@ const columnsOf = <Row extends Alert>(...more: readonly Column<Row>[]): Column<R
   ...more,
 ];
 
-function openAlerts(around: Around): Node {
-  const rows = around.list.alerts;
-  const text = table<Alert>({
+/** As a table says it, where no page is. */
+const alertTable = (rows: readonly Alert[]) =>
+  table<Alert>({
     ...{ label: "Alerts", rows, empty: ["Nothing needs attention.", ""] },
     columns: columnsOf(
       column("advice", "Advice", ({ advice }) => advice),
       column("since", "Since", ({ since }) => since && instant(since), { value: ({ since }) => since }),
     ),
   });
+
+function openAlerts(around: Around): Node {
+  const rows = around.list.alerts;
   const cards = rows.map((alert) => alertCard(alert, around, deedsFor(alert, around)));
   return picture(
     rows.length === 0 ? allWell : html`<section><ul class="alerts">${cards}</ul></section>`,
-    text,
+    alertTable(rows),
   );
 }
 

@@ -85,3 +85,11 @@ export const recordColumns = <Row>(
 
 /** `urls_per_minute` of `urlsPerMinute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Counts: members of a row, each under its title. */
+export const countColumns = <Row>(
+  titles: Readonly<Partial<Record<keyof Row & string, string>>>,
+): readonly Column<Row>[] =>
+  (Object.entries(titles) as [keyof Row & string, string][]).map(([name, title]) =>
+    column(snakeCase(name), title, (row) => row[name] as number | null, { unit: "count" }),
+  );

@@ -25,6 +25,7 @@ import type {
   Document,
   Filters,
   Form,
+  Inline,
   Node,
   Onward,
   Seen,
@@ -39,9 +40,11 @@ export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly operation: AnyOperation;
 }
 
-export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, seen: Shown): Html {
+export function documentHtml(document: Document, seen: Shown): Html {
+  const { title, beside, hasOwnHeading, above = [], nodes } = document;
   const heading = hasOwnHeading ? nothing : titleRow(title, html`${beside}`);
-  return html`${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
+  const links = above.map(([name, href], at) => html`${at > 0 && " · "}<a href="${href}">${name}</a>`);
+  return html`${links.length > 0 && html`<p class="page-path">${links}</p>`}${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */
@@ -49,6 +52,9 @@ export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anony
   html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
 const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
+
+/** Where there is nothing to be done, nothing is said. */
+const stepHtml = (then: Inline) => (then === "" ? nothing : html`${htmlOf(then)}`);
 
 /** `level`: of the headings of its sections. */
 function nodeHtml(node: Node, seen: Shown, level = 2): Html {
@@ -103,7 +109,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
           html`<a href="${href}"${isCurrent ? html` aria-current="true"` : nothing}>${htmlOf(title)}</a>`,
       )}</nav>`;
     case "empty":
-      return emptyState(node.what, html`${htmlOf(node.then)}`);
+      return emptyState(node.what, stepHtml(node.then));
     case "actions": {
       const open = node.actions.filter((one) => isFor(one, seen));
       if (open.length === 0) return nothing;
@@ -152,9 +158,8 @@ function isFor(
 }
 
 function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
-  const { label, columns, rows, empty, actions, most, kind } = table;
-  const [what, then] = empty;
-  if (rows.length === 0) return emptyState(what, html`${htmlOf(then)}`);
+  const { label, columns, rows, empty: [what, then] = ["None.", ""], actions, most, kind } = table;
+  if (rows.length === 0) return emptyState(what, stepHtml(then));
   const onPage = columns.filter(({ title }) => title !== null);
   const shown = most === undefined ? rows : rows.slice(0, most);
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));

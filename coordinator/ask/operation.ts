@@ -120,6 +120,8 @@ export interface Document {
   /** Beside the heading of the page; null in place of a heading: the nodes have one. */
   readonly beside?: HtmlValue;
   readonly hasOwnHeading?: true;
+  /** Pages that this one is below. */
+  readonly above?: readonly (readonly [title: string, href: string])[];
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
@@ -178,8 +180,8 @@ export interface Table<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** In place of a table without rows: what, and the next step. */
-  readonly empty: readonly [what: string, then: Inline];
+  /** In place of a table without rows: what, and the next step; left out: "None." */
+  readonly empty?: readonly [what: string, then: Inline] | undefined;
   readonly actions?: (row: Row) => readonly Action[];
   /** Rows on a page; CSV and JSON have all. */
   readonly most?: number;

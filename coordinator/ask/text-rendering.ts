@@ -98,8 +98,8 @@ function factsText(facts: readonly Fact[], paper: Paper): string {
     .join("\n");
 }
 
-function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper: Paper): string {
-  if (rows.length === 0) return what;
+function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper): string {
+  if (rows.length === 0) return empty?.[0] ?? "None.";
   const shown = all.filter(({ title, isPicture }) => title !== null && !isPicture);
   const heads = shown.map(({ title, unit, kind }) => {
     const isNumber = unit !== undefined || kind === "number";
@@ -144,6 +144,8 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
 /** False: all of its tables and lists are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
+  // What has facts is there, whatever it has none of.
+  if (nodes.some(({ type }) => type === "facts")) return true;
   if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
   const matter = nodes.filter(({ type }) => !beside.includes(type));
   return matter.length === 0 || matter.some(({ type }) => type !== "empty");

@@ -49,7 +49,7 @@ const mostInCell = 300;
 export function textCell<Row>(column: Column<Row>, row: Row): string {
   const text = textOf(column.cell(row), column);
   const more = column.more?.(row);
-  return isNothing(more) ? text : `${text} ${textOf(more as Inline)}`;
+  return isNothing(more) ? text : `${text} (${textOf(more as Inline)})`;
 }
 
 export function textOf(value: Inline | boolean, written?: Written): string {

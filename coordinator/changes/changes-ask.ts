@@ -1,7 +1,7 @@
 /** /changes: what changed on the pages that are crawled: the latest with filters, or since a cursor. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
-import { column, filters, lead, onward, picture, table } from "../ask/document.ts";
+import { column, filters, lead, onward, picture, snakeCase, table } from "../ask/document.ts";
 import { type Document, Fault, operationsOf, type Seen } from "../ask/operation.ts";
 import { answersText } from "../results/stated-uses.ts";
 import { askAbout } from "../web/format.ts";
@@ -156,11 +156,7 @@ titleAfter wordsBefore wordsAfter linksBefore linksAfter linksAdded linksRemoved
 export const changesCsv = (rows: readonly PageChange[]) => ({
   rows,
   columns: csvNames.map((name) =>
-    column<PageChange>(
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      null,
-      (change) => csvValue(change[name]),
-    ),
+    column<PageChange>(snakeCase(name), null, (change) => csvValue(change[name])),
   ),
 });
 

@@ -4,7 +4,7 @@ import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { hostNamed } from "#core/url-key";
-import { column, filters, form, lead, note, table } from "../ask/document.ts";
+import { column, filters, form, lead, note, snakeCase, table } from "../ask/document.ts";
 import { type Column, Fault, operationsOf } from "../ask/operation.ts";
 import { dateTime, openRecord } from "../web/api-operation.ts";
 import { small } from "../web/components.ts";
@@ -324,12 +324,7 @@ const seedColumns: readonly Column<SeedLine>[] = [
       "deepest",
       "maxDepth",
     ] as const
-  ).map((name) =>
-    ofPlace(
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      (one) => one[name],
-    ),
-  ),
+  ).map((name) => ofPlace(snakeCase(name), (one) => one[name])),
   ofPlace("more", ({ more }) => String(more)),
 ];
 

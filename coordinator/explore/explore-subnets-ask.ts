@@ -1,6 +1,6 @@
 /** Subnets as tables of the explorer: the list, and a level of the tree with the way down to it. */
 import { howMany } from "#core/format";
-import { column, empty, note, onward, picture, plain, section, table } from "../ask/document.ts";
+import { column, empty, note, onward, picture, plain, section, snakeCase, table } from "../ask/document.ts";
 import type { Column, Node } from "../ask/operation.ts";
 import { plainText } from "../ask/words.ts";
 import { small } from "../web/components.ts";
@@ -37,11 +37,11 @@ const orders = {
 
 const sortedBy = (names: readonly (keyof typeof orders)[], chosen: string, asking: Asking): Node =>
   note(
-    html`Sorted by ${names.map((order) =>
-      order === chosen
-        ? html`<strong>${orders[order]}</strong> `
-        : html`<a href="${asking({ sort: order === "address" ? null : order })}">${orders[order]}</a> `,
-    )}`,
+    html`Sorted by ${names.map((order, at) => {
+      const to = asking({ sort: order === "address" ? null : order });
+      const name = orders[order];
+      return html`${at > 0 && " · "}${order === chosen ? html`<strong>${name}</strong>` : html`<a href="${to}">${name}</a>`}`;
+    })}`,
   );
 
 /** What another order than that of addresses leaves out cannot be paged to. */
@@ -54,7 +54,7 @@ const more = (shown: number, { sort, next }: Pick<ListAnswer, "sort" | "next">, 
 
 export const listNodes = (answer: ListAnswer, { asking, now }: SubnetsSeen): Node =>
   section(answer.subnets.length === 0 ? "Subnets" : countWords(answer), [
-    sortedBy(["address", "load", "rtt"], answer.sort, asking),
+    answer.subnets.length > 0 && sortedBy(["address", "load", "rtt"], answer.sort, asking),
     table<ExploredSubnet>({
       ...{ label: "Subnets", kind: "subnets", rows: answer.subnets },
       columns: [
@@ -75,7 +75,8 @@ export const listNodes = (answer: ListAnswer, { asking, now }: SubnetsSeen): Nod
       ],
     }),
     more(answer.subnets.length, answer, answer.count),
-    note(html`The whole list, up to 1,000,000 subnets: <a
+    answer.subnets.length > 0 &&
+      note(html`The whole list, up to 1,000,000 subnets: <a
 href="/explore/subnets.csv?${asking({ view: null }).split("?")[1] ?? ""}">CSV</a>.`),
   ]);
 
@@ -90,10 +91,8 @@ function countWords({ count, isWholeCount, subnets, sort }: ListAnswer): string 
 
 /** All that is told of a subnet, for programs. */
 export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map((key) =>
-  column<ExploredSubnet>(
-    key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    null,
-    (subnet) => (key === "holder" ? subnet.holder?.name : subnet[key]),
+  column<ExploredSubnet>(snakeCase(key), null, (subnet) =>
+    key === "holder" ? subnet.holder?.name : subnet[key],
   ),
 );
 

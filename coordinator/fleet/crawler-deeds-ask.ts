@@ -222,7 +222,7 @@ export const believeCrawler = post({
 
 // What it may fetch, and where it runs.
 
-const asItsPartnerAllows = "Null, or an empty field: as its partner allows.";
+const asItsPartnerAllows = "Empty (null): as its partner allows.";
 
 export const grantBudget = post({
   ...deed("budget"),

@@ -28,7 +28,11 @@ import { type InvitationProgress, progressSchema } from "./invitation-steps.ts";
 
 const { get, post } = operationsOf<FleetPorts>();
 
-const scopes = z.array(z.enum(keyScopes));
+const scopes = z.array(
+  z.enum(keyScopes).meta({
+    "x-enumDescriptions": { probe: "measure distances", crawl: "be given pages, and send results" },
+  }),
+);
 const numbered = {
   number: z.int().min(0).max(2_147_483_647).meta({ description: "As listed.", example: 7 }),
 };
@@ -71,11 +75,11 @@ const invite = post({
     renews: z.boolean().default(false).describe("A new identity for a crawler that is there."),
     pagesPerDay: pages.meta({
       title: "Maximum pages per day",
-      description: "Null, or an empty field: as many as the partner allows. You can change it later.",
+      description: "Empty (null): as many as the partner allows. You can change it later.",
     }),
     bytesPerDay: bytes.meta({
       title: "Maximum bytes per day, such as 2.5 GB",
-      description: "Fetched over the wire. Null, or an empty field: as the partner allows.",
+      description: "Fetched over the wire. Empty (null): as the partner allows.",
     }),
     scopes: scopes
       .min(1)
@@ -83,7 +87,7 @@ const invite = post({
       .default([...keyScopes])
       .meta({
         title: "What it may do",
-        description: "probe: measure distances; crawl: be given pages, too. Both by default.",
+        description: "Both by default.",
       }),
     expiresHours: z
       .number()

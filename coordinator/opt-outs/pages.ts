@@ -64,7 +64,7 @@ export function previewBody(preview: PreviewPage, viewer: PageViewer): Html {
   const { target, scope, wide, pages, text, known } = preview;
   const already = known && ` It has opted out already (no. ${known.optOutId}, ${stateWords(known)}).`;
   const given = { target: text, scope, words: "", pages: wide === null ? null : pages };
-  return html`<p class="registry-path"><a href="/fleet/opt-outs">Opt-outs</a></p>${titleRow("Opt-out preview")}
+  return html`<p class="page-path"><a href="/fleet/opt-outs">Opt-outs</a></p>${titleRow("Opt-out preview")}
 <p class="lead">The ${scopeWords[scope]} ${target}: ${previewWords(preview)}.${already ?? nothing}</p>
 ${wide === null ? nothing : html`<p class="warn" role="status">${wide}.</p>`}
 ${mayDo(viewer.actor, "fleet-write") ? addOptOutForm(viewer, given) : nothing}`;

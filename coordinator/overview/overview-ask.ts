@@ -137,11 +137,10 @@ const regionsOf = (overview: Overview): Readonly<Record<string, readonly Node[]>
   recent: [recentSection(overview)],
 });
 
-function alertsOf(alerts: readonly Alert[]): Readonly<Record<string, readonly Node[]>> {
-  const text = alerts.map(({ severity, name, words, advice }) => `${severity}  ${words} ${advice} (${name})`);
-  const of = (reader: AlertReader) => [picture(alertSection(alerts, reader), text.join("\n"))];
-  return { [alertRegion("operator")]: of("operator"), [alertRegion("reader")]: of("reader") };
-}
+const alertsOf = (alerts: readonly Alert[]): Readonly<Record<string, readonly Node[]>> =>
+  Object.fromEntries(
+    (["operator", "reader"] as const).map((reader) => [alertRegion(reader), [alertSection(alerts, reader)]]),
+  );
 
 const htmlOfEach = (regions: Readonly<Record<string, readonly Node[]>>) =>
   Object.fromEntries(Object.entries(regions).map(([name, nodes]) => [name, nodesHtml(nodes)]));
@@ -150,58 +149,57 @@ export const overviewRegions = (overview: Overview) => htmlOfEach(regionsOf(over
 /** The alerts of every reader alone, while the rest cannot be read. */
 export const alertRegions = (alerts: readonly Alert[]) => htmlOfEach(alertsOf(alerts));
 
+const tile = (name: string, figure: string | Html, href: string, more: string | Html): Tile => [
+  name,
+  figure,
+  more,
+  href,
+];
+
 function figures(overview: Overview): readonly Node[] {
   const { totals, rates, queue, lastDay } = overview;
   const about = (count: number) => `${totals.isEstimate ? "about " : ""}${countText(count)}`;
   const unresolved =
     totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : "";
-  const waiting = html`<a href="/explore?state=waiting">${countText(totals.subnetsWaiting)} waiting</a> for a probe round`;
-  const perMinute = `${rateText(rates.probesPerMinute)} per minute`;
+  const [probed, bytes] = [
+    rateText(rates.probesPerMinute),
+    bytesText(Math.round(rates.fetchedBytesPerMinute)),
+  ];
+  const fetched = `${bytes} per minute, ${probed} probes`;
+  const waiting =
+    totals.subnetsWaiting === 0
+      ? "none is waiting"
+      : html`<a href="/explore?state=waiting">${countText(totals.subnetsWaiting)} waiting</a> for a probe round`;
+  const perRound = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
+  const probes = `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${probed} per minute`;
   const wait = queue.p95Seconds === null ? "none is due" : `95 % under ${spanWords(queue.p95Seconds)}`;
   // Before anything was fetched in the last day, of what is stored.
   const sent = lastDay.fetchedBytes > 0 ? lastDay : { ...totals, fetchedBytes: totals.bodyBytes };
+  const part = sent.fetchedBytes > 0 ? percentText(sent.shippedBytes / sent.fetchedBytes) : "–";
   const shipped = `${bytesText(sent.shippedBytes)} of ${bytesText(sent.fetchedBytes)} fetched`;
   const done = totals.urls - totals.urlsPending;
   const words = `${countText(done)} of ${howMany(totals.urls, "known URL")} processed`;
   return present([
     lead(leadWords(overview)),
     tiles([
-      ["Pages", about(totals.pages), `${howMany(totals.hostsResolved, "host")}${unresolved}`, "/search"],
-      [
-        ...(["Pages per minute", rateText(rates.pagesPerMinute)] as const),
-        `${bytesText(Math.round(rates.fetchedBytesPerMinute))} per minute, ${rateText(rates.probesPerMinute)} probes`,
-        "#history",
-      ],
-      [
-        ...(["Subnets delegated", about(totals.subnetsDelegated)] as const),
-        totals.subnetsWaiting === 0 ? "none is waiting" : waiting,
-        "/explore?state=delegated",
-      ],
-      [
-        ...(["Mean RTT", msOrDash(totals.meanRttMs), "from the crawler to its subnets"] as const),
+      tile("Pages", about(totals.pages), "/search", `${howMany(totals.hostsResolved, "host")}${unresolved}`),
+      tile("Pages per minute", rateText(rates.pagesPerMinute), "#history", fetched),
+      tile("Subnets delegated", about(totals.subnetsDelegated), "/explore?state=delegated", waiting),
+      tile(
+        "Mean RTT",
+        msOrDash(totals.meanRttMs),
         "/explore?view=list&sort=rtt",
-      ],
-      [
-        ...([
-          "Probes per round",
-          totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–",
-        ] as const),
-        `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${perMinute}`,
-        "#recent",
-      ],
-      [
-        ...([
-          "Bytes sent",
-          sent.fetchedBytes > 0 ? percentText(sent.shippedBytes / sent.fetchedBytes) : "–",
-        ] as const),
-        `${shipped}${sent === lastDay ? " in 24 hours" : ""}`,
-        "#fleet",
-      ],
+        "from the crawler to its subnets",
+      ),
+      tile("Probes per round", perRound, "#recent", probes),
+      tile("Bytes sent", part, "#fleet", `${shipped}${sent === lastDay ? " in 24 hours" : ""}`),
       accuracyTile(overview),
-      [
-        ...(["Waiting hosts", `${queue.isEstimate ? "about " : ""}${countText(queue.hosts)}`, wait] as const),
+      tile(
+        "Waiting hosts",
+        `${queue.isEstimate ? "about " : ""}${countText(queue.hosts)}`,
         "/fleet/queue",
-      ],
+        wait,
+      ),
     ]),
     totals.urls === 0
       ? empty(
@@ -237,7 +235,7 @@ function accuracyTile({ accuracy: { samples, nearlyBest, low, high } }: Overview
         ? "of the subnets that are sampled"
         : `${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
   const shown = samples > 0 && isFew ? html`<span class="few">${figure}</span>` : figure;
-  return [`Within ${nearlyBestMs} ms of the nearest`, shown, words, "/accuracy"];
+  return tile(`Within ${nearlyBestMs} ms of the nearest`, shown, "/accuracy", words);
 }
 
 function urlStates({ totals }: Overview): Node | null {
@@ -294,7 +292,7 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Node {
   const share = ({ failures, fetches }: SpanFigures, blame: Blame) => sampledShare(failures[blame], fetches);
   return section(html`<a href="/fleet/failures">Failures</a>`, [
     table<Blame>({
-      ...{ label: "Failed fetches by cause", rows: blames, empty: ["None.", ""] },
+      ...{ label: "Failed fetches by cause", rows: blames },
       columns: [
         column("", "Cause", (blame) => blameCell(blame)),
         column("", "Last hour", (blame) => hour.failures[blame], { unit: "count" }),

@@ -196,7 +196,7 @@ Pages stay as they were last read. Each host is tried again with one URL, after 
     [
       plain(words),
       table<GatedHosts["longest"][number]>({
-        ...{ label: "Hosts behind bot gates", rows: longest, empty: ["None.", ""] },
+        ...{ label: "Hosts behind bot gates", rows: longest },
         columns: [
           column("", "Host", ({ host }) => askAbout(host), { kind: "break" }),
           column("", "Gate", ({ provider }) => gateName(provider)),
@@ -220,7 +220,7 @@ function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Node {
     plain(`${countText(hosts)} ${have} reached their limit; URLs of theirs were skipped ${howMany(urls, "time")}, and
 are not kept. A host that names URLs without end is most often a trap.`),
     table<LeftOutUrls["most"][number]>({
-      ...{ label: "Hosts at their URL limit", rows: most, empty: ["None.", ""] },
+      ...{ label: "Hosts at their URL limit", rows: most },
       columns: [
         column("", "Host", ({ host }) => askAbout(host), { kind: "break" }),
         column("", "Skipped", (one) => one.urls, { unit: "count" }),
@@ -234,7 +234,7 @@ const domainSection = ({ domains }: LeftOutUrls): Node =>
     plain(`Links brought more new hosts of these domains, or their pages link to more, than are let in a day. What waits comes in on a later
 day; what is skipped when a page that names it is fetched again. Whoever crawled the pages has no part in it.`),
     table<LeftOutUrls["domains"][number]>({
-      ...{ label: "Domains with more new hosts than are let in a day", rows: domains, empty: ["None.", ""] },
+      ...{ label: "Domains with more new hosts than are let in a day", rows: domains },
       columns: [
         column("", "Domain", ({ domain }) => domain, { kind: "break" }),
         column("", "URLs that wait", ({ waiting }) => waiting, { unit: "count" }),

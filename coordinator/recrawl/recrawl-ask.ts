@@ -122,7 +122,7 @@ function inForce(plan: ToldPlan) {
     groups.length > 0 &&
       section("Priority groups, most changing first", [
         table<PlannedGroup>({
-          ...{ label: "Priority groups", rows: groups, empty: ["None.", ""] },
+          ...{ label: "Priority groups", rows: groups },
           columns: [
             column("", "Group", (group) => groups.indexOf(group) + 1),
             column("", "Hosts and channels", ({ channels }) => channels, { unit: "count" }),

@@ -1,9 +1,8 @@
-/** The API of registry jobs: what is fetched, planned, applied and taken back. */
+/** The forms of registry jobs: what was asked for, how far it is, and what came of it. */
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { typedConfirmation } from "../web/form-fields.ts";
+import { dateTime } from "../web/api-operation.ts";
 
 export const registryCounts = z
   .strictObject({
@@ -119,7 +118,7 @@ export const registryJobReport = z
   ])
   .meta({ id: "RegistryJobReport", description: "What came of it." });
 
-const registryJobShown = registryJob
+export const registryJobShown = registryJob
   .extend({ report: registryJobReport.nullable() })
   .meta({ id: "RegistryJobShown" });
 
@@ -150,14 +149,6 @@ export const subnetsInUse = z
       .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
   })
   .meta({ id: "SubnetsInUse" });
-
-/** Of a body. */
-const removeInUse = z
-  .int()
-  .min(1)
-  .max(2_147_483_647)
-  .optional()
-  .describe("Needed where more than 5 % of the subnets in use go: how many.");
 
 const registryChange = z
   .strictObject({
@@ -250,187 +241,3 @@ export const registryPlan = z
     appliedBy: z.strictObject({ jobId: z.int(), state: z.string() }).nullable(),
   })
   .meta({ id: "RegistryPlan" });
-
-const startedRegistryJob = z
-  .strictObject({
-    jobId: z.int().describe("Follow it at /api/registry/jobs/{jobId}."),
-    kind: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
-  })
-  .meta({ id: "StartedRegistryJob" });
-
-const registryCancelled = z
-  .strictObject({ jobId: z.int(), cancelAsked: z.boolean() })
-  .meta({ id: "RegistryCancelled" });
-
-const registryJobs = z.strictObject({ jobs: z.array(registryJob) }).meta({ id: "RegistryJobs" });
-
-const number = z.int().min(1).max(2_147_483_647);
-
-const begun = { description: "Begun; it goes on in a process of its own", schema: startedRegistryJob };
-
-const startsNone = errorAnswer("This coordinator starts no jobs");
-
-/** What is asked for is in the audit log, and so is what it changes. */
-export const registryJobApi = {
-  registryJobs: {
-    method: "get",
-    path: "/api/registry/jobs",
-    needs: "read",
-    summary: "Jobs, the latest first, at most a hundred",
-    answers: {
-      200: answer(registryJobs, "The same as its page"),
-    },
-  },
-  registryJob: {
-    method: "get",
-    path: "/api/registry/jobs/{jobId}",
-    needs: "read",
-    summary: "A job: how far it is, or what came of it",
-    parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
-    answers: {
-      200: answer(registryJobShown, "The same as its page"),
-      404: errorAnswer("There is no such job"),
-    },
-  },
-  registryPlan: {
-    method: "get",
-    path: "/api/registry/plans/{jobId}",
-    needs: "read",
-    summary: "What a plan would change, and whether it can still be applied. While its job runs: the job",
-    parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
-    answers: {
-      200: answer(z.union([registryPlan, registryJobShown]), "The same as its page"),
-      404: errorAnswer("There is no such job"),
-    },
-  },
-  fetchRegistry: {
-    method: "post",
-    path: "/api/registry/fetch",
-    needs: "registry-write",
-    summary: "Fetch what the registries have published since",
-    body: {
-      schema: z.strictObject({
-        acceptSmaller: z
-          .boolean()
-          .default(false)
-          .describe("Take a file also when it is much smaller than the last one."),
-      }),
-      example: { acceptSmaller: false },
-    },
-    answers: {
-      202: begun,
-      409: errorAnswer("Another job runs"),
-      503: startsNone,
-    },
-  },
-  planRegistry: {
-    method: "post",
-    path: "/api/registry/plan",
-    needs: "registry-write",
-    summary: "Say what an import would change, and change nothing",
-    body: {
-      schema: z.strictObject({
-        from: z.enum(["cache", "folder"]).default("cache"),
-        folder: z
-          .string()
-          .max(255)
-          .default("")
-          .describe("One of those that GET /api/registry lists; empty: the folder that holds them."),
-      }),
-      example: { from: "cache" },
-    },
-    answers: {
-      202: begun,
-      404: errorAnswer("No such folder"),
-      409: errorAnswer("Another job runs"),
-      503: startsNone,
-    },
-  },
-  applyRegistry: {
-    method: "post",
-    path: "/api/registry/apply",
-    needs: "registry-write",
-    summary: "Apply exactly what a plan has shown",
-    body: {
-      schema: z.strictObject({
-        planId: number.describe("The job that made the plan."),
-        confirmShrinkage: z
-          .boolean()
-          .default(false)
-          .describe("Needed where a registry would lose suspiciously much."),
-        removeInUse,
-      }),
-      example: { planId: 12 },
-    },
-    answers: {
-      202: begun,
-      404: errorAnswer("No such plan"),
-      409: errorAnswer("The plan is outdated, or another job runs"),
-      422: errorAnswer("To be confirmed"),
-      503: startsNone,
-    },
-  },
-  rollBackRegistry: {
-    method: "post",
-    path: "/api/registry/rollback",
-    needs: "registry-write",
-    summary: "Undo the generation in force: tree and delegations are as before it",
-    body: {
-      schema: z.strictObject({
-        generation: number.describe("The one in force: asked twice, it is done once."),
-        toEmpty: z
-          .boolean()
-          .default(false)
-          .describe(
-            "Needed for the first import: without it no registry is in force, and no subnet but the two roots of the address space.",
-          ),
-        removeInUse,
-        confirmation: typedConfirmation("What the page asks for, such as “roll back 12”"),
-      }),
-      example: { generation: 12 },
-    },
-    answers: {
-      202: begun,
-      409: errorAnswer("Another one is in force, or another job runs"),
-      422: errorAnswer(
-        "It is the first import, and toEmpty was not said; or the confirmation is not what was asked for",
-      ),
-      503: startsNone,
-    },
-  },
-  rollForwardRegistry: {
-    method: "post",
-    path: "/api/registry/rollforward",
-    needs: "registry-write",
-    summary: "Put a generation that was rolled back in force again, with its delegations",
-    body: {
-      schema: z.strictObject({
-        generation: number.describe(
-          "One that the registry's history says canRollForward of: it follows the generation in force.",
-        ),
-      }),
-      example: { generation: 12 },
-    },
-    answers: {
-      202: begun,
-      409: errorAnswer(
-        "It does not follow the generation in force, nothing of it was kept, or another job runs",
-      ),
-      503: startsNone,
-    },
-  },
-  cancelRegistryJob: {
-    method: "post",
-    path: "/api/registry/cancel",
-    needs: "registry-write",
-    summary: "Ask a job to end; an import that is broken off leaves the tree as it was",
-    body: {
-      schema: z.strictObject({ jobId: number.describe("That runs.") }),
-      example: { jobId: 12 },
-    },
-    answers: {
-      202: answer(registryCancelled, "Asked for"),
-      409: errorAnswer("It does not run"),
-    },
-  },
-} satisfies ApiOperations;

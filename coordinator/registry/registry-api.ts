@@ -1,7 +1,7 @@
-/** The API of registry data: what is in force, and how old it is. */
+/** The form of registry data: what is in force, and how old it is. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
+import { dateTime } from "../web/api-operation.ts";
 import { registryCounts, registryJob, subnetsInUse } from "./job-api.ts";
 
 const registrySource = z
@@ -130,15 +130,3 @@ export const registryOverview = z
     canStartJobs: z.boolean(),
   })
   .meta({ id: "RegistryOverview" });
-
-export const registryApi = {
-  registry: {
-    method: "get",
-    path: "/api/registry",
-    needs: "read",
-    summary: "The generation in force, its age and make-up, generations before, the download cache, the jobs",
-    answers: {
-      200: answer(registryOverview, "The same as its page"),
-    },
-  },
-} satisfies ApiOperations;

@@ -7,7 +7,7 @@ import type { SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import { isPublishedFormat } from "#rir-import/formats/published";
 import type { ImportPlan } from "#rir-import/plan";
 import { registryPublishers } from "#rir-import/registry-publishers";
-import { shrunkRegistries } from "#rir-import/shrinkage";
+import { lossText, shrunkRegistries } from "#rir-import/shrinkage";
 import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
 import type { ToldOf } from "../web/api-operation.ts";
 import type { registryJob, registryPlan } from "./job-api.ts";
@@ -47,15 +47,14 @@ export async function registryValue(ports: RegistryPorts, actor: Actor, now: Dat
   const { history, ...overview } = await ports.overview(now);
   const jobs = (await ports.store.list(jobsShown)).map((job) => seenJob(job, actor));
   const cache = await cacheValue(ports, now);
-  const ageDays = daysSince(overview.appliedAt, now);
   const rollback = rollbackPreview(history);
   // For those who may roll back.
   const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseSoon() : null;
   return {
     ...overview,
     now: now.toISOString(),
-    ageDays,
-    warnings: warningsOf(overview, { ageDays, cache }),
+    ageDays: daysSince(overview.appliedAt, now),
+    warnings: warningsOf(overview, now, cache),
     rollback: rollback && { ...rollback, inUse },
     history: await withNames(history, ports, actor),
     cache,
@@ -88,11 +87,13 @@ function daysSince(time: string | null, now: Date): number | null {
   return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
 }
 
-function warningsOf(
-  { generation, outdated, unfinished }: Omit<RegistryOverview, "history">,
-  { ageDays, cache }: { readonly ageDays: number | null; readonly cache: CacheValue | null },
+/** What is old, unfinished or missing. */
+export function warningsOf(
+  { appliedAt, outdated, unfinished }: Omit<RegistryOverview, "history">,
+  now: Date,
+  cache: CacheValue | null = null,
 ): readonly string[] {
-  if (generation === null) return [];
+  const ageDays = daysSince(appliedAt, now);
   return [
     ageDays !== null && ageDays > quarterDays
       ? `The generation in force is ${ageDays} days old, older than a quarter: fetch and import what the registries have published since.`
@@ -203,6 +204,12 @@ export async function knownPlan(
     appliedBy: applying ? { jobId: applying.jobId, state: applying.state } : null,
   };
 }
+
+/** What it loses suspiciously much of, which has to be confirmed; a plan of an earlier version has no losses. */
+export const losingIn = ({ shrunk, plan }: Pick<KnownPlan, "shrunk" | "plan">): readonly string[] => [
+  ...shrunk.map(({ registry }) => registry),
+  ...(plan.losses ?? []).map(lossText),
+];
 
 /** Written by `rir plan --json`; one by an older version may lack what is newer. */
 function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {

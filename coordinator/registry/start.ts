@@ -2,12 +2,16 @@
 import { createPool } from "#db/server-database";
 import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
+import { addOperations } from "../ask/add-operations.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { jobOperations } from "./job-ask.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
-import { registryRoutes } from "./routes.ts";
+import { planOperations } from "./plan-ask.ts";
+import { registryOperations } from "./registry-ask.ts";
+import type { RegistryPorts } from "./registry-view.ts";
 
 /** A page waits no longer for the count of what a rollback takes away; who rolls back is told in any case. */
 const inUseMs = 1500;
@@ -23,7 +27,7 @@ export function registryPart(
   const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
   const now = () => new Date();
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
-  return registryRoutes({
+  const ports: RegistryPorts = {
     overview: async (at) => await registryOverview({ pool, schema }, at),
     inUseOfRollback: async () => await inUseOfRollback(pool, 1),
     inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs),
@@ -31,5 +35,10 @@ export function registryPart(
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),
     shrinkageWarningShare: config.registry.shrinkageWarningShare,
-  });
+  };
+  return (to) => {
+    addOperations({ ...registryOperations, ...jobOperations, ...planOperations }, ports)(to);
+    // Before connections are closed: a job that is broken off is written down.
+    to.app.addHook("preClose", async () => await jobs?.stop());
+  };
 }

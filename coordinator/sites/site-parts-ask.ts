@@ -136,7 +136,7 @@ function freshnessNodes(freshness: SiteOverview["freshness"]): Nodes {
     lead(html`Of ${howMany(pages, "page")}${isFew && " (too few yet for shares)"}, ${part(withinDay)} were fetched within
 a day, ${part(within7Days)} within 7 days, ${part(within30Days)} within 30.${oldest}`),
     table<(typeof spans)[number]>({
-      ...{ label: "Age of the pages", kind: "site-ages", rows: spans, empty: ["No page.", ""] },
+      ...{ label: "Age of the pages", rows: spans, empty: ["No page.", ""] },
       columns: [
         column("last_fetched", "Last fetched", ([name]) => name),
         column("pages", "Pages", ([, count]) => count, { unit: "count" }),
@@ -245,7 +245,7 @@ export function pagesPart({ leftOut, urls, next, looked }: SitePages, { host, no
       choices: { filter: filterNames, outcome: outcomeNames },
     }),
     table<SiteUrl>({
-      ...{ label: "URLs of this host", kind: "site-urls", rows: urls, columns: urlColumns(now) },
+      ...{ label: "URLs of this host", rows: urls, columns: urlColumns(now) },
       actions: ({ url, state }) => (state === "rejected" || state === "in-progress" ? [] : [fetchAgain(url)]),
       empty:
         next === null
@@ -291,9 +291,9 @@ const urlColumns = (now: Date) => [
     "next_at",
     "Next fetch",
     ({ state, nextAt }) =>
-      (state === "scheduled" || state === "due") &&
-      nextAt !== null &&
-      html`<span title="${nextAt}">${whenWords(nextAt, now)}</span>`,
+      nextAt !== null && (state === "scheduled" || state === "due")
+        ? html`<span title="${nextAt}">${whenWords(nextAt, now)}</span>`
+        : null,
     { value: ({ nextAt }) => nextAt },
   ),
 ];
@@ -323,7 +323,7 @@ export function changesPart({ counts, changes, days, next }: SiteChanges, { host
 function changeItem(change: SiteChanges["changes"][number]) {
   const { kind, url, words, difference, titleAfter, titleBefore, seenAt } = change;
   const title = titleAfter || titleBefore;
-  return html`<p class="site-change-head">${kindBadge(kind)} ${small(instant(seenAt))}</p>
+  return html`<p>${kindBadge(kind)} ${small(instant(seenAt))}</p>
 <p class="break">${title && html`<a href="${pathWith("/pages", { url })}"><bdi>${title}</bdi></a> `}${small(askAbout(url))}</p>
 <p class="small"><bdi>${words}</bdi></p>${difference && differenceList(difference)}`;
 }

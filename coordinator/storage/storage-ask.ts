@@ -52,12 +52,10 @@ the times are the policies <a href="/policies?show=all#retention">Retention</a>.
         ],
       ]),
       wentBack.length > 0 && wentBackSection(wentBack),
-      section("Kept for a time", [
-        table({ label: "Tables whose rows are dropped by age", columns, rows, empty: ["None.", ""] }),
-      ]),
+      section("Kept for a time", [table({ label: "Tables whose rows are dropped by age", columns, rows })]),
       section("Kept indefinitely", [
         table<StoredTable>({
-          ...{ label: "Tables whose rows are not dropped by age", rows: others, empty: ["None.", ""] },
+          ...{ label: "Tables whose rows are not dropped by age", rows: others },
           columns: [name!, size!, rowsColumn, column("", "Contents", ({ end }) => end, { kind: "wide" })],
         }),
       ]),

@@ -124,10 +124,6 @@ export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"])
 export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
   column(title, cell, "wide");
 
-/** Of buttons: only who hears the page is told what the column is. */
-export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
-  column(html`<span class="hidden">${title}</span>`, cell);
-
 /** Of columns that several tables share. */
 export function dataTable<One>(
   label: string,

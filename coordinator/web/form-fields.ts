@@ -1,6 +1,5 @@
 /** Fields and faults that the actions of several rooms share. */
 import { z } from "zod";
-import { UsageError } from "#core/errors";
 import { crawlerName } from "#protocol/invitation";
 import type { ActionFault } from "./actions.ts";
 
@@ -37,27 +36,6 @@ export function unconfirmed(
 export function numberOrNull(text: string | undefined): number | null | string {
   if (text === undefined || text.trim() === "") return null;
   return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
-}
-
-/** Of a form: gigabytes as bytes. */
-export function bytesOrNull(gigabytes: string | undefined): number | null | string {
-  const given = numberOrNull(gigabytes);
-  return typeof given === "number" ? Math.round(given * 1e9) : given;
-}
-
-export function noCrawler(name: string): ActionFault {
-  return {
-    type: "fault",
-    status: 404,
-    title: "Not known",
-    words: `There is no crawler named ${name.slice(0, 63)}.`,
-  };
-}
-
-/** What the operator can mend is said; anything else is ours. */
-export function usageFault(error: unknown, title: string, status: 400 | 409 = 409): ActionFault {
-  if (!(error instanceof UsageError)) throw error;
-  return { type: "fault", status, title, words: error.message };
 }
 
 /** A name that can be no crawler's reaches no query. */

@@ -216,7 +216,7 @@ it("leads to every page from another one", async () => {
       linked.add(link.getAttribute("href")!.replace(/[?#].*$/, ""));
   }
   const isLinked = (page: string) => {
-    const form = new RegExp(`^${page.replace(/:\\w+/g, "[^/]+")}$`);
+    const form = new RegExp(`^${page.replace(/:\w+/g, "[^/]+")}$`);
     return [...linked].some((link) => form.test(link));
   };
 

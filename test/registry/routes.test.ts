@@ -248,7 +248,7 @@ describe("what is asked for", () => {
     commands.end({});
     await endOf(asked.json().jobId);
 
-    expect(page).toContain(`pattern="roll back ${generation}"`);
+    expect(page).toContain(`Type <code>roll back ${generation}</code>`);
     expect([oneClick, mistyped, typed, asked].map(({ statusCode }) => statusCode)).toEqual([
       422, 422, 303, 202,
     ]);
@@ -278,7 +278,7 @@ describe("what is asked for", () => {
     commands.end({});
     await endOf(forward.json().jobId);
 
-    expect(page).toContain('pattern="empty the tree"');
+    expect(page).toContain("Type <code>empty the tree</code>");
     expect(page).toContain("Put in force again");
     expect([oneClick, mistyped, unsaid].map(({ statusCode }) => statusCode)).toEqual([422, 422, 422]);
     expect([words(unsaid), unordered]).toEqual([expect.stringContaining('"toEmpty": true'), 0]);
@@ -311,7 +311,7 @@ describe("what is asked for", () => {
       expect(fits.plan.inUse).toEqual({ total: 2, going: 0 });
       expect((await read(`/registry/plans/${planId}`, operator)).body).not.toContain("removeInUse");
       expect(page).toContain("1 of the 2 subnets in use (50.0 %)");
-      expect(page).toMatch(/name="removeInUse"\s+required\s+maxlength="10"\s+pattern="1"/);
+      expect(page).toMatch(/type how many: <strong>1<\/strong>.* name="removeInUse"/);
       expect([unsaid, wrong, typed].map(({ statusCode }) => statusCode)).toEqual([422, 422, 303]);
       expect([words(unsaid), wrong.body, unordered]).toEqual([
         expect.stringContaining('"removeInUse": 1'),

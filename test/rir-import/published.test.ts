@@ -10,7 +10,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import type { FrontierStore } from "#coordinator/frontier/frontier-store";
 import { followRegistry } from "#coordinator/load-state";
-import { planReport } from "#coordinator/registry/plan-page";
 import { publishedOf } from "#coordinator/subnets/published-reads";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
@@ -317,11 +316,9 @@ describe("a list that moves more than 30 % of its ranges", () => {
 
     expect(applied.plan.published).toMatchObject({ heldBack: ["aws"], moved: 20, changedLists: 1 });
     const text = planText(applied.plan);
-    expect(text).toMatch(/^lists +2$/m);
-    expect(text).toContain("WARNING: aws moves more than 30 % of its ranges to other places: held back");
-    expect(text).toMatch(/^45\.10\.20\.0\/24 +aws eu-central-1 +aws eu-west-1$/m);
-    const { markup } = planReport(applied.plan);
-    expect(markup).toContain("<strong>Held back.</strong> aws moves more than 30 % of its ranges");
+    expect(text).toMatch(/^2 lists with /m);
+    expect(text).toContain("WARNING: Held back. aws moves more than 30 % of its ranges to other places");
+    expect(text).toContain("· 45.10.20.0/24 aws eu-central-1 → aws eu-west-1");
     expect(await said("45.10.30.0/24")).toEqual(["aws · 2026-03-01 · aws eu-central-1 · 45.10.30.0/24"]);
     expect(await said("193.0.1.0/24")).toHaveLength(1);
   });

@@ -136,5 +136,5 @@ it("nearcrawl storage goes by what operators have changed", async () => {
   const { code, out } = await inProcess(storageCommand(), ["--database-url", url, "--schema", schema]);
 
   expect(code).toBe(0);
-  expect(out).toMatch(/page_fetch .* 2,000 +7 days retention.fetchDays +2026-02-2\d .*dropped by day/);
+  expect(out).toMatch(/page_fetch .* 2,000 +7 days \(retention.fetchDays\) +2026-02-2\d .*dropped by day/);
 });

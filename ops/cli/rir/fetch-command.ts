@@ -1,12 +1,14 @@
 /** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
 import { Command } from "commander";
+import { plain } from "#coordinator/ask/document";
+import { fetchedTable } from "#coordinator/registry/job-ask";
+import { cachedNodes, completeWords, sizeWords } from "#coordinator/registry/registry-ask";
 import { bytesText } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import type { GeofeedCopies, SourceRow } from "#rir-import/download/source-status";
-import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import {
@@ -18,6 +20,7 @@ import {
   withCacheOptions,
 } from "./cache-options.ts";
 import { WorkProgress } from "./job-steps.ts";
+import { textOf } from "./plan-text.ts";
 import { secondsText } from "./progress-text.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };
@@ -105,27 +108,23 @@ export function sourcesText(
   sources: readonly SourceRow[],
   geofeeds: GeofeedCopies,
 ): string {
-  const bytes = sources.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
   const isOwed = sources.some(({ state }) => ["stale", "missing", "changed on disk"].includes(state));
-  return [
-    answerText(
-      { keptIn: cacheFolder, bytes, geofeeds: geofeeds.files === 0 ? null : geofeeds, sources },
-      { sources: "name kind state bytes dataDate dataAgeDays checkedDaysAgo url" },
-    ),
-    ...sources.flatMap(({ name, access, state }) =>
-      access.type === "on-request" && state === "not set up" ? [`${name}: ${access.how}`] : [],
-    ),
-    ...(isOwed ? ["fetch them with: nearcrawl rir fetch"] : []),
-  ].join("\n\n");
+  const { files, bytes, tooOld } = geofeeds;
+  return textOf([
+    plain(`${completeWords(sources)} ${sizeWords(sources)}Kept in ${cacheFolder}.`),
+    ...(files === 0 ? [] : [plain(`${files} geofeeds, ${bytesText(bytes)}, ${tooOld} of them too old.`)]),
+    ...cachedNodes(sources),
+    ...(isOwed ? [plain("Fetch them with: nearcrawl rir fetch")] : []),
+  ]);
 }
 
 function fetchedText(cacheFolder: string, results: readonly FetchResult[]): string {
   const failed = results.filter(({ type }) => type === "failed").length;
   const ending =
     failed === 0
-      ? `see what they would change: nearcrawl rir plan --cache ${cacheFolder}`
-      : `${failed} of ${results.length} sources failed; of those the copy we had stays`;
-  return `${answerText(results, { "": "source type bytes note reason" })}\n\n${ending}`;
+      ? `See what they would change: nearcrawl rir plan --cache ${cacheFolder}`
+      : `${failed} of ${results.length} sources failed; of those the copy we had stays.`;
+  return textOf([fetchedTable(results), plain(ending)]);
 }
 
 interface Running {

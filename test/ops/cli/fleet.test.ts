@@ -1,9 +1,8 @@
-/** `nearcrawl fleet` over a real database, once in its own process as people run it: what is printed, exit codes. */
+/** `nearcrawl fleet` over a real database: what is printed, exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/fleet/fleet-entry";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { fleetCommand } from "#ops/cli/commands/fleet";
-import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { roundOf } from "../../support/store-world.ts";
@@ -21,23 +20,6 @@ const fleet = (...args: readonly string[]) => {
 };
 
 describe("nearcrawl fleet", { timeout: 120_000 }, () => {
-  it("lists who is there and what each has", async () => {
-    const north = await world.arrived("north", 500);
-    const south = await world.arrived("south");
-    await world.crawlers.hasJoined(north);
-    await world.crawlers.leave({ crawlerId: south, reason: "its power failed\u001b[31m", now: new Date() });
-    await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
-    await world.lease(north);
-
-    const { code, out } = await nearcrawl(["fleet", "list"], { database: world.database });
-
-    expect(code).toBe(0);
-    expect(out).toMatch(/north .* online .* 1 .* 0 of 500 +10\.0 ms/);
-    expect(out).toMatch(/south .* offline .* \(its power failed/);
-    expect(out).not.toContain("\u001b[31m");
-    expect(out).toMatch(/Connected +1 +of 2 crawlers/);
-  });
-
   it("drains a crawler, shows how far that is, and takes it back", async () => {
     const north = await world.arrived("north");
     const south = await world.arrived("south");

@@ -45,7 +45,7 @@ it("an import that would take away subnets in use says how many, is refused with
   const alerts = await registryAlerts();
   const done = await rir("apply", cut, "--yes-remove", "2");
 
-  expect(plan.out).toContain("WARNING: 2 of the 3 subnets in use (66.7 %) go");
+  expect(plan.out).toContain("WARNING: Subnets in use. 2 of the 3 subnets in use (66.7 %) would go");
   expect(plan.out).toMatch(/--planned \S+ --yes-remove 2\n$/);
   expect(refused).toMatchObject({ code: 2, out: "" });
   expect(refused.err).toMatch(/nearcrawl: this removes 2 of the 3 .*say --yes-remove 2\n$/);
@@ -154,6 +154,6 @@ it("a file that is years old is told by the plan, and the check goes on after fi
 
   expect(plan.out).toMatch(/WARNING: \S*old\.txt is of 2014-03-0\d, [\d,]+ days old: is it the newest\?/);
   expect(check.code).toBe(2);
-  expect(check.out).toMatch(/^ipv4 subnets +1$/m);
+  expect(check.out).toMatch(/^IPv4 subnets +1$/m);
   for (const file of [cut, none]) expect(check.err).toContain(`nearcrawl: ${file}:`);
 });

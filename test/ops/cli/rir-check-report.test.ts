@@ -1,6 +1,7 @@
 /** What `nearcrawl rir check` prints of the files it read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesText } from "#ops/cli/rir/plan-text";
+import { filesNodes } from "#coordinator/registry/plan-ask";
+import { textOf } from "#ops/cli/rir/plan-text";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";
 import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
@@ -20,29 +21,29 @@ const rpsl = Buffer.from(
   "latin1",
 );
 
-async function textOf(contents: Readonly<Record<string, string | Buffer>>) {
+async function reportOf(contents: Readonly<Record<string, string | Buffer>>) {
   const paths = Object.entries(contents).map(([name, content]) => folder.write(name, content));
   const { files } = await checkSources(paths);
-  return { files, lines: filesText(files).split("\n") };
+  return { files, lines: textOf(filesNodes(files)).split("\n") };
 }
 
 describe("the report of the files", () => {
   it("has a row for each file, why records were ignored, what the text was written in, and where it is broken", async () => {
-    const { files, lines } = await textOf({ "a.db": rpsl, "b.txt": statistics });
+    const { files, lines } = await reportOf({ "a.db": rpsl, "b.txt": statistics });
 
-    const [a, b] = files.map(({ file }) => file);
-    expect(lines[1]).toMatch(
-      /^file +format +registry +file date +read +kept +ignored +malformed +text bytes +/,
-    );
-    expect(lines[3]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +\d+ B/);
-    expect(lines[4]).toMatch(/b\.txt +delegated +apnic +2026-01-01 +1 +1 +0 +0 +\d+ B/);
+    expect(lines[2]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +\d+ B/);
+    expect(lines[3]).toMatch(/b\.txt +delegated +apnic +2026-01-01 +1 +1 +0 +0 +\d+ B/);
     expect(files[0]!.encoding).toEqual({ utf8Values: 1, latin1Values: 1, firstLatin1Line: 1 });
     expect(files[1]!.encoding).toBeNull();
-    expect(lines.slice(5)).toEqual([
-      `  ${a}: ignored 2 × object class person, 1 × object class route`,
-      `  ${a}: encoding: values in UTF-8: 1, read as Latin-1: 1 (the first in the record at line 1)`,
-      `  ${a}:9: the prefix length is not between 0 and 32: "45.3.0.0/99"`,
-      `  ${b}: warning: the summary promises 2 ipv4 records, the file has 1`,
+    expect(lines.slice(4)).toEqual([
+      "",
+      "a.db: 1 refused, 3 ignored",
+      `· ${files[0]!.file}:9: the prefix length is not between 0 and 32: "45.3.0.0/99"`,
+      "· ignored 2 × object class person, 1 × object class route",
+      "· values in UTF-8: 1, read as Latin-1: 1 (the first in the record at line 1)",
+      "",
+      "b.txt: 1 warnings",
+      "· Warning: the summary promises 2 ipv4 records, the file has 1",
     ]);
   });
 
@@ -57,11 +58,11 @@ describe("the report of the files", () => {
       encoding: null,
     };
 
-    const lines = filesText([report]).split("\n");
+    const lines = textOf(filesNodes([report])).split("\n");
 
-    expect(lines.find((line) => line.includes("ignored 100"))).toMatch(/100 × reason 0.*89 × reason 11$/);
-    expect(lines.filter((line) => line.startsWith("  x:7:"))).toHaveLength(10);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(260);
-    expect(lines.at(-1)).toBe("  x: and 1,998,990 more malformed records");
+    expect(lines.find((line) => line.includes("ignored 100"))).toMatch(/100 × reason 0.*89 × reason 11/);
+    expect(lines.filter((line) => line.startsWith("· x:7:"))).toHaveLength(20);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(310);
+    expect(lines).toContain("· and 1,998,980 more refused records");
   });
 });

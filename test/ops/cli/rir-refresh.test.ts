@@ -49,11 +49,10 @@ describe("nearcrawl rir sources", () => {
 
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^ripencc-inetnum +rpsl-split +missing .*https:\/\/ftp\.ripe\.net\/ripe\/dbase\/split\//m,
+      /^ripencc-inetnum https:\/\/ftp\.ripe\.net\/ripe\/dbase\/split\/\S+ +ripencc +missing /m,
     );
-    expect(out).toMatch(/^arin-bulk +arin-bulk +not set up /m);
-    expect(out).toContain("arin-bulk: ARIN gives bulk WHOIS data to operators and researchers on request");
-    expect(out).toContain("fetch them with: nearcrawl rir fetch");
+    expect(out).toMatch(/^· arin-bulk, on request: ARIN gives bulk WHOIS data to operators/m);
+    expect(out).toContain("Fetch them with: nearcrawl rir fetch");
   });
 
   it("tells programs the same", async () => {
@@ -75,12 +74,12 @@ describe("nearcrawl rir fetch", () => {
     const second = await run("fetch");
     const listed = await run("sources");
 
-    expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^stats +fetched +\d+ B$/m) });
+    expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^stats +fetched +\d+ B /m) });
     expect(first.out).toContain(`nearcrawl rir plan --cache ${join(home, "registry-cache")}`);
     expect(second.out).toMatch(/^stats +unchanged /m);
     const day = yesterday.toISOString().slice(0, 10);
     expect(listed.out).toMatch(
-      new RegExp(`^stats +statistics +fresh +\\d+ B +${day} \\d\\d:\\d\\d +1 +0 `, "m"),
+      new RegExp(`^stats \\S+ +ripencc +fresh +\\d+ B +${day} \\d\\d:\\d\\d:\\d\\d UTC +1 +0$`, "m"),
     );
   });
 
