@@ -16,7 +16,9 @@ import { coordinatorOperations } from "./federation/coordinators-ask.ts";
 import { exchangeApi } from "./federation/federation-api.ts";
 import { findOperations } from "./find/find-ask.ts";
 import { fleetOperations } from "./fleet/fleet-ask.ts";
-import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
+import { complaintOperations } from "./opt-outs/complaints-ask.ts";
+import { contactApi } from "./opt-outs/opt-outs-api.ts";
+import { optOutOperations } from "./opt-outs/opt-outs-ask.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { overviewOperations } from "./overview/overview-ask.ts";
 import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
@@ -27,7 +29,7 @@ import { releasesApi } from "./releases/releases-api.ts";
 import { versionOperations } from "./releases/versions-ask.ts";
 import { reportOperations } from "./reports/reports-ask.ts";
 import { searchApi } from "./search/search-api.ts";
-import { settingsApi } from "./settings/settings-api.ts";
+import { policyOperations } from "./settings/settings-ask.ts";
 import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteOperations } from "./sites/site-ask.ts";
 import { sitesOperations } from "./sites/sites-ask.ts";
@@ -46,11 +48,14 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   coordinators: [coordinatorOperations, exchangeApi],
   explore: [exploreOperations],
   find: [findOperations],
-  fleet: [fleetOperations, partnerAccessOperations, versionOperations, optOutsApi, siteCapOperations],
+  fleet: [
+    ...[fleetOperations, partnerAccessOperations, versionOperations, optOutOperations],
+    ...[complaintOperations, siteCapOperations],
+  ],
   graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
-  policies: [settingsApi],
+  policies: [policyOperations],
   recrawl: [recrawlOperations],
   registry: [registryOperations, jobOperations, planOperations],
   releases: [releasesApi],

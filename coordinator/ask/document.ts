@@ -86,10 +86,20 @@ export const recordColumns = <Row>(
 /** `urls_per_minute` of `urlsPerMinute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** A member of a row under its own name; CSV has its value, however `cell` shows it. Without a title: for programs. */
+export const member = <Row>(
+  name: keyof Row & string,
+  title: string | null = null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> => ({
+  ...{ key: snakeCase(name), title, cell: (row) => row[name] as Inline },
+  ...{ value: (row) => row[name] as string, ...more },
+});
+
 /** Counts: members of a row, each under its title. */
 export const countColumns = <Row>(
   titles: Readonly<Partial<Record<keyof Row & string, string>>>,
 ): readonly Column<Row>[] =>
   (Object.entries(titles) as [keyof Row & string, string][]).map(([name, title]) =>
-    column(snakeCase(name), title, (row) => row[name] as number | null, { unit: "count" }),
+    member(name, title, { unit: "count" }),
   );

@@ -305,9 +305,10 @@ function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, 
 const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
 function filtersHtml(
-  { names, choices = {}, shown = {}, label }: Filters,
-  { path, query, operation }: Shown,
+  { names, choices = {}, also = {}, shown = {}, label }: Filters,
+  { path, query: asked, operation }: Shown,
 ): Html {
+  const query = { ...asked, ...also };
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
     ([name, value]) =>

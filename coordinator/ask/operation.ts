@@ -277,6 +277,8 @@ export interface Filters {
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
+  /** What stands in the address beside it from now on, where the answer has settled it. */
+  readonly also?: Readonly<Record<string, string>>;
   /** How its chip says a value that people type as a code, such as that of a country. */
   readonly shown?: Readonly<Record<string, (value: string) => string>>;
   /** For who hears the page. */
@@ -346,6 +348,7 @@ export function operationsOf<Ports>() {
             }),
         answers: {
           [of.status ?? 200]: good,
+          ...(method === "get" && Object.keys(others).length > 0 ? badQuestion : {}),
           ...Object.fromEntries(
             Object.entries(faults).map(([status, words]) => [status, errorAnswer(words)]),
           ),
@@ -355,6 +358,8 @@ export function operationsOf<Ports>() {
     };
   return { get: made("get"), post: made("post") };
 }
+
+const badQuestion = { 400: errorAnswer("A parameter is not as described") };
 
 function parted(shape: z.ZodRawShape, inPath: readonly string[]) {
   const isInPath = ([name]: readonly [string, unknown]) => inPath.includes(name);

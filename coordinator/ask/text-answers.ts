@@ -11,13 +11,27 @@ export const emptyHeader = "nearcrawl-empty";
 
 const widths = { least: 40, most: 1000 };
 
-export const acceptOf = ({ width, colours, withHistory }: TextPaper): string =>
-  [
-    "text/plain",
-    ...(width === null ? [] : [`width=${width}`]),
-    ...(colours ? ["colours=1"] : []),
-    ...(withHistory ? ["history=1"] : []),
-  ].join("; ");
+/** `part`: the section of this id alone. */
+export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
+  const parameters = (paper: TextPaper) => [
+    ...(paper.width === null ? [] : [`width=${paper.width}`]),
+    ...(paper.colours ? ["colours=1"] : []),
+    ...(paper.withHistory ? ["history=1"] : []),
+  ];
+  const named = typeof form === "string" ? [form] : ["text/plain", ...parameters(form)];
+  return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
+}
+
+/** Of a document the section that is asked for; all of it, where none is. */
+export function partOf(document: Document, { headers }: FastifyRequest): Document {
+  const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
+  if (part === undefined) return document;
+  const nodes = document.nodes.map((one) =>
+    one.type === "picture" && typeof one.otherwise !== "string" ? one.otherwise : one,
+  );
+  const { csv: _, ...rest } = document;
+  return { ...rest, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
+}
 
 /** Null: it wants another form. */
 export function paperOf({ headers }: FastifyRequest): TextPaper | null {

@@ -3,7 +3,7 @@ import { type Paper, painted, printable, tableText } from "#core/terminal-text";
 import type { CsvTable } from "../web/html.ts";
 import { historyText } from "./history-text.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
-import { csvCell, plainText, textCell, textOf } from "./words.ts";
+import { csvCell, plainText, shellWord, textCell, textOf } from "./words.ts";
 
 /** Of a line of prose on a wide terminal. */
 const mostColumns = 100;
@@ -13,6 +13,8 @@ const mostInLine = 500;
 
 /** Of what is copied: all of it. */
 const mostInCode = 10_000;
+
+const mostInProse = 2000;
 
 export interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
@@ -34,7 +36,10 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "words":
       // How a page is read, and what to press there, is no news on a terminal.
       if (node.kind === "note") return "";
-      return wrapped(`${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words)}`, paper);
+      return wrapped(
+        `${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words, undefined, mostInProse)}`,
+        paper,
+      );
     case "facts":
       return factsText(node.facts, paper);
     case "tiles":
@@ -75,7 +80,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "onward":
       return node.next === null
         ? ""
-        : `There are more: --${node.option ?? node.name ?? "after"} ${node.next}`;
+        : `There are more: --${node.option ?? node.name ?? "after"} ${shellWord(printable(String(node.next), mostInCode))}`;
     case "actions":
     case "form":
     case "filters":

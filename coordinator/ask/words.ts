@@ -52,9 +52,9 @@ export function textCell<Row>(column: Column<Row>, row: Row): string {
   return isNothing(more) ? text : `${text} (${textOf(more as Inline)})`;
 }
 
-export function textOf(value: Inline | boolean, written?: Written): string {
+export function textOf(value: Inline | boolean, written?: Written, most = mostInCell): string {
   const one = shown(value, written);
-  return printable(one instanceof Date ? instantWords(one.toISOString()) : plainText(one), mostInCell);
+  return printable(one instanceof Date ? instantWords(one.toISOString()) : plainText(one), most);
 }
 
 export function csvCell<Row>(column: Column<Row>, row: Row): string | number | boolean | null {
@@ -83,7 +83,7 @@ export function plainText(value: HtmlValue): string {
   const markup = "markup" in value ? value.markup : html`${value}`.markup;
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
-    .replace(/(\S\s*)<span class="small">([\s\S]*?)<\/span>/g, "$1 ($2)")
+    .replace(/(?<=\S\s*)<span class="small">\s*([\s\S]*?)\s*<\/span>/g, " ($1)")
     .replace(/<(del|ins)>([\s\S]*?)<\/\1>/g, (_, tag: string, text: string) =>
       tag === "del" ? `[-${text}-]` : `{+${text}+}`,
     )
@@ -94,3 +94,7 @@ export function plainText(value: HtmlValue): string {
     .replace(/\s+/g, " ")
     .trim();
 }
+
+/** As a shell takes it for one word. */
+export const shellWord = (text: string) =>
+  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

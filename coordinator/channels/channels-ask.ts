@@ -4,8 +4,8 @@ import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { hostNamed } from "#core/url-key";
-import { column, filters, form, lead, note, snakeCase, table } from "../ask/document.ts";
-import { type Column, Fault, operationsOf } from "../ask/operation.ts";
+import { column, filters, form, lead, note, recordColumns, snakeCase, table } from "../ask/document.ts";
+import { Fault, operationsOf } from "../ask/operation.ts";
 import { dateTime, openRecord } from "../web/api-operation.ts";
 import { small } from "../web/components.ts";
 import { askAbout, countText } from "../web/format.ts";
@@ -125,7 +125,7 @@ const addChannel = post({
       .max(channelBounds.depth)
       .nullable()
       .default(null)
-      .meta({ title: "Links from a seed", description: "Empty, or null: as the scope says." }),
+      .meta({ title: "Links from a seed", description: "Empty (null): as the scope says." }),
   }),
   output: channel,
   example: {
@@ -291,41 +291,20 @@ function seedCounts({ seeds }: Coverage): string {
   return `${countText(seeds.length)}${failed.length === 0 ? "" : `, ${countText(failed.length)} not fetched`}`;
 }
 
-interface SeedLine {
-  readonly of: Coverage;
-  readonly seed: Coverage["seeds"][number] | null;
-}
-
 /** A line for each seed, so that a second stage can begin with those that are cut; for a place without one, a line, too. */
-const seedLines = (of: Coverage): SeedLine[] =>
-  of.seeds.length === 0 ? [{ of, seed: null }] : of.seeds.map((seed) => ({ of, seed }));
+const seedLines = (of: Coverage) =>
+  (of.seeds.length === 0 ? [null] : of.seeds).map((seed) => ({
+    ...{ ...of, channel: of.channelId, place: placeWords(of), seed: seed?.url, more: String(of.more) },
+    ...{ seedOutcome: seed?.lastOutcome, seedStatus: seed?.lastStatus, cutBy: of.cutBy.join(" ") },
+  }));
 
-const ofPlace = (key: string, cell: (one: Coverage) => string | number | null): Column<SeedLine> =>
-  column(key, null, ({ of }) => cell(of));
-
-const seedColumns: readonly Column<SeedLine>[] = [
-  ofPlace("channel", ({ channelId }) => channelId),
-  ofPlace("host", ({ host }) => host),
-  ofPlace("place", placeWords),
-  column("seed", null, ({ seed }) => seed?.url),
-  column("seed_outcome", null, ({ seed }) => seed?.lastOutcome),
-  column("seed_status", null, ({ seed }) => seed?.lastStatus),
-  ofPlace("state", ({ state }) => state),
-  ofPlace("cut_by", ({ cutBy }) => cutBy.join(" ")),
-  ...(
-    [
-      "fetched",
-      "waiting",
-      "gone",
-      "refusedByRobots",
-      "held",
-      "leftOut",
-      "tooDeep",
-      "deepest",
-      "maxDepth",
-    ] as const
-  ).map((name) => ofPlace(snakeCase(name), (one) => one[name])),
-  ofPlace("more", ({ more }) => String(more)),
-];
+const seedColumns = recordColumns<ReturnType<typeof seedLines>[number]>(
+  [
+    ...(["channel", "host", "place", "seed", "seedOutcome", "seedStatus", "state", "cutBy"] as const),
+    ...(["fetched", "waiting", "gone", "refusedByRobots", "held", "leftOut", "tooDeep"] as const),
+    ...(["deepest", "maxDepth", "more"] as const),
+  ],
+  snakeCase,
+);
 
 export const channelOperations = { coverage: coverageOf, channels, addChannel, removeChannel };

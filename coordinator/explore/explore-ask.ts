@@ -9,6 +9,7 @@ import {
   facts,
   filters,
   lead,
+  member,
   picture,
   present,
   section,
@@ -131,7 +132,7 @@ function exploreDocument(answer: Explored, { input, now }: Seen<z.output<typeof 
       ),
       at !== null &&
         filters({
-          ...{ label: "Subnets", names: view === "list" ? ["at", ...filterNames] : ["at"] },
+          ...{ label: "Subnets", names: view === "list" ? ["at", ...filterNames] : ["at"], also: { view } },
           choices: {
             state: stateWords,
             ...(crawlers && { crawler: Object.fromEntries(crawlers.map((name) => [name, name])) }),
@@ -163,20 +164,18 @@ The round-trip time is the median of the subnets that are assigned directly.`),
     table<CountryLine>({
       ...{ label: "Countries", rows: countries, empty: ["No country.", ""] },
       columns: [
-        column("country", "Country", ({ name }) => name, {
-          value: ({ country }) => country,
+        member("country", "Country", {
+          cell: ({ name }) => name,
           link: ({ country }) => country && pathWith("/explore", { country }),
         }),
-        column("name", null, ({ name }) => name),
-        column("subnets", "Subnets", ({ subnets }) => subnets, { unit: "count" }),
-        column("crawled", "Crawled", ({ crawled }) => crawled, { unit: "count" }),
+        member("name"),
+        member("subnets", "Subnets", { unit: "count" }),
+        member("crawled", "Crawled", { unit: "count" }),
         column("", "By whom", ({ crawledBy }) => shareBar(crawledBy), { isPicture: true }),
-        column("median_rtt_ms", "Median RTT", medianText, {
-          ...{ kind: "number", value: ({ medianRttMs }) => medianRttMs },
-        }),
-        column("measured", "Measured", ({ measured }) => measured, { unit: "count" }),
-        column("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, { unit: "count" }),
-        column("due_hosts", null, ({ dueHosts }) => dueHosts),
+        member("medianRttMs", "Median RTT", { kind: "number", cell: medianText }),
+        member("measured", "Measured", { unit: "count" }),
+        member("pagesPerDay", "Pages per day", { unit: "count" }),
+        member("dueHosts"),
         column(
           "",
           "Hosts",
@@ -228,14 +227,12 @@ Addresses run along a Hilbert curve. Clear: not registered.</p></div>
       table<Block>({
         ...{ label: "Blocks", rows: blocks.filter((block) => block.subnets > 0), empty: ["None.", ""] },
         columns: [
-          column(
-            "range",
-            "Block",
-            (block) => html`<a class="mono" href="${blockAddress(block, asking)}">${block.range}</a>`,
-          ),
-          column("subnets", "Subnets", (block) => block.subnets, { unit: "count" }),
-          column("crawled", "Crawled", (block) => shareText(block.crawled / block.subnets), {
-            ...{ kind: "number", value: (block) => block.crawled },
+          member("range", "Block", {
+            cell: (block) => html`<a class="mono" href="${blockAddress(block, asking)}">${block.range}</a>`,
+          }),
+          member("subnets", "Subnets", { unit: "count" }),
+          member("crawled", "Crawled", {
+            ...{ kind: "number", cell: (block) => shareText(block.crawled / block.subnets) },
           }),
           column("", "By whom", ({ crawledBy }) => shareBar(crawledBy), { isPicture: true }),
           column(

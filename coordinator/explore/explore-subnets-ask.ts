@@ -1,6 +1,6 @@
 /** Subnets as tables of the explorer: the list, and a level of the tree with the way down to it. */
 import { howMany } from "#core/format";
-import { column, empty, note, onward, picture, plain, section, snakeCase, table } from "../ask/document.ts";
+import { column, empty, member, note, onward, picture, plain, section, table } from "../ask/document.ts";
 import type { Column, Node } from "../ask/operation.ts";
 import { plainText } from "../ask/words.ts";
 import { small } from "../web/components.ts";
@@ -58,13 +58,14 @@ export const listNodes = (answer: ListAnswer, { asking, now }: SubnetsSeen): Nod
     table<ExploredSubnet>({
       ...{ label: "Subnets", kind: "subnets", rows: answer.subnets },
       columns: [
-        column("range", "Subnet", ({ range }) => askAbout(range), { more: named }),
+        member("range", "Subnet", { cell: ({ range }) => askAbout(range), more: named }),
         column("holder", "Registered to", holder),
         column("registry", "Registry", (one) => html`${one.registry} ${country(one.country)}`),
         column("crawler", "Crawler", crawler),
         ...measured(now),
-        column("pages_per_day", "Pages per day", ({ pagesPerDay }) => Math.ceil(pagesPerDay) || null, {
-          ...{ unit: "count", more: ({ dueHosts }) => dueHosts > 0 && howMany(dueHosts, "due host") },
+        member("pagesPerDay", "Pages per day", {
+          ...{ unit: "count", cell: ({ pagesPerDay }) => Math.ceil(pagesPerDay) || null },
+          more: ({ dueHosts }) => dueHosts > 0 && howMany(dueHosts, "due host"),
         }),
         within,
       ],
@@ -90,31 +91,22 @@ function countWords({ count, isWholeCount, subnets, sort }: ListAnswer): string 
 }
 
 /** All that is told of a subnet, for programs. */
-export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map((key) =>
-  column<ExploredSubnet>(snakeCase(key), null, (subnet) =>
-    key === "holder" ? subnet.holder?.name : subnet[key],
-  ),
+export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map((name) =>
+  member<ExploredSubnet>(name, null, name === "holder" ? { value: (one) => one.holder?.name ?? null } : {}),
 );
 
 export const listCsv = (rows: readonly ExploredSubnet[]) => ({ columns: subnetColumns, rows });
 
 // Cells of both.
 
+const of = member<ExploredSubnet>;
+
 const measured = (now: string): readonly Column<ExploredSubnet>[] => [
-  column("rtt_ms", "RTT", ({ rttMs }) => rttMs, { unit: "ms" }),
-  column("delegated_at", "Since", ({ delegatedAt }) => delegatedAt && ago(delegatedAt, now), {
-    value: ({ delegatedAt }) => delegatedAt,
-  }),
+  of("rttMs", "RTT", { unit: "ms" }),
+  of("delegatedAt", "Since", { cell: ({ delegatedAt }) => delegatedAt && ago(delegatedAt, now) }),
 ];
 
-const within = column<ExploredSubnet>(
-  "subnets_within",
-  "Within",
-  ({ subnetsWithin }) => subnetsWithin || null,
-  {
-    ...{ unit: "count", value: ({ subnetsWithin }) => subnetsWithin },
-  },
-);
+const within = of("subnetsWithin", "Within", { unit: "count", cell: (one) => one.subnetsWithin || null });
 
 const named = ({ name }: ExploredSubnet) => name !== "" && html`<bdi>${name}</bdi>`;
 
@@ -156,12 +148,10 @@ ${lines.map((line, depth) => html`<li class="depth-${Math.min(depth + 1, 9)}">${
       table<ExploredBranch>({
         ...{ label: "Subnets directly within", kind: "subnets", rows: children, empty: ["None.", ""] },
         columns: [
-          column(
-            "range",
-            "Subnet",
-            ({ range }) => html`<a class="mono" href="${asking({ at: range })}">${range}</a>`,
-            { more: named },
-          ),
+          member("range", "Subnet", {
+            cell: ({ range }) => html`<a class="mono" href="${asking({ at: range })}">${range}</a>`,
+            more: named,
+          }),
           column("holder", "Registered to", (one) => html`${holder(one) ?? "–"} ${country(one.country)}`),
           column("crawler", "Crawler", crawler),
           column("", "Crawled below", ({ crawledBy }) => shareBar(crawledBy), { isPicture: true }),

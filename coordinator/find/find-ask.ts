@@ -1,6 +1,6 @@
 /** /find: what the box at the top of every page finds, as a page of its own, for browsers without scripts and for more room. */
 import { z } from "zod";
-import { column, list, note, picture, plain, present, section, table } from "../ask/document.ts";
+import { list, member, note, picture, plain, present, section, table } from "../ask/document.ts";
 import { nodesHtml } from "../ask/html-rendering.ts";
 import { type Document, operationsOf } from "../ask/operation.ts";
 import { small } from "../web/components.ts";
@@ -58,10 +58,10 @@ function findDocument({ question, results, more, note: missing }: FindAnswer): D
   const all = table<Found>({
     ...{ label: "Found", rows: results },
     columns: [
-      column("kind", "Kind", ({ kind }) => kind),
-      column("title", "Name", ({ title }) => title),
-      column("words", "What it is", ({ words }) => words),
-      column("href", "Page", ({ href }) => href),
+      member("kind", "Kind"),
+      member("title", "Name"),
+      member("words", "What it is"),
+      member("href", "Page"),
     ],
     empty: [
       "Nothing of this name can be opened.",

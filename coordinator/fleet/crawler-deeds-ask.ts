@@ -222,7 +222,7 @@ export const believeCrawler = post({
 
 // What it may fetch, and where it runs.
 
-const asItsPartnerAllows = "Empty (null): as its partner allows.";
+const asItsPartnerAllows = "At most; empty, none or null: as its partner allows.";
 
 export const grantBudget = post({
   ...deed("budget"),
@@ -244,7 +244,7 @@ export const grantBudget = post({
     inForce: z.strictObject({ pagesPerDay: z.int(), bytesPerDay: z.number() }),
   }),
   example: { pagesPerDay: 50000 },
-  command: { name: "budget", help: "\n\nnone: as its partner allows." },
+  command: { name: "budget" },
   run: async ({ input: { name, pagesPerDay, bytesPerDay }, ports }) => {
     if (pagesPerDay === undefined && bytesPerDay === undefined)
       throw new Fault(400, "say pagesPerDay, bytesPerDay or both");

@@ -56,13 +56,9 @@ const fleet = get({
       ports.reads.fleet(),
       isInside ? ports.invitations.list(now) : null,
     ]);
-    const {
-      query: _,
-      crawlers,
-      ...rest
-    } = fleetView(all, input, isCsv ? Number.POSITIVE_INFINITY : undefined);
-    const shown = crawlers.map((entry) => shownEntry(entry, isInside));
-    return { ...rest, page: input.page, crawlers: shown, invitations };
+    const view = fleetView(all, input, isCsv ? Number.POSITIVE_INFINITY : undefined);
+    const crawlers = view.crawlers.map((entry) => shownEntry(entry, isInside));
+    return { ...view, page: input.page, crawlers, invitations };
   },
   told: ({ invitations: _, ...answer }) => answer,
   view: fleetDocument,
@@ -221,7 +217,7 @@ function trustCell(entry: Entry): Html | string {
 
 function openInvitations(invitations: readonly InvitationRecord[]): Node {
   const open = invitations.filter(({ state }) => state === "open" || state === "joining");
-  const all = html`<a href="/fleet/invitations">All invitations</a>`;
+  const all = html`<a class="small" href="/fleet/invitations">All invitations</a>`;
   return section("Open invitations", [
     open.length === 0 ? empty("No open invitations.", all) : invitationTable(open, ["None.", all]),
     open.length > 0 && note(all),

@@ -2,8 +2,7 @@
 import type { FleetAnswer, FleetQuery } from "./fleet-api.ts";
 import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 
-export interface FleetView extends Pick<FleetAnswer, "totals" | "countries" | "versions" | "found" | "more"> {
-  readonly query: FleetQuery;
+interface FleetView extends Pick<FleetAnswer, "totals" | "countries" | "versions" | "found" | "more"> {
   readonly crawlers: readonly FleetEntry[];
 }
 
@@ -18,7 +17,6 @@ export function fleetView(
   const found = fleet.filter((entry) => fits(entry, query)).sort(order(query.sort));
   const start = Number.isFinite(pageSize) ? (query.page - 1) * pageSize : 0;
   return {
-    query,
     totals: totalsOf(fleet),
     countries: distinct(fleet.map(({ country }) => country)),
     versions: distinct(fleet.map(versionOf)),

@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
-import { addWishRoutes } from "../opt-outs/routes.ts";
+import { complaintOperations } from "../opt-outs/complaints-ask.ts";
+import { optOutOperations } from "../opt-outs/opt-outs-ask.ts";
 import { versionOperations } from "../releases/versions-ask.ts";
 import type { WebPart } from "../web/actions.ts";
 import { fleetOperations } from "./fleet-ask.ts";
@@ -17,8 +18,7 @@ export function fleetPart(
   const coordinator = async () => await invitingCoordinator(pool);
   const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
   return (to) => {
-    const { views, actions } = to;
     addOperations({ ...fleetOperations, ...partnerAccessOperations, ...versionOperations }, ports)(to);
-    addWishRoutes(views, actions, ports);
+    addOperations({ ...optOutOperations, ...complaintOperations }, ports)(to);
   };
 }

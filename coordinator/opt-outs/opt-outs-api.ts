@@ -1,20 +1,11 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  orNull,
-  post,
-  record,
-} from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, get, orNull, post, record } from "../web/api-operation.ts";
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
-const scope = z
+export const optOutScope = z
   .enum(optOutScopes)
   .describe(
     "url: one URL; prefix: a URL with what is below it; host: one host; subdomains: with those below it; network.",
@@ -35,7 +26,7 @@ export const fleetOptOut = record("FleetOptOut", {
     .describe(
       "By scope: https://host/page, https://host/part/*, https://host/*, a site's name, or a network.",
     ),
-  scope,
+  scope: optOutScope,
   site: orNull(z.string(), "The host that it is of, which confirms it; null: a network."),
   kind: z.enum(["site", "network"]),
   state: optOutState,
@@ -77,7 +68,7 @@ export const complaintLine = record("ComplaintLine", {
 
 export const optOutPreview = record("OptOutPreview", {
   target: z.string(),
-  scope,
+  scope: optOutScope,
   ...covered,
   dueUrls: z.int().describe("URLs that are due."),
   wide: orNull(z.string(), "Why removePages has to say how many pages go; null: it need not."),
@@ -94,7 +85,7 @@ export const erasedPage = record("ErasedPage", {
   rows: z.record(z.string(), z.int()).describe("Rows that went or were cleared, by table."),
 });
 
-const fleetOptOuts = record("FleetOptOuts", { optOuts: z.array(fleetOptOut) });
+export const fleetOptOuts = record("FleetOptOuts", { optOuts: z.array(fleetOptOut) });
 
 export const deeds = z.strictObject({
   since: dateTime(),
@@ -142,131 +133,13 @@ export const fleetComplaint = record("FleetComplaint", {
   answer: z.string().describe("A paragraph to forward as is.").optional(),
 });
 
-const fleetComplaints = record("FleetComplaints", { complaints: z.array(fleetComplaint) });
-
-const words = z.string().max(1000);
-const target = z.string().min(1).max(253);
-const longTarget = z.string().min(1).max(2048);
-
-const removePages = z
-  .int()
-  .min(0)
-  .optional()
-  .describe(
-    "So many pages are meant to go; needed where the preview says why (wide). A tenth off counts as the same.",
-  );
-
-const optOutBody = z.strictObject({
-  target: longTarget.describe(
-    "A site with everything below it, a URL (that page alone; with /* at its end all below it), or a network.",
-  ),
-  scope: scope.optional().describe("Where the target's form does not say it."),
-  words: words.default(""),
-  removePages,
-});
-
-const confirmBody = z.strictObject({ removePages });
-
-const eraseBody = z.strictObject({ url: longTarget.describe("Of the page."), words: words.default("") });
-
-const liftBody = z.strictObject({ words: words.default("") });
-const closeBody = z.strictObject({ words: words.min(1) });
-
-const complaintBody = z.strictObject({
-  target,
-  from: z.string().min(1).max(200),
-  text: z.string().min(1).max(5000),
-});
-
-const notOpen = { 404: errorAnswer("There is no open one with this number") };
-const tooWide = { 422: errorAnswer("So much goes that removePages has to say how many pages") };
-const numbered = { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } };
-
-export const optOutsApi = {
-  fleetOptOuts: {
-    ...get("/api/fleet/opt-outs", "fleet-read"),
-    summary: "Pages, sites and networks that have opted out, the latest first",
-    parameters: {
-      query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
-    },
-    answers: { 200: answer(fleetOptOuts) },
-  },
-  previewOptOut: {
-    ...get("/api/fleet/opt-outs/preview", "fleet-read"),
-    summary: "What an opt-out would cover, in numbers",
-    parameters: {
-      query: {
-        target: longTarget.meta({
-          description: "As for adding one.",
-          example: "https://www.example.org/a/*",
-        }),
-        scope: scope.optional(),
-      },
-    },
-    answers: { 200: answer(optOutPreview), 400: errorAnswer("The target or the scope names nothing") },
-  },
-  erasePage: {
-    ...post("/api/fleet/opt-outs/erase", "fleet-write"),
-    summary: "Erase one page from database, index and exports, and opt its URL out",
-    description:
-      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
-      "their spools. Exports delete it with the change feed. The audit log says what went where, and " +
-      "names the page by its host and the SHA-256 of its URL.",
-    body: {
-      schema: eraseBody,
-      example: { url: "https://www.example.org/jane", words: "request of 3 March" },
-    },
-    answers: { 200: answer(erasedPage) },
-  },
-  addOptOut: {
-    ...post("/api/fleet/opt-outs", "fleet-write"),
-    summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    body: { schema: optOutBody, example: { target: "www.example.org", words: "by letter" } },
-    answers: { 200: answer(fleetOptOut), ...tooWide },
-  },
-  fleetComplaints: {
-    ...get("/api/fleet/complaints", "fleet-read"),
-    summary: "Complaints, each with our requests",
-    parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
-    answers: { 200: answer(fleetComplaints) },
-  },
-  addComplaint: {
-    ...post("/api/fleet/complaints", "fleet-write"),
-    summary: "Record a complaint, with our requests to the target",
-    body: {
-      schema: complaintBody,
-      example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
-    },
-    answers: { 200: answer(fleetComplaint) },
-  },
-  confirmOptOut: {
-    ...post("/api/fleet/opt-outs/{number}/confirm", "fleet-write"),
-    summary: "Confirm an opt-out: it becomes permanent",
-    parameters: numbered,
-    body: { schema: confirmBody, example: {} },
-    answers: { 200: answer(fleetOptOut), ...notOpen, ...tooWide },
-  },
-  liftOptOut: {
-    ...post("/api/fleet/opt-outs/{number}/lift", "fleet-write"),
-    summary: "Lift an opt-out",
-    parameters: numbered,
-    body: { schema: liftBody, example: { words: "the owner did not request it" } },
-    answers: { 200: answer(fleetOptOut), ...notOpen },
-  },
-  closeComplaint: {
-    ...post("/api/fleet/complaints/{number}/close", "fleet-write"),
-    summary: "Close a complaint",
-    parameters: numbered,
-    body: { schema: closeBody, example: { words: "answered on 3 March" } },
-    answers: { 200: answer(fleetComplaint), ...notOpen },
-  },
-} satisfies ApiOperations;
+export const fleetComplaints = record("FleetComplaints", { complaints: z.array(fleetComplaint) });
 
 const formError = record("FormError", { error: z.strictObject({ status: z.int(), message: z.string() }) });
 
 const optOutTaken = record("OptOutTaken", {
   site: z.string().describe("What has opted out, by its scope."),
-  scope,
+  scope: optOutScope,
   state: z
     .enum(["waiting", "unconfirmed", "confirmed"])
     .describe(

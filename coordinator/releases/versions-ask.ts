@@ -210,24 +210,20 @@ function releaseSection(one: ReleaseLine, { now }: Pick<Seen<unknown>, "now">): 
   const path = { version };
   const dates = html`published ${instant(publishedAt)}, signed until ${instant(expiresAt)}`;
   const next = stage === "none" ? "one" : stage === "one" ? "5%" : "all";
-  return section(
-    html`${version} ${small(dates)}`,
-    [
-      plain(html`Offered to <strong>${stageWords(one)}</strong>. ${small(remark(one, now))}`),
-      list(
-        states.map((state) => html`${state} <strong>${countText(crawlers[state])}</strong>`),
-        "shares",
+  return section(html`${version} ${small(dates)}`, [
+    plain(html`Offered to <strong>${stageWords(one)}</strong>. ${small(remark(one, now))}`),
+    list(
+      states.map((state) => html`${state} <strong>${countText(crawlers[state])}</strong>`),
+      "shares",
+    ),
+    !revoked &&
+      form({ operation: offerRelease, label: "Offer", path, values: { to: next }, without: ["again"] }),
+    !revoked &&
+      actions(
+        { operation: autoRelease, path, label: "Roll out in stages" },
+        stage !== "none" && { operation: hold, path, label: "Hold" },
       ),
-      !revoked &&
-        form({ operation: offerRelease, label: "Offer", path, values: { to: next }, without: ["again"] }),
-      !revoked &&
-        actions(
-          { operation: autoRelease, path, label: "Roll out in stages" },
-          stage !== "none" && { operation: hold, path, label: "Hold" },
-        ),
-    ],
-    { kind: "release" },
-  );
+  ]);
 }
 
 /** `one (athens)`, `5 %`, `all`, `nobody`. */

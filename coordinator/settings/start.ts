@@ -5,6 +5,7 @@ import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
@@ -13,8 +14,8 @@ import type { WebPart } from "../web/actions.ts";
 import { type KnownPolicies, knownPolicies, type PoliciesInForce } from "./change.ts";
 import { sampledRounds } from "./preview/round-sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
-import { policyRoutes } from "./routes.ts";
 import type { PolicySettings } from "./schema.ts";
+import { policyOperations } from "./settings-ask.ts";
 import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 
 export interface PolicyDuties {
@@ -50,7 +51,8 @@ export async function policyDuties(ports: {
 // The pages' part about policies, with its stores.
 
 export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): WebPart {
-  return policyRoutes({ ...previewPorts(pool, log), store: createPolicyStore(pool) });
+  const ports = { ...previewPorts(pool, log), store: createPolicyStore(pool) };
+  return addOperations(policyOperations, { ...ports, previews: { underWay: 0 } });
 }
 
 /** What a preview reads with, here and in the command. */

@@ -11,6 +11,7 @@ import {
   history,
   lead,
   list,
+  member,
   note,
   onward,
   plain,
@@ -27,7 +28,7 @@ import { fetchAgain } from "../submissions/submissions-ask.ts";
 import type { Visit } from "../web/access.ts";
 import { chartHistory, type HistoryChart } from "../web/chart-history.ts";
 import { crawlerFor, shareBar, small } from "../web/components.ts";
-import { askAbout, countText, instant, sentence } from "../web/format.ts";
+import { askAbout, countText, instant, msOrDash, sentence } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
 import {
   type Site,
@@ -179,7 +180,7 @@ function failureNodes(
           column("blame", "Whose fault", ({ blame }) =>
             blame === null ? "nobody's" : blameNames[blame as Blame],
           ),
-          column("fetches", "Fetches", (kind) => kind.fetches, { unit: "count" }),
+          member("fetches", "Fetches", { unit: "count" }),
           column(
             "",
             "URLs",
@@ -260,42 +261,34 @@ export function pagesPart({ leftOut, urls, next, looked }: SitePages, { host, no
   ];
 }
 
+const of = member<SiteUrl>;
+
 const urlColumns = (now: Date) => [
-  column<SiteUrl>("url", "URL", ({ url }) => askAbout(url), {
-    kind: "break",
+  of("url", "URL", {
+    ...{ kind: "break", cell: ({ url }) => askAbout(url) },
     more: ({ url, title }) =>
       title !== null && html`<a href="${pathWith("/pages", { url })}"><bdi>${title}</bdi></a>`,
   }),
-  column<SiteUrl>("state", "State", ({ state }) => filterNames[state], {
-    value: ({ state }) => state,
+  of("state", "State", {
+    cell: ({ state }) => filterNames[state],
     more: ({ failures }) => failures > 0 && `${howMany(failures, "failure")} in a row`,
   }),
-  column<SiteUrl>("title", null, ({ title }) => title),
-  column<SiteUrl>(
-    "outcome",
-    "Last outcome",
-    ({ outcome, status }) => outcome && outcomeText(outcome, status),
-    {
-      ...{ value: ({ outcome }) => outcome, more: ({ reason }) => reason && html`<bdi>${reason}</bdi>` },
-    },
-  ),
-  column<SiteUrl>("status", null, ({ status }) => status),
-  column<SiteUrl>("reason", null, ({ reason }) => reason),
-  column<SiteUrl>("failures", null, ({ failures }) => failures),
-  column<SiteUrl>("visits", null, ({ visits }) => visits),
-  column<SiteUrl>("fetched_at", "Fetched", ({ fetchedAt }) => fetchedAt && instant(fetchedAt), {
-    ...{ none: "never", value: ({ fetchedAt }) => fetchedAt },
+  of("title"),
+  of("outcome", "Last outcome", {
+    cell: ({ outcome, status }) => outcome && outcomeText(outcome, status),
+    more: ({ reason }) => reason && html`<bdi>${reason}</bdi>`,
+  }),
+  ...(["status", "reason", "failures", "visits"] as const).map((name) => of(name)),
+  of("fetchedAt", "Fetched", {
+    ...{ none: "never", cell: ({ fetchedAt }) => fetchedAt && instant(fetchedAt) },
     more: ({ fetchedAt, visits }) => fetchedAt !== null && howMany(visits, "visit"),
   }),
-  column<SiteUrl>(
-    "next_at",
-    "Next fetch",
-    ({ state, nextAt }) =>
+  of("nextAt", "Next fetch", {
+    cell: ({ state, nextAt }) =>
       nextAt !== null && (state === "scheduled" || state === "due")
         ? html`<span title="${nextAt}">${whenWords(nextAt, now)}</span>`
         : null,
-    { value: ({ nextAt }) => nextAt },
-  ),
+  }),
 ];
 
 // Changes.
@@ -360,7 +353,7 @@ export function robotsPart(
             column("rule", "Rule", ({ rule }) => rule.replace(/^robots\.txt: /, ""), {
               ...{ none: "not kept", kind: "break" },
             }),
-            column("urls", "URLs", ({ urls }) => urls, { unit: "count" }),
+            member("urls", "URLs", { unit: "count" }),
             column("example", "Such as", ({ example }) => askAbout(example), { kind: "break" }),
           ],
         }),
@@ -393,9 +386,9 @@ Content-Signal, Content-Usage, TDMRep and RSL would be here.`,
     table<(typeof counts)[number]>({
       ...{ label: "Stated preferences", rows: counts, empty: ["None.", ""] },
       columns: [
-        column("use", "Use", ({ use }) => use),
-        column("answer", "Answer", ({ answer }) => answer),
-        column("pages", "Pages", (one) => one.pages, { unit: "count" }),
+        member("use", "Use"),
+        member("answer", "Answer"),
+        member("pages", "Pages", { unit: "count" }),
       ],
     }),
     folded("As written", [
@@ -431,10 +424,6 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
     series: lines.map(([name, of]) => ({ name, values: points.map(of) })),
     whenEmpty: `It answered no fetch in ${rangeWords(range)}.`,
   });
-  const times = (title: string, of: (one: SiteSpeed["crawlers"][number]) => number | null) =>
-    column<SiteSpeed["crawlers"][number]>(`${title.toLowerCase().replace(" ", "_")}_ms`, title, of, {
-      unit: "ms",
-    });
   return [
     section("Pace", [
       facts(
@@ -461,9 +450,9 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
             "Fetches are kept for a time (policy retention.fetchDays).",
           )
         : tiles([
-            ["Connecting", all.rttMs === null ? "–" : msText(all.rttMs), "median: one round trip"],
-            ["First byte", all.firstByteMs === null ? "–" : msText(all.firstByteMs), "median"],
-            ["Whole page", all.totalMs === null ? "–" : msText(all.totalMs), "median"],
+            ["Connecting", msOrDash(all.rttMs), "median: one round trip"],
+            ["First byte", msOrDash(all.firstByteMs), "median"],
+            ["Whole page", msOrDash(all.totalMs), "median"],
             ["Answers", countText(all.samples), volume],
           ]),
       all.samples > 0 &&
@@ -471,10 +460,10 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
           ...{ label: "By crawler", rows: crawlers, empty: ["None.", ""] },
           columns: [
             column("crawler", "Crawler", ({ name }) => crawlerFor(viewer, name)),
-            column("answers", "Answers", ({ samples }) => samples, { unit: "count" }),
-            times("Connecting", ({ rttMs }) => rttMs),
-            times("First byte", ({ firstByteMs }) => firstByteMs),
-            times("Whole page", ({ totalMs }) => totalMs),
+            member("samples", "Answers", { unit: "count" }),
+            member("rttMs", "Connecting", { unit: "ms" }),
+            member("firstByteMs", "First byte", { unit: "ms" }),
+            member("totalMs", "Whole page", { unit: "ms" }),
           ],
         }),
       moves.length > 0 &&
@@ -512,7 +501,7 @@ export function linksPart({ to, toLooked, from, fromLooked }: SiteLinks): Node {
           column("host", "Host", ({ host }) => html`<a class="mono" href="${sitePath(host)}">${host}</a>`, {
             kind: "break",
           }),
-          column("pages", "Pages", ({ pages }) => pages, { unit: "count" }),
+          member("pages", "Pages", { unit: "count" }),
         ],
       }),
     ]);

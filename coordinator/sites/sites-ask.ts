@@ -1,7 +1,7 @@
 /** The list of hosts, /sites: a page of it at a time; whole it is a file, /sites.csv. */
 import type { z } from "zod";
 import { howMany, instantWords, spanWords } from "#core/format";
-import { column, filters, note, onward, plain, present, table } from "../ask/document.ts";
+import { filters, member, note, onward, plain, present, table } from "../ask/document.ts";
 import { type Document, operationsOf, type Seen } from "../ask/operation.ts";
 import { small } from "../web/components.ts";
 import { country, countryName, countText, crawlerLink, instant } from "../web/format.ts";
@@ -144,70 +144,52 @@ const shortcuts = shortcutNames.map(
 const sorts = (sort: SiteSort) => ({ sort: [sort, usualDirection[sort]] as const });
 const count = (sort: SiteSort) => ({ ...sorts(sort), unit: "count" as const });
 
+const of = member<ListedSite>;
+
 /** Those without a title are for files alone. */
 const siteColumns = (now: Date) => [
-  column<ListedSite>("host", "Host", hostLink, {
-    ...sorts("host"),
-    ...{ value: ({ host }) => host, more: asAsked },
+  of("host", "Host", { ...sorts("host"), cell: hostLink, more: asAsked }),
+  of("name"),
+  of("state", "State", {
+    cell: ({ state }) => html`<span class="state state-${state}">${stateNames[state]}</span>`,
+    more: (site) => stateWords(site, now)[1],
   }),
-  column<ListedSite>("name", null, ({ name }) => name),
-  column<ListedSite>(
-    "state",
-    "State",
-    ({ state }) => html`<span class="state state-${state}">${stateNames[state]}</span>`,
-    {
-      ...{ value: ({ state }) => state, more: (site) => stateWords(site, now)[1] },
-    },
-  ),
-  column<ListedSite>("reason", null, ({ reason }) => reason),
-  column<ListedSite>("due_at", null, ({ dueAt }) => dueAt),
-  column<ListedSite>(
-    "crawler",
-    "Crawler",
-    ({ crawler }) => (crawler === null ? html`<span class="soft">not assigned</span>` : crawlerLink(crawler)),
-    { value: ({ crawler }) => crawler },
-  ),
-  column<ListedSite>("in_progress_by", null, ({ inProgressBy }) => inProgressBy),
-  column<ListedSite>("subnet", null, ({ subnet }) => subnet),
-  column<ListedSite>(
-    "language",
-    "Language",
-    ({ language }) => language && html`<abbr title="${languageName(language)}">${language}</abbr>`,
-  ),
-  column<ListedSite>("country", null, (site) => site.country),
-  column<ListedSite>("organisation", "Registered to", registeredTo, {
-    value: ({ organisation }) => organisation,
+  of("reason"),
+  of("dueAt"),
+  of("crawler", "Crawler", {
+    cell: ({ crawler }) =>
+      crawler === null ? html`<span class="soft">not assigned</span>` : crawlerLink(crawler),
   }),
-  column<ListedSite>("tld", null, ({ tld }) => tld),
-  column<ListedSite>("channels", null, ({ channels }) => channels),
-  column<ListedSite>("pages", "Pages", ({ pages }) => pages, count("pages")),
-  column<ListedSite>("urls", null, ({ urls }) => urls),
-  column<ListedSite>(
-    "due_urls",
-    "Due URLs",
-    ({ dueUrls, moreDueUrls }) => `${moreDueUrls ? "over " : ""}${countText(dueUrls)}`,
-    {
-      ...{ ...count("due"), value: ({ dueUrls }) => dueUrls },
-    },
-  ),
-  column<ListedSite>("failures_7_days", "Failed, 7 days", failedLink, {
-    ...{ ...count("failures"), value: ({ failures }) => failures },
+  of("inProgressBy"),
+  of("subnet"),
+  of("language", "Language", {
+    cell: ({ language }) => language && html`<abbr title="${languageName(language)}">${language}</abbr>`,
+  }),
+  of("country"),
+  of("organisation", "Registered to", { cell: registeredTo }),
+  of("tld"),
+  of("channels"),
+  of("pages", "Pages", count("pages")),
+  of("urls"),
+  of("dueUrls", "Due URLs", {
+    ...count("due"),
+    cell: ({ dueUrls, moreDueUrls }) => `${moreDueUrls ? "over " : ""}${countText(dueUrls)}`,
+  }),
+  of("failures", "Failed, 7 days", {
+    ...{ ...count("failures"), key: "failures_7_days", cell: failedLink },
     more: ({ fetches }) => fetches > 0 && `of ${countText(fetches)}`,
   }),
-  column<ListedSite>("fetches_7_days", null, ({ fetches }) => fetches),
-  column<ListedSite>(
-    "fetched_at",
-    "Fetched",
-    ({ fetchedAt }) => fetchedAt && since(fetchedAt, now, "its crawler's"),
-    {
-      ...{ ...sorts("fetched"), value: ({ fetchedAt }) => fetchedAt },
-    },
-  ),
-  column<ListedSite>("added_at", "Added", ({ addedAt }) => since(addedAt, now, "the coordinator's"), {
-    ...{ ...sorts("added"), value: ({ addedAt }) => addedAt },
+  of("fetches", null, { key: "fetches_7_days" }),
+  of("fetchedAt", "Fetched", {
+    ...sorts("fetched"),
+    cell: ({ fetchedAt }) => fetchedAt && since(fetchedAt, now, "its crawler's"),
   }),
-  column<ListedSite>("rtt_ms", "RTT", ({ rttMs }) => rttMs, { ...sorts("rtt"), unit: "ms" }),
-  column<ListedSite>("bytes", "Bytes", ({ bytes }) => bytes, { ...sorts("bytes"), unit: "bytes" }),
+  of("addedAt", "Added", {
+    ...sorts("added"),
+    cell: ({ addedAt }) => since(addedAt, now, "the coordinator's"),
+  }),
+  of("rttMs", "RTT", { ...sorts("rtt"), unit: "ms" }),
+  of("bytes", "Bytes", { ...sorts("bytes"), unit: "bytes" }),
 ];
 
 /** Of the file with all of them, in which no time is told from now. */

@@ -1,6 +1,6 @@
 /** The web graph as it was last ranked, /graph: sizes, degrees, its top pages and hosts. */
 import { z } from "zod";
-import { column, empty, plain, present, section, table, tiles } from "../ask/document.ts";
+import { column, empty, member, plain, present, section, table, tiles } from "../ask/document.ts";
 import { type Column, type Document, operationsOf } from "../ask/operation.ts";
 import { dateTime, record } from "../web/api-operation.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
@@ -124,16 +124,16 @@ const named = (name: string | null) => (name === null ? "not in the frontier" : 
 const rank = (value: number) => value.toExponential(3);
 
 const linkColumns: readonly Column<Pick<RankedPage, "inLinks" | "outLinks">>[] = [
-  column("in_links", "Links to it", ({ inLinks }) => inLinks, { unit: "count" }),
-  column("out_links", "Its links", ({ outLinks }) => outLinks, { unit: "count" }),
+  member("inLinks", "Links to it", { unit: "count" }),
+  member("outLinks", "Its links", { unit: "count" }),
 ];
 
 const pages = (label: string, rows: readonly RankedPage[]) =>
   table<RankedPage>({
     ...{ label, rows, empty: ["No page.", ""] },
     columns: [
-      column("url", "URL", ({ url }) => named(url), { kind: "break", value: ({ url }) => url }),
-      column("page_rank", "Rank", ({ pageRank }) => pageRank, { unit: rank }),
+      member("url", "URL", { kind: "break", cell: ({ url }) => named(url) }),
+      member("pageRank", "Rank", { unit: rank }),
       ...linkColumns,
     ],
   });
@@ -142,10 +142,10 @@ const hosts = (rows: readonly RankedHost[]) =>
   table<RankedHost>({
     ...{ label: "Top hosts", rows, empty: ["No host.", ""] },
     columns: [
-      column("host", "Host", ({ host }) => named(host), { kind: "break", value: ({ host }) => host }),
-      column("rank", "Rank among hosts", (one) => one.rank, { unit: rank }),
-      column("pages", "Pages", (one) => one.pages, { unit: "count" }),
-      column("linking_hosts", "Linking hosts", ({ linkingHosts }) => linkingHosts, { unit: "count" }),
+      member("host", "Host", { kind: "break", cell: ({ host }) => named(host) }),
+      member("rank", "Rank among hosts", { unit: rank }),
+      member("pages", "Pages", { unit: "count" }),
+      member("linkingHosts", "Linking hosts", { unit: "count" }),
       ...linkColumns,
     ],
   });

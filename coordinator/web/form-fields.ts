@@ -15,13 +15,6 @@ export function typedConfirmation(meant: string) {
   return z.string().max(100).optional().describe(`${meant}; left out: the request is enough.`);
 }
 
-/** Of such a form: an empty field confirms nothing. */
-export function confirmationOf({ confirmation = "" }: Readonly<Record<string, string>>): {
-  confirmation: string;
-} {
-  return { confirmation: confirmation.trim() };
-}
-
 /** Null: what was typed is what is meant, or nothing had to be. */
 export function unconfirmed(
   { confirmation }: { readonly confirmation?: string | undefined },

@@ -21,7 +21,7 @@ import {
   tiles,
 } from "../ask/document.ts";
 import { type Column, type Document, type Fact, type Node, operationsOf } from "../ask/operation.ts";
-import { plainText } from "../ask/words.ts";
+import { plainText, shellWord } from "../ask/words.ts";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import type { FinerReport, ProbeRound, RoundProbe } from "../delegation/rounds-api.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
@@ -161,10 +161,6 @@ as of ${instant(answer.at)}. For a terminal:
 /** A range with nothing in use and nothing registered has said so already. */
 const isShown = ({ takenFor, rollUp, found }: WhoAnswer) =>
   found && (takenFor.type !== "range" || (rollUp?.subnets ?? 0) > 0);
-
-/** As a shell takes it for one word. */
-const shellWord = (text: string) =>
-  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** The answer in a sentence with what decided it, then what stands in the way of the next fetch. */
 function verdict(answer: WhoAnswer): Node[] {

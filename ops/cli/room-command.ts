@@ -6,6 +6,7 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
 import { historyText } from "#coordinator/ask/history-text";
+
 import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
 import { acceptOf } from "#coordinator/ask/text-answers";
 import type { ApiOperation } from "#coordinator/web/api-operation";
@@ -27,6 +28,8 @@ export interface RoomCommand extends OperationCommand {
   readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
+  /** Of what it answers, the section of this id alone. */
+  readonly part?: string;
   /** Of the arguments: the body, where it is not simply its fields. */
   readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
 }
@@ -103,7 +106,7 @@ async function run(
   const { operation, follows } = given;
   const path = Object.keys(operation.parameters?.path ?? {});
   const inPath = Object.fromEntries(path.map((name, at) => [name, String(args[at] ?? "")]));
-  const [typed = ""] = Object.values(inPath);
+  const typed = String(args[0] ?? "");
   if (follows !== undefined) {
     const deed = { follows: `${typed}: ${follows}`, typed, asked: `“${typed}”` };
     if (!(await confirmedByTyping(options, async () => deed))) return;
@@ -113,14 +116,19 @@ async function run(
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
   const answer = await askCoordinator(commandContext(options), {
     ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
-    accept: options.json || options.csv || given.text ? "application/json" : acceptOf(paperFor(options)),
+    accept: acceptOf(formFor(given, options), given.part),
     ...(operation.method === "get" ? {} : { body }),
     setsUp: given.setsUp === true,
   });
   tell(answer, given, { ...options, ...values });
 }
 
-const paperFor = ({ range }: RoomOptions) => ({ ...terminalPaper(), withHistory: range !== undefined });
+/** What has words of its own for people takes the value. */
+function formFor({ text }: RoomCommand, { json, csv, range }: RoomOptions) {
+  if (csv) return "text/csv";
+  if (json || text) return "application/json";
+  return { ...terminalPaper(), withHistory: range !== undefined };
+}
 
 function addressOf(
   { path }: ApiOperation,

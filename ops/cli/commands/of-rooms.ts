@@ -88,28 +88,11 @@ Example:
 }
 
 export async function complaintsCommand(): Promise<Command> {
-  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
-  const room = "fleet";
-  return groupOf(
+  const { complaintOperations } = await import("#coordinator/opt-outs/complaints-ask");
+  return operationGroup(
     "complaints",
     "complaints about our requests, each with what we sent and an answer to forward: add, list, close",
-    [
-      {
-        ...{ name: "add", room, operation: optOutsApi.addComplaint },
-        says: "record a complaint, with our requests to the target in the last 24 hours",
-        columns: {},
-      },
-      {
-        ...{
-          name: "list",
-          room,
-          operation: optOutsApi.fleetComplaints,
-          says: "the complaints, the latest first",
-        },
-        columns: { complaints: "complaintId createdAt target reporter words answer closingWords" },
-      },
-      { name: "close", room, operation: optOutsApi.closeComplaint },
-    ],
+    ["fleet", complaintOperations],
     `
 
 Examples:
@@ -119,41 +102,11 @@ Examples:
 }
 
 export async function optOutsCommand(): Promise<Command> {
-  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
-  const room = "fleet";
-  const named = { removePages: "yes-remove" };
-  return groupOf(
+  const { optOutOperations } = await import("#coordinator/opt-outs/opt-outs-ask");
+  return operationGroup(
     "opt-outs",
     "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
-    [
-      {
-        ...{ name: "list", room, operation: optOutsApi.fleetOptOuts },
-        says: "what has opted out, by whom, since when, and how much of it is in the frontier and the index",
-        columns: {
-          optOuts:
-            "optOutId target scope state createdAt inForceAt lapsesAt endedAt hosts urls pages source requester replyTo words",
-        },
-      },
-      { name: "add", room, operation: optOutsApi.addOptOut, takes: "target", named },
-      {
-        ...{ name: "preview", room, operation: optOutsApi.previewOptOut, takes: "target" },
-        says: "what an opt-out would cover: hosts, pages, URLs and how many of them are due",
-      },
-      {
-        ...{ name: "erase", room, operation: optOutsApi.erasePage, takes: "url" },
-        says: "erase what is kept of one page from database, index and exports, and opt its URL out; the audit log says what went where",
-        follows: "what is kept of it goes, and its URL is opted out. This cannot be undone.",
-        columns: {},
-      },
-      {
-        ...{ name: "confirm", room, operation: optOutsApi.confirmOptOut, named },
-        says: "confirm an opt-out: it becomes permanent, and its pages are deleted from the index",
-      },
-      {
-        ...{ name: "lift", room, operation: optOutsApi.liftOptOut },
-        says: "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
-      },
-    ],
+    ["fleet", optOutOperations],
     `
 
 A running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of
@@ -271,25 +224,23 @@ Examples:
 }
 
 export async function policyCommand(): Promise<Command> {
-  const { settingsApi } = await import("#coordinator/settings/settings-api");
-  const { groupedPolicies, valuesIn } = await import("../policy-words.ts");
+  const { policyOperations } = await import("#coordinator/settings/settings-ask");
+  const { valuesIn } = await import("../policy-words.ts");
   const room = "policies";
-  const change = { room, operation: settingsApi.changePolicies, named: { words: "why" } } as const;
+  const change = { room, operation: policyOperations.changePolicies, named: { words: "why" } } as const;
   return groupOf(
     "policy",
     "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
     [
       {
-        ...{ name: "show", room, operation: settingsApi.policies, takes: "q" },
+        ...{ name: "show", room, operation: policyOperations.policies, takes: "q" },
         says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
-        columns: { groups: "name" },
-        text: groupedPolicies,
+        part: "in-force",
       },
       {
-        ...{ name: "preview", room, operation: settingsApi.previewPolicies, takes: "name=value..." },
+        ...{ name: "preview", room, operation: policyOperations.previewPolicies, takes: "name=value..." },
         says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
         body: (words) => ({ values: valuesIn(words) }),
-        columns: { figures: "words before after unit" },
       },
       {
         ...{ name: "set", ...change, takes: "name=value..." },
@@ -306,13 +257,9 @@ export async function policyCommand(): Promise<Command> {
         }),
       },
       {
-        ...{ name: "history", room, operation: settingsApi.policies, without: "q show" },
+        ...{ name: "history", room, operation: policyOperations.policies, without: "q show" },
         says: "who changed what, when and why, the latest first",
-        columns: {
-          history: "version changedAt changedBy changes words takesBack",
-          groups: "",
-          setAtStart: "",
-        },
+        part: "history",
       },
       {
         ...{ name: "take-back", ...change, takes: "version" },

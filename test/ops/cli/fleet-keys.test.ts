@@ -107,18 +107,6 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
 });
 
-it("a crawler is rotated by name; one without an identity, and a name that is missing, are refused", async () => {
-  const north = await world.crawler("north");
-  await world.crawler("south");
-  await world.pool.query("update crawler set public_key = 'k' where crawler_id = $1", [north]);
-
-  const rotated = await nearcrawl("fleet", "rotate", "north", "--grace-hours", "3");
-  const others = [await nearcrawl("fleet", "rotate", "south"), await nearcrawl("fleet", "rotate")];
-
-  expect(rotated).toMatchObject({ code: 0, out: expect.stringContaining("north gets a new key") });
-  expect(others.map(({ code }) => code)).toEqual([2, 2]);
-});
-
 it("a crawler that makes signing keys is asked for another, and what it signs with is shown", async () => {
   const oslo = await world.crawler("oslo");
   await world.pool.query(

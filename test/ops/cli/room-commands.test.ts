@@ -6,7 +6,6 @@ import { apiGroups } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
-import { graphCommand } from "#ops/cli/commands/graph";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
 import { releaseCommand } from "#ops/cli/commands/release";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -34,7 +33,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["", ofRooms.auditCommand, "audit"],
   ["list", ofRooms.channelsCommand, "channels"],
   ["--host www.example.org", ofRooms.coverageCommand, "coverage"],
-  ["athens", ofRooms.findCommand, "find"],
   ["", ofRooms.storageCommand, "storage"],
   ["list", ofRooms.siteCapsCommand, "siteCaps"],
   ["list", ofRooms.complaintsCommand, "fleetComplaints"],
@@ -44,7 +42,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["--range 24h", ofRooms.queueCommand, "queue"],
   ["in-hand --sort open", ofRooms.queueCommand, "hostsInHand"],
   ["--only", ofRooms.accuracyCommand, "accuracy"],
-  ["", ofRooms.changesCommand, "changes"],
   ["https://www.example.org/", ofRooms.pageCommand, "page"],
   ["--view map", ofRooms.exploreCommand, "explore"],
   ["1.2.3.0/24 --view tree", ofRooms.exploreCommand, "explore"],
@@ -55,7 +52,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["subnets", ofRooms.reportCommand, "subnetsReport"],
   ["crawlers", ofRooms.reportCommand, "crawlersReport"],
   ["placement", ofRooms.reportCommand, "placementReport"],
-  ["list --sort failures", ofRooms.siteCommand, "sites"],
   ["www.example.org --part speed", ofRooms.siteCommand, "site"],
   ["list", ofRooms.coordinatorsCommand, "coordinators"],
   ["show", ofRooms.policyCommand, "policies"],
@@ -68,7 +64,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["moves", fleetCommand, "moves"],
   ["invitations", fleetCommand, "invitations"],
   ["list", async () => releaseCommand(), "fleetVersions"],
-  ["", async () => graphCommand(), "graph"],
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
 ];
