@@ -7,7 +7,6 @@ import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
-import { releaseCommand } from "#ops/cli/commands/release";
 import { searchCommand } from "#ops/cli/commands/search";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -28,42 +27,17 @@ const operations = Object.assign({}, ...Object.values(apiGroups).flat()) as Reco
 >;
 
 const readings: readonly (readonly [string, () => Promise<Command>, string])[] = [
-  ["list", ofRooms.accessCommand, "access"],
-  ["list", ofRooms.operatorTokenCommand, "tokens"],
-  ["", ofRooms.auditCommand, "audit"],
-  ["list", ofRooms.channelsCommand, "channels"],
   ["--host www.example.org", ofRooms.coverageCommand, "coverage"],
-  ["", ofRooms.storageCommand, "storage"],
-  ["list", ofRooms.siteCapsCommand, "siteCaps"],
-  ["list", ofRooms.complaintsCommand, "fleetComplaints"],
-  ["list", ofRooms.optOutsCommand, "fleetOptOuts"],
   ["--range 24h", ofRooms.recrawlCommand, "recrawlPlans"],
-  ["--range 24h", ofRooms.overviewCommand, "overview"],
-  ["--range 24h", ofRooms.queueCommand, "queue"],
   ["in-hand --sort open", ofRooms.queueCommand, "hostsInHand"],
   ["--only", ofRooms.accuracyCommand, "accuracy"],
   ["https://www.example.org/", ofRooms.pageCommand, "page"],
-  ["--view map", ofRooms.exploreCommand, "explore"],
   ["1.2.3.0/24 --view tree", ofRooms.exploreCommand, "explore"],
-  ["--state waiting", ofRooms.exploreCommand, "explore"],
-  ["--view countries", ofRooms.exploreCommand, "explore"],
   ["coverage", ofRooms.reportCommand, "coverageReport"],
-  ["organisations", ofRooms.reportCommand, "organisationsReport"],
-  ["subnets", ofRooms.reportCommand, "subnetsReport"],
-  ["crawlers", ofRooms.reportCommand, "crawlersReport"],
-  ["placement", ofRooms.reportCommand, "placementReport"],
   ["www.example.org --part speed", ofRooms.siteCommand, "site"],
-  ["list", ofRooms.coordinatorsCommand, "coordinators"],
   ["show", ofRooms.policyCommand, "policies"],
-  ["history", ofRooms.policyCommand, "policies"],
-  ["list --sort trust", fleetCommand, "fleet"],
   ["show athens --range 24h", fleetCommand, "crawler"],
-  ["trust", fleetCommand, "trust"],
   ["failures --hours 24", fleetCommand, "failures"],
-  ["log athens", fleetCommand, "crawlerLog"],
-  ["moves", fleetCommand, "moves"],
-  ["invitations", fleetCommand, "invitations"],
-  ["list", async () => releaseCommand(), "fleetVersions"],
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
 ];
