@@ -402,9 +402,8 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addOperations(alertOperations, { alerts, runbook: readRunbook() })({ app, views, actions, access });
-  for (const operations of [overviewOperations, whoOperations])
-    addOperations(operations, ports)({ app, views, actions, access });
+  const operations = { ...alertOperations, ...overviewOperations, ...whoOperations };
+  addOperations(operations, { ...ports, alerts, runbook: readRunbook() })({ app, views, actions, access });
   addSearchViews(views, ports.reads);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });

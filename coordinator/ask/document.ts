@@ -81,7 +81,7 @@ export const column = <Row>(
 export const recordColumns = <Row>(
   names: readonly (keyof Row & string)[],
   keyOf: (name: string) => string = (name) => name,
-): readonly Column<Row>[] => names.map((name) => column(keyOf(name), null, (row) => row[name] as Inline));
+): readonly Column<Row>[] => names.map((name) => member(name, null, { key: keyOf(name) }));
 
 /** `urls_per_minute` of `urlsPerMinute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -5,15 +5,15 @@ import { nodesHtml } from "../ask/html-rendering.ts";
 import { type Document, operationsOf } from "../ask/operation.ts";
 import { small } from "../web/components.ts";
 import { html } from "../web/html.ts";
-import { find } from "./find.ts";
 import {
   type FindAnswer,
   type Found,
   type FoundKind,
+  find,
   foundAnswer,
   longestQuestion,
   mostOfKind,
-} from "./find-api.ts";
+} from "./find.ts";
 import type { FindReads } from "./find-reads.ts";
 
 const kindNames: Readonly<Record<FoundKind, string>> = {

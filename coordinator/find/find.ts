@@ -3,14 +3,43 @@
  * question, then names of which a word begins with it, then what holds it anywhere. What the viewer may not open is not
  * found.
  */
+import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
+import { record, type ToldOf } from "../web/api-operation.ts";
 import { pathWith } from "../web/html.ts";
-import { type FindAnswer, type Found, type FoundKind, foundKinds, mostOfKind } from "./find-api.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 import { type Place, pagePlaces, settingPlaces } from "./places.ts";
+
+/** In the order in which they come where none matches better. */
+const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
+export type FoundKind = (typeof foundKinds)[number];
+
+/** Longer than any URL that is crawled. */
+export const longestQuestion = 2100;
+
+export const mostOfKind = 10;
+
+const foundPlace = record("Found", {
+  kind: z.enum(foundKinds),
+  title: z.string(),
+  words: z.string().describe("What it is, or how it stands, in a sentence at most."),
+  href: z.string().describe("Of a page here."),
+});
+
+export const foundAnswer = record("FoundAnswer", {
+  question: z.string(),
+  results: z
+    .array(foundPlace)
+    .describe("Kinds in the order of their best match; within a kind the best first."),
+  more: z.array(z.enum(foundKinds)).describe(`Kinds of which there are more than the ${mostOfKind} shown.`),
+  note: z.string().nullable().describe("Why something may be missing; null: nothing is."),
+});
+
+export type Found = ToldOf<typeof foundPlace>;
+export type FindAnswer = ToldOf<typeof foundAnswer>;
 
 /** Nothing has a longer name (RFC 1035: 253 octets). */
 const longestName = 253;

@@ -1,5 +1,6 @@
 /** For webmasters who find our requests in their logs: who we are, what we do, and how to stop it. */
 import { productToken } from "#protocol/user-agent";
+import { options } from "../web/components.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import {
@@ -248,12 +249,8 @@ autocomplete="off" spellcheck="false"></div>`;
 const requiredIf = (isRequired = false): Html => (isRequired ? html` required` : nothing);
 
 function scopeField({ values }: FormState): Html {
-  const chosen = values.scope ?? "";
-  const options = (["", ...formScopes] as const).map(
-    (scope) =>
-      html`<option value="${scope}"${scope === chosen ? html` selected` : nothing}>${formScopeWords[scope]}</option>`,
-  );
-  return html`<div><label for="opt-out-scope">How much of it</label><select id="opt-out-scope" name="scope">${options}</select></div>`;
+  const scopes = options(Object.entries(formScopeWords), values.scope ?? "");
+  return html`<div><label for="opt-out-scope">How much of it</label><select id="opt-out-scope" name="scope">${scopes}</select></div>`;
 }
 
 function wordsField(field: Omit<Field, "name">): Html {

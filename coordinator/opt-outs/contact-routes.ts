@@ -5,11 +5,11 @@ import { LRUCache } from "lru-cache";
 import type { Log } from "#core/log";
 import { growingTo } from "#core/small-collections";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
+import { formValues } from "../web/actions.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
 import { isFromElsewhere, networkOf, originOf, requesterOf } from "../web/limits.ts";
 import { type PageViewer, pageFrame } from "../web/page-frame.ts";
-import { sentText } from "../web/views.ts";
 import type { ComplaintStore } from "./complaint-store.ts";
 import {
   type ContactForms,
@@ -196,7 +196,7 @@ class FormGuard {
 
   /** `required`: names of fields without which the form says nothing. */
   read(request: FastifyRequest, required: Readonly<Record<string, string>>): ReadForm {
-    const values = valuesOf(typeof request.body === "string" ? request.body : "");
+    const values = formValues(request);
     const requester = requesterOf(request);
     const fault = this.#faultOf(request, values, required, requester);
     return { values, fault, requester };
@@ -243,12 +243,4 @@ class FormGuard {
     this.#sent.set(origin, { count, sinceMs: isFresh ? before.sinceMs : this.#now() });
     return count <= most;
   }
-}
-
-/** The first of each name; line ends as typed on any system become one. */
-function valuesOf(body: string): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(body))
-    values[name] ??= sentText(value.replaceAll("\r\n", "\n"));
-  return values;
 }

@@ -1,6 +1,15 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, get, orNull, post, record } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  post,
+  record,
+} from "../web/api-operation.ts";
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
@@ -135,7 +144,12 @@ export const fleetComplaint = record("FleetComplaint", {
 
 export const fleetComplaints = record("FleetComplaints", { complaints: z.array(fleetComplaint) });
 
-const formError = record("FormError", { error: z.strictObject({ status: z.int(), message: z.string() }) });
+const formFaults = {
+  400: errorAnswer("Something is missing or unreadable"),
+  403: { description: "A browser sent it from another site's page" },
+  413: { description: "Longer than 16 KB" },
+  429: { description: "Too many forms from this address, or too many reports today" },
+};
 
 const optOutTaken = record("OptOutTaken", {
   site: z.string().describe("What has opted out, by its scope."),
@@ -296,10 +310,7 @@ export const contactApi = {
     },
     answers: {
       201: answer(optOutTaken, "Accepted; the same if repeated, which has its proof looked for"),
-      400: answer(formError, "Something is missing or unreadable"),
-      403: { description: "A browser sent it from another site's page" },
-      413: { description: "Longer than 16 KB" },
-      429: { description: "Too many forms from this address, or too many reports today" },
+      ...formFaults,
     },
   },
   report: {
@@ -315,10 +326,7 @@ export const contactApi = {
     },
     answers: {
       201: answer(reportTaken, "Accepted, with our requests to the target in the last 24 hours"),
-      400: answer(formError, "Something is missing or unreadable"),
-      403: { description: "A browser sent it from another site's page" },
-      413: { description: "Longer than 16 KB" },
-      429: { description: "Too many forms from this address, or too many reports today" },
+      ...formFaults,
     },
   },
 } satisfies ApiOperations;

@@ -9,7 +9,6 @@ import {
   form,
   lead,
   note,
-  picture,
   present,
   recordColumns,
   snakeCase,
@@ -59,7 +58,7 @@ export const numberInPath = z
   .int()
   .max(2 ** 31 - 1)
   .meta({ description: "As listed.", example: 17 });
-const words = z.string().max(1000).default("").meta({ title: "Reason", description: "Why, for the record." });
+const words = z.string().max(1000).default("").describe("Reason.");
 const target = z.string().min(1).max(2048);
 const removePages = z.int().min(0).optional().meta({
   title: "Pages that go",
@@ -158,11 +157,8 @@ https://www.example.org/part/* (with what is below it), https://www.example.org/
       known === null ? "" : ` It has opted out already (no. ${known.optOutId}, ${stateWords(known)}).`;
     const toBeTyped = html`To confirm, type how many pages go: <strong>${pages}</strong>`;
     return {
-      ...{ title: "Opt-out preview", hasOwnHeading: true },
+      ...{ title: "Opt-out preview", above: [["Opt-outs", "/fleet/opt-outs"]] },
       nodes: present([
-        picture(
-          html`<p class="page-path"><a href="/fleet/opt-outs">Opt-outs</a></p><h1>Opt-out preview</h1>`,
-        ),
         lead(`The ${scopeWords[scope]} ${of}: ${previewWords(preview)}.${already}`),
         wide !== null && warning(`${wide}.`),
         form({
@@ -183,7 +179,7 @@ const erasePage = post({
     "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
     "their spools. Exports delete it with the change feed. The audit log says what went where, and " +
     "names the page by its host and the SHA-256 of its URL.",
-  input: z.object({ url: target.meta({ title: "URL", description: "Of the page." }), words }),
+  input: z.object({ url: target.describe("URL of the page."), words }),
   output: erasedPage,
   example: { url: "https://www.example.org/jane", words: "request of 3 March" },
   command: {

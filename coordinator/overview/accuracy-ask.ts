@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { howMany, leastSamples, msText } from "#core/format";
 import { timeRange } from "#core/time-range";
-import { column, empty, history, lead, note, section, table, tabs } from "../ask/document.ts";
+import { column, empty, history, lead, member, note, section, table, tabs } from "../ask/document.ts";
 import { type Document, type Node, operationsOf } from "../ask/operation.ts";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import type { AccuracySampleEntry } from "../delegation/delegation.ts";
@@ -87,9 +87,9 @@ crawler alone got no answer, it counts as far.`),
               more: ({ targetHost }) => targetHost,
             }),
             column("", "Its crawler", ({ owner }) => crawlerLink(owner)),
-            column("", "RTT", ({ ownerRttMs }) => ownerRttMs, { unit: "ms", none: "no answer" }),
+            member("ownerRttMs", "RTT", { unit: "ms", none: "no answer" }),
             column("", "Nearest", ({ best }) => (best === null ? "nobody" : crawlerLink(best))),
-            column("", "RTT", ({ bestRttMs }) => bestRttMs, { unit: "ms" }),
+            member("bestRttMs", "RTT", { unit: "ms" }),
             column("", "Off by", (one) => offCell(one, estimate.withinMs), { kind: "number" }),
             column("", "Answers", ({ answered, asked }) => `${answered} of ${asked}`, {
               ...{ kind: "number", more: ({ method }) => method },

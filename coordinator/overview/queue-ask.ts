@@ -9,6 +9,7 @@ import {
   column,
   history,
   lead,
+  member,
   note,
   plain,
   present,
@@ -177,11 +178,11 @@ function hostTable({ hosts, at, reason, ages }: ToldOf<typeof queueView>): Node 
       column("host", "Host", ({ host }) => askAbout(host), { kind: "break" }),
       column("due_at", "Due since", ({ dueAt }) => ago(dueAt, at), { value: ({ dueAt }) => dueAt }),
       column("waits_seconds", null, ({ dueAt }) => Math.round((now.getTime() - Date.parse(dueAt)) / 1000)),
-      column("reason", null, (host) => host.reason),
+      member("reason"),
       column("why", "Why it waits", (host) => waitWords(host, now), { kind: "wide" }),
       column("crawler", "Crawler", ({ crawler }) => crawler && crawlerLink(crawler)),
       column("subnet", "Subnet", ({ range }) => range && askAbout(range)),
-      column("not_before", null, ({ notBefore }) => notBefore),
+      member("notBefore"),
     ],
   });
 }
@@ -201,7 +202,7 @@ Pages stay as they were last read. Each host is tried again with one URL, after 
           column("", "Host", ({ host }) => askAbout(host), { kind: "break" }),
           column("", "Gate", ({ provider }) => gateName(provider)),
           column("", "Since", ({ since }) => ago(since, at)),
-          column("", "Tries", ({ tries }) => tries, { unit: "count" }),
+          member("tries", "Tries", { unit: "count" }),
           column("", "Next try", ({ nextTryAt }) => nextTryAt && whenWords(nextTryAt, new Date(at))),
         ],
       }),
@@ -223,7 +224,7 @@ are not kept. A host that names URLs without end is most often a trap.`),
       ...{ label: "Hosts at their URL limit", rows: most },
       columns: [
         column("", "Host", ({ host }) => askAbout(host), { kind: "break" }),
-        column("", "Skipped", (one) => one.urls, { unit: "count" }),
+        member("urls", "Skipped", { unit: "count" }),
       ],
     }),
   ]);
@@ -236,9 +237,9 @@ day; what is skipped when a page that names it is fetched again. Whoever crawled
     table<LeftOutUrls["domains"][number]>({
       ...{ label: "Domains with more new hosts than are let in a day", rows: domains },
       columns: [
-        column("", "Domain", ({ domain }) => domain, { kind: "break" }),
-        column("", "URLs that wait", ({ waiting }) => waiting, { unit: "count" }),
-        column("", "Skipped", ({ leftOut }) => leftOut, { unit: "count" }),
+        member("domain", "Domain", { kind: "break" }),
+        member("waiting", "URLs that wait", { unit: "count" }),
+        member("leftOut", "Skipped", { unit: "count" }),
       ],
     }),
   ]);
@@ -271,11 +272,11 @@ What waits: <a href="/fleet/queue">queue</a>.${mayCap && caps}`;
         columns: [
           column("", "Host", ({ host }) => askAbout(host), { kind: "break" }),
           column("", "Crawler", ({ crawler }) => crawlerLink(crawler)),
-          column("", "URLs per minute", ({ urlsPerMinute }) => urlsPerMinute, {
+          member("urlsPerMinute", "URLs per minute", {
             unit: (rate) => rate.toFixed(1),
           }),
           column("", "Done", ({ urls, openUrls }) => urls - openUrls, { unit: "count" }),
-          column("", "To do", ({ openUrls }) => openUrls, { unit: "count" }),
+          member("openUrls", "To do", { unit: "count" }),
           column("", "Held back by", heldBackBy, { kind: "wide" }),
           column("", "Since", ({ since }) => ago(since, at)),
         ],

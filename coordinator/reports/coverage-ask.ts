@@ -2,14 +2,14 @@
 import { z } from "zod";
 import { bytesText, howMany, tooFewWords } from "#core/format";
 import { timeRange } from "#core/time-range";
-import { column, filters, history, lead, note, section, table, tiles } from "../ask/document.ts";
+import { column, filters, history, lead, member, note, section, table, tiles } from "../ask/document.ts";
 import { type Document, type Node, operationsOf } from "../ask/operation.ts";
 import { type ChartHistory, chartHistory, rangeParameters } from "../web/chart-history.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, pathWith } from "../web/html.ts";
 import { isDay } from "./coverage.ts";
 import type { ReportReads } from "./report-reads.ts";
-import { countryText, figure, inCsv, pagesBar, shareText } from "./report-table-page.ts";
+import { countryText, figure, pagesBar, shareText } from "./report-table-page.ts";
 import { coverageReport } from "./reports.ts";
 import { type CoverageReport, coverageSchema } from "./reports-api.ts";
 
@@ -125,12 +125,12 @@ function coverageTable(
         link: ({ key }) => (key === "" ? null : pathWith("/sites", { [by]: key })),
       }),
       pagesBar(rows),
-      figure("hosts", "Hosts", ({ hosts }) => hosts),
-      figure("pages", "Pages", ({ pages }) => pages),
-      figure("fresh_7", "Within 7 days", ({ fresh7 }) => fresh7, shareText),
-      figure("fresh_30", "Within 30 days", ({ fresh30 }) => fresh30, shareText),
-      figure("bytes", "Fetched", ({ bytes }) => bytes, "bytes"),
-      inCsv("sampled_pages", ({ sampledPages }) => sampledPages),
+      figure("hosts", "Hosts"),
+      figure("pages", "Pages"),
+      figure("fresh7", "Within 7 days", shareText, { key: "fresh_7" }),
+      figure("fresh30", "Within 30 days", shareText, { key: "fresh_30" }),
+      figure("bytes", "Fetched", "bytes"),
+      member("sampledPages"),
     ],
   });
 }

@@ -1,22 +1,18 @@
 /** What the tables of all reports share: figures of too few samples, bars, and the words of pages and waiting. */
 import { countryName } from "#core/country-names";
 import { tooFewWords } from "#core/format";
-import { column, picture } from "../ask/document.ts";
+import { column, member, picture } from "../ask/document.ts";
 import type { Column, Unit } from "../ask/operation.ts";
 import { countText } from "../web/format.ts";
 import { type Html, html, pathWith } from "../web/html.ts";
 
 /** A figure of too few samples says so. */
 export const figure = <Line>(
-  key: string,
+  name: keyof Line & string,
   title: string,
-  cell: (line: Line) => number | null,
   unit: Unit = "count",
-  more: Omit<Column<Line>, "key" | "title" | "cell" | "unit"> = {},
-) => column<Line>(key, title, cell, { unit, none: tooFewWords, kind: "number", ...more });
-
-/** For programs alone. */
-export const inCsv = <Line>(key: string, cell: Column<Line>["cell"]) => column<Line>(key, null, cell);
+  more: Partial<Column<Line>> = {},
+) => member<Line>(name, title, { unit, none: tooFewWords, kind: "number", ...more });
 
 /** Few pages a day have a decimal. */
 export const pagesText = (pages: number) => (pages > 0 && pages < 10 ? pages.toFixed(1) : countText(pages));

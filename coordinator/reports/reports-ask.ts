@@ -1,7 +1,7 @@
 /** /reports/…: organisations, subnets, crawlers, placement: what it comes to in a sentence, and the lines behind it. */
 import { z } from "zod";
 import { bytesText, howMany, msText, tooFewWords } from "#core/format";
-import { aside, column, lead, note, picture, table, tiles } from "../ask/document.ts";
+import { aside, column, lead, member, note, picture, table, tiles } from "../ask/document.ts";
 import { type Document, type Node, operationsOf } from "../ask/operation.ts";
 import { countText } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
@@ -12,7 +12,6 @@ import {
   countryText,
   crawlerPage,
   figure,
-  inCsv,
   legend,
   most,
   pagesBar,
@@ -107,16 +106,16 @@ function organisationsDocument(report: OrganisationsReport): Document {
         link: ({ name, handle }) => (name === null ? null : who(handle ?? name)),
       }),
       pagesBar(lines),
-      inCsv("handle", ({ handle }) => handle),
-      column("country", "Country", ({ country }) => country),
-      figure("subnets", "Subnets", (line) => line.subnets),
-      figure("hosts", "Hosts", (line) => line.hosts, "count", {
+      member("handle"),
+      member("country", "Country"),
+      figure("subnets", "Subnets"),
+      figure("hosts", "Hosts", "count", {
         link: ({ name, handle }) =>
           name === null ? null : pathWith("/sites", { organisation: handle ?? name }),
       }),
-      figure("pages", "Pages", (line) => line.pages),
-      figure("share", "Share", ({ share }) => share, shareText),
-      figure("bytes", "Fetched", (line) => line.bytes, "bytes"),
+      figure("pages", "Pages"),
+      figure("share", "Share", shareText),
+      figure("bytes", "Fetched", "bytes"),
     ],
   });
   if (lines.length === 0) return { title: "Organisations", nodes: [listed] };
@@ -183,7 +182,7 @@ href="/fleet/queue">the queue</a>.`,
                 html`<a href="/reports/placement">Where one more crawler would help</a>.`,
               ],
         columns: [
-          column("subnet", "Subnet", ({ subnet }) => subnet, {
+          member("subnet", "Subnet", {
             link: ({ subnet }) => who(subnet),
             more: ({ holder, name, country }) =>
               [holder ?? name, country ?? ""].filter((text) => text !== "").join(", "),
@@ -195,22 +194,22 @@ href="/fleet/queue">the queue</a>.`,
             ],
             ({ rttMs, savesMs }) => `${msText(savesMs)} of ${msText(rttMs)} could be saved`,
           ),
-          inCsv("holder", ({ holder }) => holder),
-          inCsv("country", ({ country }) => country),
-          column("crawler", "Crawler", ({ crawler }) => crawler, {
+          member("holder"),
+          member("country"),
+          member("crawler", "Crawler", {
             ...{ kind: "break", link: ({ crawler }) => crawlerPage(crawler) },
             more: ({ crawlerCountry }) => crawlerCountry && `in ${crawlerCountry}`,
           }),
-          inCsv("crawler_country", ({ crawlerCountry }) => crawlerCountry),
-          figure("rtt_ms", "RTT", ({ rttMs }) => rttMs, "ms"),
-          figure("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, pagesText),
-          figure("saves_ms", "Would save", ({ savesMs }) => savesMs, "ms", {
+          member("crawlerCountry"),
+          figure("rttMs", "RTT", "ms"),
+          figure("pagesPerDay", "Pages per day", pagesText),
+          figure("savesMs", "Would save", "ms", {
             more: (line) => `${waitedText(line.savedMsPages)} per day`,
           }),
-          inCsv("saved_ms_pages", (line) => line.savedMsPages),
-          inCsv("help", ({ help }) => help),
-          column("words", "What would help", (line) => line.words, { kind: "wide break" }),
-          inCsv("decided_at", ({ decidedAt }) => decidedAt),
+          member("savedMsPages"),
+          member("help"),
+          member("words", "What would help", { kind: "wide break" }),
+          member("decidedAt"),
         ],
       }),
       comparedNode(compared),
@@ -252,7 +251,7 @@ function crawlersDocument({ lines, crawlers, compared }: CrawlersReport): Docume
       html`<a href="/fleet">The crawlers</a> say why; <a href="/fleet/invitations">invite one</a>.`,
     ],
     columns: [
-      column("crawler", "Crawler", ({ crawler }) => crawler, {
+      member("crawler", "Crawler", {
         link: ({ crawler }) => crawlerPage(crawler),
         more: ({ country }) => country && countryText(country),
       }),
@@ -264,25 +263,20 @@ function crawlersDocument({ lines, crawlers, compared }: CrawlersReport): Docume
         ],
         ({ pagesPerDay }) => `${pagesText(pagesPerDay)} pages per day`,
       ),
-      inCsv("country", ({ country }) => country),
-      figure("subnets", "Subnets", ({ subnets }) => subnets),
-      figure("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, pagesText),
-      figure("lost_ms_pages", "Lost per day", ({ lostMsPages }) => lostMsPages, waitedText),
-      figure(
-        "mean_lost_ms",
-        "Per page",
-        ({ meanLostMs }) => meanLostMs,
-        (ms) => `+${msText(ms)}`,
-      ),
-      column("successor", "Next nearest", ({ successor }) => successor, {
+      member("country"),
+      figure("subnets", "Subnets"),
+      figure("pagesPerDay", "Pages per day", pagesText),
+      figure("lostMsPages", "Lost per day", waitedText),
+      figure("meanLostMs", "Per page", (ms) => `+${msText(ms)}`),
+      member("successor", "Next nearest", {
         ...{ kind: "break", link: ({ successor }) => crawlerPage(successor) },
         more: ({ successor, successorPages }) =>
           successor && `for ${pagesText(successorPages)} pages per day`,
       }),
-      inCsv("measured_pages", ({ measuredPages }) => measuredPages),
-      inCsv("predicted_pages", ({ predictedPages }) => predictedPages),
-      inCsv("unknown_pages", ({ unknownPages }) => unknownPages),
-      inCsv("spread_ms", ({ spreadMs }) => spreadMs),
+      member("measuredPages"),
+      member("predictedPages"),
+      member("unknownPages"),
+      member("spreadMs"),
       column("how_sure", "How sure", sureWords, { kind: "wide break" }),
     ],
   });
@@ -369,17 +363,17 @@ function placementDocument(report: PlacementReport): Document {
                 ? `${msText(nowMs)} now, expected: ${tooFewWords}`
                 : `${msText(nowMs)} now, ${msText(thenMs)} expected, ${waitedText(savedMsPages ?? 0)} per day`,
           ),
-          inCsv("kind", ({ kind }) => kind),
-          inCsv("country", ({ country }) => country),
-          figure("pages_per_day", "Pages per day", (line) => line.pagesPerDay, pagesText),
-          figure("now_ms", "RTT now", ({ nowMs }) => nowMs, "ms"),
+          member("kind"),
+          member("country"),
+          figure("pagesPerDay", "Pages per day", pagesText),
+          figure("nowMs", "RTT now", "ms"),
           column("then_ms", "Expected", expectedText, {
             ...{ kind: "number", value: ({ thenMs }) => thenMs, more: basisWords },
           }),
-          figure("saved_ms_pages", "Saves per day", ({ savedMsPages }) => savedMsPages, waitedText),
-          inCsv("spread_ms", ({ spreadMs }) => spreadMs),
-          inCsv("place_subnets", ({ placeSubnets }) => placeSubnets),
-          inCsv("measured_subnets", ({ measuredSubnets }) => measuredSubnets),
+          figure("savedMsPages", "Saves per day", waitedText),
+          member("spreadMs"),
+          member("placeSubnets"),
+          member("measuredSubnets"),
           column("subnets", "Where it matters most", subnetsText, { kind: "wide break" }),
         ],
       }),

@@ -1,7 +1,17 @@
 /** /storage: how large each table is, how long its rows are kept, and what that comes to. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
-import { column, lead, plain, present, recordColumns, section, table, tiles } from "../ask/document.ts";
+import {
+  column,
+  lead,
+  member,
+  plain,
+  present,
+  recordColumns,
+  section,
+  table,
+  tiles,
+} from "../ask/document.ts";
 import { type Column, type Document, operationsOf } from "../ask/operation.ts";
 import { htmlOf } from "../ask/words.ts";
 import { html } from "../web/html.ts";
@@ -56,7 +66,7 @@ the times are the policies <a href="/policies?show=all#retention">Retention</a>.
       section("Kept indefinitely", [
         table<StoredTable>({
           ...{ label: "Tables whose rows are not dropped by age", rows: others },
-          columns: [name!, size!, rowsColumn, column("", "Contents", ({ end }) => end, { kind: "wide" })],
+          columns: [name!, size!, rowsColumn, member("end", "Contents", { kind: "wide" })],
         }),
       ]),
     ]),
@@ -71,14 +81,14 @@ const rowsColumn = column<StoredTable>("", "Rows (estimated)", ({ rows }) => row
 const columns: readonly Column<StoredTable>[] = [
   column("", "Table", ({ table: name }) => html`<code>${name}</code>`),
   column("", "Size", sizeOf, { unit: "bytes" }),
-  column("", "Expected", ({ expectedBytes }) => expectedBytes, { unit: "bytes" }),
+  member("expectedBytes", "Expected", { unit: "bytes" }),
   rowsColumn,
   column("", "Kept", ({ keptDays }) => keptDays && spanWords(keptDays * 86_400), {
     link: ({ policy }) => policy && `/policies?show=all#${policy}`,
     more: ({ policy }) => policy,
   }),
   column("", "Since", ({ since }) => since && new Date(since)),
-  column("", "Dropped and kept", ({ end }) => end, { kind: "wide" }),
+  member("end", "Dropped and kept", { kind: "wide" }),
 ];
 
 const wentBackSection = (rows: StorageAnswer["wentBack"]) =>
@@ -91,8 +101,8 @@ The journal beside the database restored what people had changed since.`),
         ...{ label: "Restores and failovers", rows, empty: ["Never.", ""] },
         columns: [
           column("", "When", ({ beganAt }) => new Date(beganAt)),
-          column("", "Noticed by", ({ words }) => words, { kind: "wide" }),
-          column("", "Rows restored", ({ replayed }) => replayed, { unit: "count", none: "no journal" }),
+          member("words", "Noticed by", { kind: "wide" }),
+          member("replayed", "Rows restored", { unit: "count", none: "no journal" }),
           column("", "Not restored", notRestored, { kind: "wide" }),
         ],
       }),

@@ -4,7 +4,7 @@ import { type Actor, mayDo } from "#core/actor";
 import { howMany } from "#core/format";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { urlKeyOf } from "#core/url-key";
-import { column, form, lead, note, onward, picture, present, section, table } from "../ask/document.ts";
+import { column, form, lead, note, onward, section, table } from "../ask/document.ts";
 import { type Action, Fault, operationsOf } from "../ask/operation.ts";
 import { errorAnswer } from "../web/api-operation.ts";
 import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
@@ -204,12 +204,8 @@ const submissionReceipt = get({
     const mayRead = mayDo(viewer.actor, "read");
     const coverage = pathWith("/coverage", { submission: String(submissionId) });
     return {
-      title: `Submission ${submissionId}`,
-      hasOwnHeading: true,
-      nodes: present([
-        picture(
-          html`<p class="crumbs"><a href="/submit">Submit URLs</a></p><h1>Submission ${submissionId}</h1>`,
-        ),
+      ...{ title: `Submission ${submissionId}`, above: [["Submit URLs", "/submit"]] },
+      nodes: [
         lead(html`${deed === "add" ? "Submitted" : "Submitted for refetching"} by ${submittedBy}, ${instant(submittedAt)}:
 ${countWords(of)}. Fetched since: ${fetchedText(of)}.`),
         note(
@@ -231,7 +227,7 @@ ${countWords(of)}. Fetched since: ${fetchedText(of)}.`),
           ],
         }),
         onward({ next, words: "Next" }),
-      ]),
+      ],
     };
   },
 });

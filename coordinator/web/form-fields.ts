@@ -25,12 +25,6 @@ export function unconfirmed(
   return { type: "fault", status: 422, title: "Not confirmed", words };
 }
 
-/** Of a form: an empty field is none; what is no number stays as it is, to be refused by its name. */
-export function numberOrNull(text: string | undefined): number | null | string {
-  if (text === undefined || text.trim() === "") return null;
-  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
-}
-
 /** A name that can be no crawler's reaches no query. */
 export function isName(text: string): boolean {
   return crawlerName.safeParse(text).success;

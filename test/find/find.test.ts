@@ -2,8 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { matchOf } from "#coordinator/find/find";
-import type { FindAnswer } from "#coordinator/find/find-api";
+import { type FindAnswer, matchOf } from "#coordinator/find/find";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -159,7 +159,7 @@ describe("the form that takes a site out", () => {
 
     const all = [robot, elsewhere, byBrowser, otherType, long];
     expect(all.map(({ status }) => status)).toEqual([400, 403, 403, 415, 413]);
-    expect(fitsSchema(await robot.json(), "FormError")).toEqual([]);
+    expect(fitsSchema(await robot.json(), "Error")).toEqual([]);
     expect(await countOf("opt_out")).toBe(0);
   });
 

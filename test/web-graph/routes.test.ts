@@ -19,15 +19,6 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-it("says what to do before anybody has ranked", async () => {
-  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
-  const json = await app.inject("/api/graph");
-
-  expect(page.body).toContain("The graph has not been ranked yet.");
-  expect(page.body).toContain("nearcrawl rank --write");
-  expect(json.json()).toEqual({ graph: null, ranksAt: null });
-});
-
 it("says of ranks that were made in the database when that was, and what counts the rest", async () => {
   await database.pool.query(
     "insert into url_rank (host_hash, url_hash, page_rank, ranked_at) values (1, 1, 1, '2030-01-01T11:00:00Z')",

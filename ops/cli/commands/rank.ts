@@ -1,15 +1,15 @@
 /** `nearcrawl rank`: PageRank of the URLs and the graph of hosts, here or inside the database. */
 import { Command, Option } from "commander";
-import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
+import { type RankProgress, rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { RankProgressLine } from "../graph/rank-progress-line.ts";
-import { printAnswer } from "../output.ts";
+import { ProgressLine, printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { secondsText } from "../rir/progress-text.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";
@@ -93,3 +93,40 @@ async function runRank(options: RankCommandOptions): Promise<void> {
   line.done();
   printAnswer(options, answer, answerText(answer, columns));
 }
+
+/** How far a ranking is, as one line: the step, how many, how fast, how long it still takes. */
+class RankProgressLine {
+  readonly #line = new ProgressLine();
+  #step = "";
+  #sinceMs = 0;
+
+  show(progress: RankProgress): void {
+    const nowMs = performance.now();
+    if (progress.step !== this.#step) [this.#step, this.#sinceMs] = [progress.step, nowMs];
+    this.#line.show(rankProgressText(progress, (nowMs - this.#sinceMs) / 1000));
+  }
+
+  done(): void {
+    this.#line.done();
+  }
+}
+
+/** `elapsedSeconds` since the step began. */
+export function rankProgressText(progress: RankProgress, elapsedSeconds: number): string {
+  const { step, done } = progress;
+  if (step === "writing") return `writing the ranks of ${count(done)} URLs`;
+  if (step === "sweeps") {
+    const each = elapsedSeconds / Math.max(1, done);
+    return `iteration ${done} · changed ${progress.residual.toExponential(1)} · ${secondsText(each)} each`;
+  }
+  const rate = elapsedSeconds > 0.5 ? done / elapsedSeconds : null;
+  const parts = [
+    `reading ${step}: ${count(done)}${progress.expected > done ? ` of about ${count(progress.expected)}` : ""}`,
+  ];
+  if (rate !== null) parts.push(`${count(rate)}/s`);
+  if (rate !== null && progress.expected > done)
+    parts.push(`${secondsText((progress.expected - done) / rate)} left`);
+  return parts.join(" · ");
+}
+
+const count = (value: number) => Math.round(value).toLocaleString("en");

@@ -19,14 +19,13 @@ import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coo
 import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/identity";
-import { certificatePin } from "#protocol/invitation";
+import { certificatePin, crawlerName } from "#protocol/invitation";
 import { recordCommand, systemUser } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer, terminalPaper } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./crawler-names.ts";
 
 interface InviteOptions extends DatabaseOptions {
   readonly name: string;
@@ -114,12 +113,13 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     if (typeof made !== "string") await recordCommand(database.pool, invitationMade(made, request));
     return made;
   });
-  if (issued === "no-such-crawler") return nobodyOfThatName(name);
-  if (issued === "name-taken") {
-    process.stderr.write(
-      `nearcrawl: there is a crawler "${name}" already; nearcrawl fleet reinvite ${name} reissues its credentials\n`,
-    );
-    process.exitCode = exitCodes.usage;
+  if (typeof issued === "string") {
+    const isTaken = issued === "name-taken";
+    const words = isTaken
+      ? `there is a crawler "${name}" already; nearcrawl fleet reinvite ${name} reissues its credentials`
+      : `there is no crawler "${name}": nearcrawl fleet list`;
+    process.stderr.write(`nearcrawl: ${words}\n`);
+    process.exitCode = isTaken ? exitCodes.usage : exitCodes.notFound;
     return;
   }
   printAnswer(options, issued, documentText(invitedDocument(issued), terminalPaper()));
@@ -169,6 +169,13 @@ function statedPlace({ url, pin }: InviteOptions): StatedPlace {
     ...(url === undefined ? {} : { url }),
     ...(pin === false ? { pin: null } : typeof pin === "string" ? { pin } : {}),
   };
+}
+
+function checkedName(text: string): string {
+  if (crawlerName.safeParse(text).success) return text;
+  throw new InvalidArgumentError(
+    "a crawler's name is 1 to 63 lower-case letters, digits, dots, dashes and underscores, and begins with a letter or digit",
+  );
 }
 
 function givenPin(text: string): string {
