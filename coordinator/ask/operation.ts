@@ -329,6 +329,7 @@ export function operationsOf<Ports>() {
       const { output, example, answer: of = {}, faults = {}, answers = {}, input, ...rest } = given;
       const inPath = [...given.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
       const [path, others] = parted(input.shape, inPath);
+      const hasQuestion = method === "get" && Object.keys(others).length > 0;
       const good = {
         ...answer(output, of.description),
         ...(of.example === undefined ? {} : { example: of.example }),
@@ -348,7 +349,11 @@ export function operationsOf<Ports>() {
             }),
         answers: {
           [of.status ?? 200]: good,
+<<<<<<< HEAD
           ...(method === "get" && Object.keys(others).length > 0 ? badQuestion : {}),
+=======
+          ...(hasQuestion ? { 400: errorAnswer("A parameter is not as described") } : {}),
+>>>>>>> main
           ...Object.fromEntries(
             Object.entries(faults).map(([status, words]) => [status, errorAnswer(words)]),
           ),

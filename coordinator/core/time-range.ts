@@ -43,16 +43,12 @@ export function rangeNameWords(name: RangeName): string {
   return `the last ${ranges[name].words.replace(/^1 /, "")}`;
 }
 
-/** The fields of a question that choose a range, or how to read them from an address. */
-type RangeQuestion =
-  | ((name: string) => string)
-  | { readonly [Name in "range" | "since" | "until"]?: string | undefined };
+/** The fields of a question that choose a range. */
+type RangeQuestion = { readonly [Name in "range" | "since" | "until"]?: string | undefined };
 
 /** `?range=24h`, or `?since=…&until=…` (UTC where no zone is given); without either the usual one. */
 export function timeRange(asked: RangeQuestion, now: Date, usual: RangeName = "24h"): TimeRange {
-  const given = (name: "range" | "since" | "until") =>
-    typeof asked === "function" ? asked(name) : (asked[name] ?? "");
-  const [since, until, name] = [given("since"), given("until"), given("range")];
+  const { since = "", until = "", range: name = "" } = asked;
   const named = (shown: RangeName, said: string | null): TimeRange => ({
     ...{ since: new Date(now.getTime() - ranges[shown].spanMs), until: now, name: shown, now, said },
   });

@@ -2,20 +2,18 @@
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
 import { registries } from "../subnets/subnet.ts";
-import { dateTime } from "../web/api-operation.ts";
+import { dateTime, record } from "../web/api-operation.ts";
 
-export const registryCounts = z
-  .strictObject({
-    registry: z.enum(registries),
-    subnets: z.int(),
-    ipv4Subnets: z.int(),
-    ipv6Subnets: z.int(),
-    holders: z.int(),
-    crossing: z.int().describe("Subnets that cross another, of whichever registry."),
-    ipv4Addresses: z.int().describe("Addresses that lie in a subnet of it; each counts once."),
-    ipv6Slash48s: z.int().describe("Blocks of a /48 that a subnet of it touches."),
-  })
-  .meta({ id: "RegistryCounts" });
+export const registryCounts = record("RegistryCounts", {
+  registry: z.enum(registries),
+  subnets: z.int(),
+  ipv4Subnets: z.int(),
+  ipv6Subnets: z.int(),
+  holders: z.int(),
+  crossing: z.int().describe("Subnets that cross another, of whichever registry."),
+  ipv4Addresses: z.int().describe("Addresses that lie in a subnet of it; each counts once."),
+  ipv6Slash48s: z.int().describe("Blocks of a /48 that a subnet of it touches."),
+});
 
 export const registryFilesPlace = z
   .discriminatedUnion("from", [
@@ -59,29 +57,25 @@ export const registryOrder = z
   ])
   .meta({ id: "RegistryOrder", description: "What was asked for." });
 
-export const registryJobProgress = z
-  .strictObject({
-    text: z.string().describe("How far, how fast, how long still."),
-    share: z.number().nullable().describe("0 to 1 of the present step; null: not known."),
-    lines: z.array(z.string()).describe("Steps behind it, the first one first, at most 60."),
-  })
-  .meta({ id: "RegistryJobProgress" });
+export const registryJobProgress = record("RegistryJobProgress", {
+  text: z.string().describe("How far, how fast, how long still."),
+  share: z.number().nullable().describe("0 to 1 of the present step; null: not known."),
+  lines: z.array(z.string()).describe("Steps behind it, the first one first, at most 60."),
+});
 
-export const registryJob = z
-  .strictObject({
-    jobId: z.int(),
-    order: registryOrder,
-    askedBy: z.string().nullable().describe("Null: not for this reader."),
-    via: z.enum(["page", "api"]),
-    state: z.enum(["running", "done", "failed", "cancelled", "broken-off"]),
-    startedAt: dateTime(),
-    endedAt: dateTime().nullable(),
-    progress: registryJobProgress,
-    cancelAskedBy: z.string().nullable(),
-    exitCode: z.int().nullable().describe("Of its process; null: it runs, or was ended by a signal."),
-    words: z.string().nullable().describe("Why it failed."),
-  })
-  .meta({ id: "RegistryJob" });
+export const registryJob = record("RegistryJob", {
+  jobId: z.int(),
+  order: registryOrder,
+  askedBy: z.string().nullable().describe("Null: not for this reader."),
+  via: z.enum(["page", "api"]),
+  state: z.enum(["running", "done", "failed", "cancelled", "broken-off"]),
+  startedAt: dateTime(),
+  endedAt: dateTime().nullable(),
+  progress: registryJobProgress,
+  cancelAskedBy: z.string().nullable(),
+  exitCode: z.int().nullable().describe("Of its process; null: it runs, or was ended by a signal."),
+  words: z.string().nullable().describe("Why it failed."),
+});
 
 const changesMade = z.record(z.string(), z.int());
 
@@ -122,54 +116,44 @@ export const registryJobShown = registryJob
   .extend({ report: registryJobReport.nullable() })
   .meta({ id: "RegistryJobShown" });
 
-const registrySubnetWords = z
-  .strictObject({
-    holder: z.string().nullable(),
-    country: z.string().nullable(),
-    registry: z.string(),
-    name: z.string(),
-    under: z.string().nullable().describe("The next less specific range."),
-  })
-  .meta({ id: "RegistrySubnetWords" });
+const registrySubnetWords = record("RegistrySubnetWords", {
+  holder: z.string().nullable(),
+  country: z.string().nullable(),
+  registry: z.string(),
+  name: z.string(),
+  under: z.string().nullable().describe("The next less specific range."),
+});
 
-const registryDifference = z
-  .strictObject({
-    kind: z.enum(["added", "returned", "changed", "moved", "removed"]),
-    range: z.string(),
-    before: registrySubnetWords.nullable(),
-    after: registrySubnetWords.nullable(),
-  })
-  .meta({ id: "RegistryDifference" });
+const registryDifference = record("RegistryDifference", {
+  kind: z.enum(["added", "returned", "changed", "moved", "removed"]),
+  range: z.string(),
+  before: registrySubnetWords.nullable(),
+  after: registrySubnetWords.nullable(),
+});
 
-export const subnetsInUse = z
-  .strictObject({
-    total: z.int().describe("Delegated, or with hosts in the frontier."),
-    going: z
-      .int()
-      .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
-  })
-  .meta({ id: "SubnetsInUse" });
+export const subnetsInUse = record("SubnetsInUse", {
+  total: z.int().describe("Delegated, or with hosts in the frontier."),
+  going: z
+    .int()
+    .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
+});
 
-const registryChange = z
-  .strictObject({
-    registry: z.enum(registries),
-    before: registryCounts.nullable(),
-    after: registryCounts.nullable(),
-    added: z.int(),
-    removed: z.int(),
-    changed: z.int(),
-    moved: z.int(),
-  })
-  .meta({ id: "RegistryChange" });
+const registryChange = record("RegistryChange", {
+  registry: z.enum(registries),
+  before: registryCounts.nullable(),
+  after: registryCounts.nullable(),
+  added: z.int(),
+  removed: z.int(),
+  changed: z.int(),
+  moved: z.int(),
+});
 
-const registryShrinkage = z
-  .strictObject({
-    registry: z.enum(registries),
-    lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
-    lostIpv4Share: z.number(),
-    lostIpv6Share: z.number(),
-  })
-  .meta({ id: "RegistryShrinkage" });
+const registryShrinkage = record("RegistryShrinkage", {
+  registry: z.enum(registries),
+  lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
+  lostIpv4Share: z.number(),
+  lostIpv6Share: z.number(),
+});
 
 /** As the command prints it, which is not described here. */
 const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
@@ -228,16 +212,14 @@ const registryImportPlan = z
     description: "As nearcrawl rir plan --json prints it, with at most 300 samples of each kind of change.",
   });
 
-export const registryPlan = z
-  .strictObject({
-    jobId: z.int(),
-    madeAt: dateTime(),
-    plan: registryImportPlan,
-    files: registryFilesPlace,
-    outdated: z.string().nullable().describe("Why it cannot be applied any more."),
-    shrunk: z
-      .array(registryShrinkage)
-      .describe("Registries that would lose suspiciously much: confirmShrinkage is needed."),
-    appliedBy: z.strictObject({ jobId: z.int(), state: z.string() }).nullable(),
-  })
-  .meta({ id: "RegistryPlan" });
+export const registryPlan = record("RegistryPlan", {
+  jobId: z.int(),
+  madeAt: dateTime(),
+  plan: registryImportPlan,
+  files: registryFilesPlace,
+  outdated: z.string().nullable().describe("Why it cannot be applied any more."),
+  shrunk: z
+    .array(registryShrinkage)
+    .describe("Registries that would lose suspiciously much: confirmShrinkage is needed."),
+  appliedBy: z.strictObject({ jobId: z.int(), state: z.string() }).nullable(),
+});

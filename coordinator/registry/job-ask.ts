@@ -6,7 +6,7 @@ import { actions, column, list, note, picture, plain, present, section, table } 
 import { nodesHtml } from "../ask/html-rendering.ts";
 import { type Asked, type Document, type Node, operationsOf, type Seen } from "../ask/operation.ts";
 import type { Visit } from "../web/access.ts";
-import type { ToldOf } from "../web/api-operation.ts";
+import { record, type ToldOf } from "../web/api-operation.ts";
 import { pageScript } from "../web/assets.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -23,7 +23,7 @@ const registryJobs = get({
   ...{ path: "/api/registry/jobs", needs: "read" },
   summary: "Jobs, the latest first, at most a hundred",
   input: z.object({}),
-  output: z.strictObject({ jobs: z.array(job) }).meta({ id: "RegistryJobs" }),
+  output: record("RegistryJobs", { jobs: z.array(job) }),
   run: async ({ ports, actor }) => ({
     jobs: (await ports.store.list(jobsListed)).map((one) => seenJob(one, actor)),
   }),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import { lostSum } from "#rir-import/shrinkage";
 import { type Asked, Fault, operationsOf } from "../ask/operation.ts";
+import { record } from "../web/api-operation.ts";
 import { typedConfirmation, unconfirmed } from "../web/form-fields.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
 import {
@@ -33,12 +34,10 @@ interface Started {
 /** What those that start a job have in common. */
 const starts = {
   needs: "registry-write",
-  output: z
-    .strictObject({
-      jobId: z.int().describe("Follow it at /api/registry/jobs/{jobId}."),
-      kind: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
-    })
-    .meta({ id: "StartedRegistryJob" }),
+  output: record("StartedRegistryJob", {
+    jobId: z.int().describe("Follow it at /api/registry/jobs/{jobId}."),
+    kind: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
+  }),
   answer: { status: 202, description: "Begun; it goes on in a process of its own" },
   told: ({ jobId, kind }: Started) => ({ jobId, kind }),
   said: ({ jobId }: Started) => `Job ${jobId} is started.`,
@@ -238,7 +237,7 @@ export const cancelRegistryJob = post({
   ...{ path: "/api/registry/cancel", needs: "registry-write" },
   summary: "Ask a job to end; an import that is broken off leaves the tree as it was",
   input: z.object({ jobId: number.describe("That runs.") }),
-  output: z.strictObject({ jobId: z.int(), cancelAsked: z.boolean() }).meta({ id: "RegistryCancelled" }),
+  output: record("RegistryCancelled", { jobId: z.int(), cancelAsked: z.boolean() }),
   example: { jobId: 12 },
   answer: { status: 202, description: "Asked for" },
   faults: { 409: "It does not run" },

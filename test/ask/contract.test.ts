@@ -10,6 +10,8 @@ import type { AnyOperation } from "#coordinator/ask/operation";
 import { apiGroups } from "#coordinator/open-api";
 import { scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
+import { planImport } from "#rir-import/plan";
+import { sourceFolder } from "../rir-import/source-folder.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
@@ -32,6 +34,7 @@ beforeAll(async () => {
   await seedWorld(database.pool);
   await seedOperation(database.pool);
   await seedFleet(database.pool);
+  await seedPlan();
   app = webServer(database, { parts: everyPart(database) });
   headers = await bearer(database, scopes);
 });
@@ -40,12 +43,27 @@ afterAll(async () => {
   await database?.close();
 });
 
+/** A job that planned an import: its page and the plan's have something to show. */
+async function seedPlan(): Promise<void> {
+  const folder = sourceFolder();
+  const file = folder.write("ripe.db", "inetnum: 1.2.0.0/16\nnetname: EX\ncountry: NL\nsource: RIPE\n");
+  const plan = await planImport(database, [file]);
+  folder.remove();
+  await database.pool.query(
+    `insert into registry_job (kind, asked, asked_by, via, state, started_at, seen_at, ended_at, progress, exit_code, result)
+     values ('plan', '{"files": {"from": "cache"}}', 'anna', 'page', 'done', $1, $1, $1,
+       '{"text": "compared", "share": 1, "lines": ["ripe.db: read"]}', 0, $2)`,
+    [worldNow, JSON.stringify(plan)],
+  );
+}
+
 /** Names of things that the seeded world has, where the description's examples are of another one. */
 const known: Readonly<Record<string, string>> = {
   name: "athens",
   crawler: "athens",
   host: "www.example.org",
   url: "https://www.example.org/",
+  jobId: "1",
   q: "1.2.3.4",
 };
 

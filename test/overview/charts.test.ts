@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 const minutesAfter = (minutes: number) => secondsAfterNoon(60 * minutes);
 const daysAfter = (days: number) => secondsAfterNoon(86_400 * days);
-const range = (name: string, now = noon) => timeRange((key) => (key === "range" ? name : ""), now);
+const range = (name: string, now = noon) => timeRange({ range: name }, now);
 const lineOf = (history: ChartHistory, chart: string, name: string) => {
   const found = history.charts.find(({ key }) => key === chart)!;
   const { values } = found.series.find((series) => series.name === name)!;

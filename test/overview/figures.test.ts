@@ -110,7 +110,7 @@ it("results that came before, or without a lease, count as what was shipped and 
 });
 
 const chart = async (name: "1h" | "24h" | "1y", key = "pages") => {
-  const range = timeRange((asked) => (asked === "range" ? name : ""), noon);
+  const range = timeRange({ range: name }, noon);
   const { charts } = await createChartReads(world.pool).charts("overview", range);
   const { times, series } = charts.find((one) => one.key === key)!;
   return times.map((time, index) => [time.slice(5, 16), series[0]!.values[index]] as const);

@@ -3,7 +3,7 @@ import { rangePicker, timeChart, timeTicks } from "#coordinator/web/time-chart";
 import { rangeStepSeconds, rangeWords, timeRange } from "#core/time-range";
 
 const now = new Date("2026-03-10T12:00:00Z");
-const asked = (query: Readonly<Record<string, string>>) => timeRange((name) => query[name] ?? "", now);
+const asked = (query: Readonly<Record<string, string>>) => timeRange(query, now);
 const span = ({ since, until }: { since: Date; until: Date }) =>
   `${since.toISOString()} ${until.toISOString()}`;
 const anHour = asked({ range: "1h" });
