@@ -349,11 +349,7 @@ export function operationsOf<Ports>() {
             }),
         answers: {
           [of.status ?? 200]: good,
-<<<<<<< HEAD
-          ...(method === "get" && Object.keys(others).length > 0 ? badQuestion : {}),
-=======
           ...(hasQuestion ? { 400: errorAnswer("A parameter is not as described") } : {}),
->>>>>>> main
           ...Object.fromEntries(
             Object.entries(faults).map(([status, words]) => [status, errorAnswer(words)]),
           ),
@@ -363,8 +359,6 @@ export function operationsOf<Ports>() {
     };
   return { get: made("get"), post: made("post") };
 }
-
-const badQuestion = { 400: errorAnswer("A parameter is not as described") };
 
 function parted(shape: z.ZodRawShape, inPath: readonly string[]) {
   const isInPath = ([name]: readonly [string, unknown]) => inPath.includes(name);

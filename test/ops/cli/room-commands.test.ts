@@ -38,12 +38,6 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["show", ofRooms.policyCommand, "policies"],
   ["show athens --range 24h", fleetCommand, "crawler"],
   ["failures --hours 24", fleetCommand, "failures"],
-<<<<<<< HEAD
-=======
-  ["log athens", fleetCommand, "crawlerLog"],
-  ["moves", fleetCommand, "moves"],
-  ["invitations", fleetCommand, "invitations"],
->>>>>>> main
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
 ];
