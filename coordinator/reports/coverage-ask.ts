@@ -95,9 +95,9 @@ function coverageDocument(report: CoverageReport, asked: CoverageQuestion, now: 
         ["Fetched within 7 days", fresh(all.fresh7), sampled],
         ["Fetched within 30 days", fresh(all.fresh30), sampled],
       ]),
+      history(coverageHistory(report, asked, now)),
       section("By country", [coverageTable("country", countries)]),
       section("By language", [coverageTable("language", languages)]),
-      history(coverageHistory(report, asked, now)),
       note(html`As of ${day}, counted ${countedAt && instant(countedAt)}, once an hour.
 Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages.
 Of a large index the age of a random part of the pages is looked at; shares are shown from 30 pages.`),
