@@ -49,7 +49,7 @@ describe("nearcrawl rir sources", () => {
 
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^ripencc-inetnum https:\/\/ftp\.ripe\.net\/ripe\/dbase\/split\/\S+ +ripencc +missing /m,
+      /^ripencc-inetnum \(https:\/\/ftp\.ripe\.net\/ripe\/dbase\/split\/\S+ +ripencc +missing /m,
     );
     expect(out).toMatch(/^· arin-bulk, on request: ARIN gives bulk WHOIS data to operators/m);
     expect(out).toContain("Fetch them with: nearcrawl rir fetch");
