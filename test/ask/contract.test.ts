@@ -16,7 +16,7 @@ import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
-import { seedWorld } from "../support/seed-world.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
