@@ -232,6 +232,8 @@ export interface CoordinatorOptions {
   readonly snapshotFolder?: string | null;
   /** The folder of the journals beside the database (coordinator/journal); null: none is kept. */
   readonly journalRoot?: string | null;
+  /** Where commands of the home reach it; null: by the database alone. */
+  readonly socketPath?: string | null;
   /** Runs the registry's jobs; left out: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
   /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */

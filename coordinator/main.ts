@@ -245,7 +245,7 @@ async function layGround(
       ? noSnapshots
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
   const heartbeats = new Heartbeats(stores.crawlers);
-  const { keepReleases = async () => {}, registryHost = null } = options;
+  const { keepReleases = async () => {}, registryHost = null, socketPath = null } = options;
   const journal = journalDuties({
     ...{ pool, reviewed, timekeeper, log, now },
     keepDays: () => config.retention.recordDays,
@@ -261,7 +261,18 @@ async function layGround(
     },
   });
   const ground = {
-    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{
+      database,
+      pool,
+      log,
+      version,
+      now,
+      startedAt: now(),
+      presence,
+      keepReleases,
+      registryHost,
+      socketPath,
+    },
     ...{
       timekeeper,
       policies,

@@ -1,9 +1,10 @@
 /** The coordinator's web server with everything it shows, listening. */
 
 import { once } from "node:events";
+import { chmod, rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { Pool } from "pg";
 import type { AuditLog } from "#core/audit";
@@ -53,6 +54,7 @@ import { addAssets, addRobots } from "./web/asset-routes.ts";
 import { compressAnswers } from "./web/compression.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import type { OwnCertificate } from "./web/own-certificate.ts";
+import { ownerAccess, ownersRouting } from "./web/owner-access.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
@@ -66,6 +68,8 @@ interface OpenWebOptions {
   readonly database: Database;
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
+  /** Where commands of the home reach it; null: nowhere. */
+  readonly socketPath: string | null;
   readonly health: OwnHealth;
   /** Null: plain HTTP, for loopback or behind a proxy. */
   readonly certificate: OwnCertificate | null;
@@ -93,10 +97,21 @@ interface OpenWebOptions {
 export interface RoomOptions
   extends Omit<
     OpenWebOptions,
-    "rooms" | "access" | "attach" | "beforeAnswer" | "health" | "certificate" | "readiness" | "searchIndex"
+    | (
+        | "rooms"
+        | "access"
+        | "attach"
+        | "beforeAnswer"
+        | "health"
+        | "certificate"
+        | "readiness"
+        | "searchIndex"
+      )
+    | ("socketPath" | "live")
   > {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
+  readonly live: () => LiveState | null;
   /** The coordinator's own, for long readings. */
   readonly patientPool: Pool;
   readonly access: Access;
@@ -116,12 +131,13 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const tls = options.certificate?.pair ?? null;
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
-  const access = rememberingAccess(options.access(pool), {
+  const remembering = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
     look: async () => await options.health.silence(),
     hash: hashCrawlerKey,
     nowMs: () => performance.now(),
   });
+  const access = ownerAccess(remembering, false);
   const web = createWebServer({
     access,
     ...(options.beforeAnswer === undefined ? {} : { beforeAnswer: options.beforeAnswer }),
@@ -171,14 +187,18 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     },
   });
   web.addHook("onClose", async () => await pool.end());
+  let socket: Server | null = null;
   const pagesServer = config.listen.pagesPort === null ? null : serverOf(tls, web.routing);
   web.addHook("preClose", async () => {
-    pagesServer?.close();
-    pagesServer?.closeAllConnections();
+    for (const server of [pagesServer, socket]) {
+      server?.close();
+      server?.closeAllConnections();
+    }
   });
   try {
     options.attach(web.server as Server);
     await listen(web, config.listen);
+    if (options.socketPath !== null) socket = await listenForOwner(web, options.socketPath, log);
     if (pagesServer !== null) await listenForPages(pagesServer, config.listen, log);
     const url = urlOf(web, config);
     for (const server of [web.server, pagesServer])
@@ -246,6 +266,42 @@ async function atFreePort<Found>(
   }
 }
 
+/** Longer paths than Linux, macOS and the BSDs take for a socket. */
+const mostSocketPath = 103;
+
+/**
+ * For commands of whoever owns the home, in whose folder nobody else may write. Without it, they go by the database: it is no
+ * reason not to start. A socket that another run left behind is removed; of one that answers, another coordinator's, is not.
+ */
+async function listenForOwner(web: FastifyInstance, path: string, log: Log): Promise<Server | null> {
+  const server = createServer(patience, ownersRouting(web.routing));
+  try {
+    if (Buffer.byteLength(path) > mostSocketPath) throw new Error(`longer than ${mostSocketPath} bytes`);
+    if (await answersAt(path)) throw new Error("another coordinator of this home has it");
+    await rm(path, { force: true });
+    server.listen({ path });
+    await once(server, "listening");
+    await chmod(path, 0o600);
+    return server;
+  } catch (error) {
+    server.close();
+    log.warn({ path, reason: (error as Error).message }, "commands go by the database, not by a socket");
+    return null;
+  }
+}
+
+async function answersAt(path: string): Promise<boolean> {
+  const socket = connect({ path });
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
 /** A line of its own, which crawlers that connect do not stand in: Node accepts one of each a turn of its loop. */
 async function listenForPages(
   server: Server,
@@ -282,7 +338,10 @@ export interface WebPorts {
   /** The coordinator's own; left out: every host is its own. */
   readonly domainSets?: readonly string[];
   /** What the coordinator's memory knows now. */
-  readonly live: () => LiveState;
+  /** Null: of a command, which has the database alone. */
+  readonly live: () => LiveState | null;
+  /** Whether a coordinator works on the database; left out: this one does. */
+  readonly runs?: () => Promise<boolean>;
   readonly health: OwnHealth;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -16,7 +16,7 @@ const mostInCode = 10_000;
 
 const mostInProse = 2000;
 
-interface TextPaper extends Paper {
+export interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
 }
@@ -58,7 +58,9 @@ function nodeText(node: Node, paper: TextPaper): string {
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
-      return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
+      return parts.length === 0
+        ? ""
+        : [painted("strong", wrapped(textOf(node.title), paper), paper), ...parts].join("\n");
     }
     case "group":
       return nodesText(node.nodes, paper);

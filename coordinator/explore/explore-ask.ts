@@ -82,9 +82,9 @@ Examples:
   nearcrawl explore --state waiting
   nearcrawl explore --view countries`,
     },
-    run: async ({ input, ports }): Promise<Explored> => {
+    run: async ({ input, ports, visit }): Promise<Explored> => {
       const question = exploreQuestion(input);
-      const answer = await showExplore(ports, await readyWorld(ports), question);
+      const answer = await showExplore(ports, await readyWorld(ports, visit.isOwner), question);
       const names = ports.state.crawlers.map(({ name }) => name).sort();
       return { ...answer, crawlers: names.length > mostListed ? null : names };
     },
@@ -93,9 +93,10 @@ Examples:
   }),
 };
 
-/** Throws a Fault while nothing has been read yet. */
-export async function readyWorld({ explorer }: ExplorePorts) {
-  const world = await Promise.race([explorer.world(), wait(patienceMs, null, { ref: false })]);
+/** Throws a Fault while nothing has been read yet. A page says that it waits; a command waits. */
+export async function readyWorld({ explorer }: ExplorePorts, isPatient = false) {
+  const tired = isPatient ? [] : [wait(patienceMs, null, { ref: false })];
+  const world = await Promise.race([explorer.world(), ...tired]);
   if (world !== null) return world;
   const words =
     "The explorer is still reading what is known. The page shows it as soon as it is there; programs try again in a moment.";

@@ -85,7 +85,7 @@ interface OperationPorts {
   readonly reads: ReadinessReads;
   readonly health: Pick<OwnHealth, "look">;
   /** `treeGeneration`: of the tree in memory; null: it is empty. Left out where there is no tree (tests of pages). */
-  readonly live: () => { readonly treeGeneration?: number | null };
+  readonly live: () => { readonly treeGeneration?: number | null } | null;
   readonly access: Access;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -146,7 +146,7 @@ async function missingParts({ reads, live }: OperationPorts): Promise<HealthFaul
     missing.push({
       ...{ code: "migrations-missing", words: migrationWords(pending), since: null, isInTheWay: true },
     });
-  if (generation !== null && live().treeGeneration === null) missing.push(noTree);
+  if (generation !== null && live()?.treeGeneration === null) missing.push(noTree);
   return missing;
 }
 

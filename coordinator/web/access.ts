@@ -14,6 +14,8 @@ export interface Visit extends PageViewer {
   readonly actor: Actor;
   /** Of who has signed in. */
   readonly sessionId?: number;
+  /** A command on the machine (owner-access.ts). */
+  readonly isOwner?: true;
 }
 
 export interface Access {

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import type { AuditLog, AuditVia, Change } from "#core/audit";
 import type { Document } from "../ask/operation.ts";
+import { paperOf, sendText } from "../ask/text-answers.ts";
 import { type Access, isRefusal, type Visit } from "./access.ts";
 import { type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError } from "./guard.ts";
@@ -164,7 +165,8 @@ export class Actions {
       return sendError(request, reply, notOwnForm, around);
     }
     // A cookie goes along with whatever page sends a request; JSON is for those who show a token.
-    if (via === "api" && visit.actor.role !== "program") return sendError(request, reply, needsToken, around);
+    if (via === "api" && visit.actor.role !== "program" && !visit.isOwner)
+      return sendError(request, reply, needsToken, around);
     const asked = via === "page" ? (action.fromForm?.(values) ?? withoutToken(values)) : (request.body ?? {});
     if (isUnstorable(asked)) return sendError(request, reply, noText, around);
     const body = action.body.safeParse(asked);
@@ -186,7 +188,11 @@ export class Actions {
       param: (name) => paramOf(request, name),
     });
     if (outcome.type !== "fault" && outcome.change) {
-      const who = { actor: visit.actor.name, via, remoteAddress: request.ip };
+      const { actor, isOwner } = visit;
+      const whence = isOwner
+        ? ({ via: "command", remoteAddress: null } as const)
+        : { via, remoteAddress: request.ip };
+      const who = { actor: actor.name, ...whence };
       await audit.record({ ...outcome.change, ...who, at: now });
     }
     return await this.#answer(request, reply, { outcome, via, visit });
@@ -213,7 +219,15 @@ export class Actions {
         body,
       });
     }
-    if (via === "api") return reply.code(outcome.status ?? 200).send(outcome.value);
+    if (via === "api") {
+      reply.code(outcome.status ?? 200);
+      const paper = paperOf(request);
+      if (paper === null || (outcome.type === "shown" && outcome.document === undefined))
+        return reply.send(outcome.value);
+      return outcome.type === "done"
+        ? sendText(reply, paper, { document: undefined, said: outcome.said })
+        : sendText(reply, paper, { document: outcome.document, said: outcome.change?.words });
+    }
     if (outcome.type === "shown") {
       const page = { ...around, path: request.url, title: outcome.title, body: outcome.body(visit) };
       return sendPage(reply.code(outcome.status ?? 200), page);

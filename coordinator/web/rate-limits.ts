@@ -7,6 +7,7 @@ import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendError } from "./guard.ts";
 import { isFromThisMachine, originOf, requesterOf } from "./limits.ts";
+import { isOwners } from "./owner-access.ts";
 
 /** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
 export const readsPerMinute = 1800;
@@ -47,7 +48,7 @@ const keyGenerator = (request: FastifyRequest) => originOf(requesterOf(request) 
 /** Null: not counted. Where a proxy does not say who asks, one address would be everybody. */
 function kindOf(request: FastifyRequest): Kind | null {
   const address = requesterOf(request);
-  if (address === null) return null;
+  if (address === null || isOwners(request)) return null;
   const { url = "", config } = request.routeOptions;
   // Other coordinators are known by their keys, and bounded there.
   if (request.method === "POST" && config?.boundedElsewhere === true) return null;

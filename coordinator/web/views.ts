@@ -6,6 +6,8 @@ import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import type { Document } from "../ask/operation.ts";
+import { emptyHeader, paperOf, partOf, sendText } from "../ask/text-answers.ts";
+import { documentCsv, hasRows } from "../ask/text-rendering.ts";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { skeleton } from "./components.ts";
@@ -200,7 +202,14 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
   if (typeof shown === "string") return sendError(request, reply, cannotBeAnswered(shown), around);
   if ("words" in shown) return sendError(request, reply, shown, around);
   reply.code(shown.status).header("cache-control", "no-store").header("vary", "accept, cookie");
-  if (shown.csv && queryOf(request, "format") === "csv") return sendCsv(reply, route, shown.csv());
+  const document = shown.document && partOf(shown.document, request);
+  if (document !== undefined && !hasRows(document)) reply.header(emptyHeader, "1");
+  if (queryOf(request, "format") === "csv") {
+    const csv = document === shown.document ? shown.csv : document && documentCsv(document);
+    if (csv) return sendCsv(reply, route, csv());
+  }
+  const paper = paperOf(request);
+  if (paper !== null && document !== undefined) return sendText(reply, paper, { document });
   if (wantsJson(request)) return reply.send(shown.value);
   if (shown.refreshSeconds !== undefined) reply.header("refresh", String(shown.refreshSeconds));
   const frame = {

@@ -109,6 +109,9 @@ const homeOf = (options: ContextOptions, env: NodeJS.ProcessEnv) =>
 /** Where the journals of a home's databases are (coordinator/journal). */
 export const journalRootOf = (home: string) => join(home, "journal");
 
+/** Where a coordinator of this home answers its owner's commands. */
+export const socketPathOf = (home: string) => join(home, "coordinator.sock");
+
 /** The coordinator's, which `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 

@@ -6,24 +6,22 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
 import { historyText } from "#coordinator/ask/history-text";
-import type { AnyOperation, Document, Command as OperationCommand } from "#coordinator/ask/operation";
-import { documentCsv, documentText, hasRows } from "#coordinator/ask/text-rendering";
+
+import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
+import { acceptOf } from "#coordinator/ask/text-answers";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { ChartHistory } from "#coordinator/web/chart-history";
-import { csvText } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
-import { migrate } from "#db/migrate";
-import type { Database } from "#db/server-database";
 import { answerText, type Columns } from "./answer-text.ts";
-import { askRoom, type RoomAnswer, type RoomName } from "./ask-room.ts";
-import { commandContext, withDatabase } from "./command-context.ts";
+import { type Answer, askCoordinator } from "./ask-coordinator.ts";
+import { commandContext } from "./command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { printAnswer, terminalPaper } from "./output.ts";
-import { type DatabaseOptions, readFrom, withDatabaseOptions } from "./read-database.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 
 export interface RoomCommand extends OperationCommand {
-  readonly room: RoomName;
+  readonly room?: string;
   readonly operation: ApiOperation;
   readonly columns?: Columns;
   /** What is told of the answer for people; left out: by its form and `columns`. */
@@ -43,7 +41,7 @@ const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => (
 });
 
 const exits =
-  "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. The database answers: no coordinator has to run.";
+  "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. No coordinator has to run.";
 
 export function groupOf(name: string, says: string, commands: readonly RoomCommand[], help = ""): Command {
   const group = new Command(name).description(says).addHelpText("after", `\n${exits}${help}`);
@@ -55,17 +53,17 @@ export function groupOf(name: string, says: string, commands: readonly RoomComma
 export function operationGroup(
   name: string,
   says: string,
-  [room, operations]: readonly [RoomName, Readonly<Record<string, AnyOperation>>],
+  [, operations]: readonly [string, Readonly<Record<string, AnyOperation>>],
   help = "",
 ): Command {
-  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand(room, one)] : []));
+  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand("", one)] : []));
   return groupOf(name, says, all, help);
 }
 
 /** An operation's own command, whose help says what the API's description says; throws where it has none. */
-export const operationCommand = (room: RoomName, operation: AnyOperation): RoomCommand => ({
+export const operationCommand = (_room: string, operation: AnyOperation): RoomCommand => ({
   ...operation.command!,
-  ...{ room, operation },
+  operation,
   help: `${operation.description === undefined ? "" : `\n\n${operation.description}`}${operation.command!.help ?? ""}`,
   ...(operation.method === "get" ? { csv: true } : {}),
 });
@@ -105,7 +103,7 @@ async function run(
   args: readonly (string | readonly string[] | undefined)[],
   options: RoomOptions,
 ): Promise<void> {
-  const { operation, room, follows } = given;
+  const { operation, follows } = given;
   const path = Object.keys(operation.parameters?.path ?? {});
   const inPath = Object.fromEntries(path.map((name, at) => [name, String(args[at] ?? "")]));
   const typed = String(args[0] ?? "");
@@ -116,50 +114,51 @@ async function run(
   const values = { ...valuesOf(given, args.slice(path.length), options), confirmation: typed };
   const words = args.flat().filter((one) => one !== undefined);
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
-  const context = commandContext(options);
-  const ask = async (database: Database) => {
-    if (given.setsUp) await migrate(database);
-    return await readFrom(database, context, async ({ pool }) =>
-      askRoom(pool, context, { operation, room, path: inPath, query: queryOf(operation, values), body }),
-    );
-  };
-  tell(await withDatabase(context, ask), given, { ...options, ...values });
+  const answer = await askCoordinator(commandContext(options), {
+    ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
+    accept: acceptOf(formFor(given, options), given.part),
+    ...(operation.method === "get" ? {} : { body }),
+    setsUp: given.setsUp === true,
+  });
+  tell(answer, given, { ...options, ...values });
 }
 
-function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): void {
-  const { value, words, found } = answer;
-  const document = answer.document && partOf(answer.document, given.part);
-  const table = given.part === undefined || document === null ? null : documentCsv(document);
-  const csv = answer.csv !== null && table !== null ? csvText(table()) : answer.csv;
-  const isNone = document === null ? isNothing(value, given.columns) : !hasRows(document);
-  if (!found || isNone) process.exitCode = exitCodes.notFound;
-  if (csv !== null) return void process.stdout.write(csv);
+/** What has words of its own for people takes the value. */
+function formFor({ text }: RoomCommand, { json, csv, range }: RoomOptions) {
+  if (csv) return "text/csv";
+  if (json || text) return "application/json";
+  return { ...terminalPaper(), withHistory: range !== undefined };
+}
+
+function addressOf(
+  { path }: ApiOperation,
+  inPath: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
+): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(inPath[name] ?? ""));
+  const asked = `${new URLSearchParams(query)}`;
+  return asked === "" ? filled : `${filled}?${asked}`;
+}
+
+function tell({ status, type, isEmpty, body }: Answer, given: RoomCommand, options: RoomOptions): void {
+  if (status === 404 || isEmpty) process.exitCode = exitCodes.notFound;
+  if (type.startsWith("text/csv") || type.startsWith("text/plain")) return void process.stdout.write(body);
+  const value = JSON.parse(body) as { readonly error?: { readonly message: string } };
+  if (value?.error !== undefined) return void fail(status, value.error.message);
   if (options.csv) throw new UsageError("this answer is no table: --json has it for programs");
-  if (!found && value === null) return void process.stderr.write(`nearcrawl: ${words}\n`);
+  if (isNothing(value, given.columns)) process.exitCode = exitCodes.notFound;
   if (options.json) return void printAnswer(options, value, "");
-  if (document !== null && given.text === undefined) {
-    const said = [
-      words ?? "",
-      documentText(document, { ...terminalPaper(), withHistory: options.range !== undefined }),
-    ].filter((one) => one !== "");
-    return void printAnswer(options, value, said.join("\n"));
-  }
   const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
-  const { history } = (value ?? {}) as { readonly history?: ChartHistory };
+  const { history } = value as { readonly history?: ChartHistory };
   const past =
     options.range !== undefined && history?.charts !== undefined ? historyText(history, terminalPaper()) : "";
-  // A sentence says what was done; what it came to follows where it is more than that.
-  const isDone = words !== null && given.columns === undefined && given.text === undefined;
-  const parts = [words ?? "", isDone ? "" : text, past].filter((one) => one !== "");
-  printAnswer(options, value, parts.join("\n") || "nothing yet");
+  printAnswer(options, value, [text, past].filter((one) => one !== "").join("\n") || "nothing yet");
 }
 
-function partOf(document: Document, part: string | undefined): Document {
-  if (part === undefined) return document;
-  const nodes = document.nodes.map((one) =>
-    one.type === "picture" && typeof one.otherwise !== "string" ? one.otherwise : one,
-  );
-  return { ...document, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
+/** What the operator can mend is wrong usage; the rest is a failure. */
+function fail(status: number, words: string): void {
+  if (status === 404) return void process.stderr.write(`nearcrawl: ${words}\n`);
+  throw status < 500 && status !== 429 ? new UsageError(words) : new Error(words);
 }
 
 /** Every list that is shown is empty, or nothing at all is known. */

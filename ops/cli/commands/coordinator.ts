@@ -30,6 +30,7 @@ import {
   contextOfStart,
   contradictedDatabase,
   journalRootOf,
+  socketPathOf,
   withDatabase,
   writeCurrentRun,
 } from "../command-context.ts";
@@ -137,6 +138,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
         journalRoot: journalRootOf(context.home),
+        socketPath: socketPathOf(context.home),
         keepReleases: async (now, pool) =>
           await keepReleases({ stores: releaseStoresOf(pool, log), home: context.home, version, log }, now),
         registryHost: registryHost({

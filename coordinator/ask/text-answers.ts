@@ -1,0 +1,56 @@
+/**
+ * The third paper beside HTML and JSON: whoever accepts text/plain gets an answer as a terminal has it, commands among them.
+ * `text/plain; width=80; colours=1; history=1`: how wide its tables may be, and whether it has colours and charts.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Document } from "./operation.ts";
+import { documentText, type TextPaper } from "./text-rendering.ts";
+
+/** Says of an answer that it lists nothing: a command ends with another code then. */
+export const emptyHeader = "nearcrawl-empty";
+
+const widths = { least: 40, most: 1000 };
+
+/** `part`: the section of this id alone. */
+export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
+  const parameters = (paper: TextPaper) => [
+    ...(paper.width === null ? [] : [`width=${paper.width}`]),
+    ...(paper.colours ? ["colours=1"] : []),
+    ...(paper.withHistory ? ["history=1"] : []),
+  ];
+  const named = typeof form === "string" ? [form] : ["text/plain", ...parameters(form)];
+  return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
+}
+
+/** Of a document the section that is asked for; all of it, where none is. */
+export function partOf(document: Document, { headers }: FastifyRequest): Document {
+  const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
+  if (part === undefined) return document;
+  const nodes = document.nodes.map((one) =>
+    one.type === "picture" && typeof one.otherwise !== "string" ? one.otherwise : one,
+  );
+  const { csv: _, ...rest } = document;
+  return { ...rest, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
+}
+
+/** Null: it wants another form. */
+export function paperOf({ headers }: FastifyRequest): TextPaper | null {
+  const accept = headers.accept ?? "";
+  if (!/^text\/plain\b/.test(accept)) return null;
+  const [, digits] = /;\s*width=(\d{1,4})\b/.exec(accept) ?? [];
+  const width = digits === undefined ? null : Math.min(widths.most, Math.max(widths.least, Number(digits)));
+  const isAsked = (name: string) => new RegExp(`;\\s*${name}=1\\b`).test(accept);
+  return { width, colours: isAsked("colours"), withHistory: isAsked("history") };
+}
+
+interface Told {
+  readonly document: Document | undefined;
+  /** A sentence about what was done. */
+  readonly said?: string | undefined;
+}
+
+export function sendText(reply: FastifyReply, paper: TextPaper, { document, said = "" }: Told): FastifyReply {
+  const text = document === undefined ? "" : documentText(document, paper);
+  const parts = [said, text].filter((one) => one !== "");
+  return reply.type("text/plain; charset=utf-8").send(`${parts.join("\n")}\n`);
+}

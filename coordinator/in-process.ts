@@ -1,0 +1,92 @@
+/**
+ * The coordinator's pages and operations in a command's own process, over the database alone: the same router that a coordinator
+ * has, for as long as one question takes. What only a coordinator's memory knows is told as the database knows it.
+ */
+import type { FastifyInstance } from "fastify";
+import type { Pool } from "pg";
+import type { AuditLog } from "#core/audit";
+import { type Log, silentLog } from "#core/log";
+import { createNameResolver } from "#core/name-resolver";
+import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
+import { type CoordinatorConfig, readCoordinatorConfig } from "./config.ts";
+import { coordinatorRuns, readCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
+import { createFleetOutside } from "./crawlers/public-list-reads.ts";
+import { DatabaseWatch } from "./database/database-watch.ts";
+import { CoordinatorState } from "./delegation/state.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
+import { readState } from "./load-state.ts";
+import { pagesOfRooms } from "./main.ts";
+import { createComplaintStore } from "./opt-outs/complaint-store.ts";
+import { createOptOutStore } from "./opt-outs/store.ts";
+import { createMetrics } from "./overview/metrics.ts";
+import { readinessReads } from "./overview/overview-reads.ts";
+import { OwnHealth } from "./overview/own-health.ts";
+import { knownPolicies } from "./settings/change.ts";
+import { createPolicyStore } from "./settings/settings-store.ts";
+import { createWebServer } from "./start-web.ts";
+import { openAccess } from "./web/access.ts";
+import { ownerAccess } from "./web/owner-access.ts";
+import { createReports } from "./who/reads.ts";
+
+interface InProcessOptions {
+  readonly database: Database;
+  /** The coordinator's settings; null: as without a file. */
+  readonly config: CoordinatorConfig | null;
+  /** DNS servers; empty: the system's. */
+  readonly resolvers: readonly string[];
+  readonly audit: (pool: Pool) => Pick<AuditLog, "record">;
+  /** Of an answer 500: a command has no log to look it up in. */
+  readonly onFault: (error: unknown) => void;
+  /** The tree is read into memory, which takes half a minute for ten million subnets. */
+  readonly wantsTree: boolean;
+}
+
+export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
+  const { database, resolvers, audit, onFault, wantsTree } = options;
+  const { pool } = database;
+  const [place, stored] = [await readCoordinatorPlace(pool), await createPolicyStore(pool).read()];
+  const config: CoordinatorConfig = {
+    ...(options.config ?? readCoordinatorConfig({})),
+    ...knownPolicies(stored).settings,
+    domainSets: place?.domainSets ?? [],
+    resolvers: [...resolvers],
+  };
+  const clock = { now: () => new Date(), nowMs: () => performance.now() };
+  const log: Log = {
+    ...silentLog,
+    error: (fields) => onFault((fields as { readonly error?: unknown }).error),
+  };
+  const watch = new DatabaseWatch(database.url, clock);
+  const access = ownerAccess(openAccess, true);
+  const shared = {
+    ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
+    ...{ resolver: createNameResolver({ servers: resolvers }), now: clock.now },
+  };
+  const rooms = {
+    ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
+    state: wantsTree ? await readState({ pool }) : new CoordinatorState(),
+    succession: async () => [],
+  };
+  const app = createWebServer({
+    ...shared,
+    ...{ access, audit: audit(pool), runs: async () => await coordinatorRuns(pool) },
+    health: new OwnHealth({ database: watch, ...clock }),
+    reads: { ...createReports(pool, clock.nowMs), ...readinessReads(watch.pool) },
+    scope: config.scope,
+    order: frontierOrder(config.frontier),
+    domainSets: config.domainSets,
+    contact: {
+      optOuts: createOptOutStore(pool),
+      complaints: createComplaintStore(pool),
+      fleet: createFleetOutside(pool),
+    },
+    parts: pagesOfRooms(rooms),
+    settings: {
+      ...{ version: softwareVersion, tls: null, publicUrl: config.publicUrl, politenessSeconds: 1 },
+      ...{ userAgent: config.userAgent, contact: config.contact },
+    },
+  });
+  app.addHook("onClose", async () => await watch.close());
+  return app;
+}

@@ -1,0 +1,122 @@
+/**
+ * Commands ask the coordinator by its own API: the one that runs in this home, by its Unix socket; where none does, the same router
+ * in the command's process, over the database. What is changed is in the audit log as the command's either way.
+ */
+import { Client } from "undici";
+import type { HttpMethod } from "#coordinator/web/api-operation";
+import { ConfigError, UsageError } from "#core/errors";
+import { isRunning } from "#core/running-process";
+import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
+import { withoutPassword } from "#db/server-url";
+import { commandActor, recordCommand } from "./audit-command-change.ts";
+import { type CommandContext, socketPathOf, withDatabase } from "./command-context.ts";
+import { readFrom } from "./read-database.ts";
+
+export interface Question {
+  readonly method: HttpMethod;
+  /** With its query. */
+  readonly path: string;
+  readonly accept: string;
+  readonly body?: unknown;
+  /** A database where nothing was set up yet is set up. */
+  readonly setsUp?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  /** There is nothing of it, although it could be asked. */
+  readonly isEmpty: boolean;
+  readonly body: string;
+}
+
+type Headers = Readonly<Record<string, string | string[] | number | undefined>>;
+
+/** Longer than an explorer's first count of ten million subnets takes. */
+const patienceMs = 300_000;
+
+export async function askCoordinator(context: CommandContext, question: Question): Promise<Answer> {
+  const running = await askRunning(context, question);
+  if (running !== null) return running;
+  return await withDatabase(context, async (database) => {
+    if (question.setsUp) await migrate(database);
+    return await readFrom(database, context, async () => await askInProcess(database, context, question));
+  });
+}
+
+const headersOf = ({ accept, body }: Question): Record<string, string> => ({
+  ...{ accept, "nearcrawl-actor": commandActor() },
+  ...(body === undefined ? {} : { "content-type": "application/json" }),
+});
+
+const answerOf = (status: number, headers: Headers, body: string): Answer => ({
+  ...{ status, body, type: String(headers["content-type"] ?? "") },
+  isEmpty: headers["nearcrawl-empty"] !== undefined,
+});
+
+/** Null: none runs in this home, or it works on another database than the one that is meant. */
+async function askRunning(context: CommandContext, question: Question): Promise<Answer | null> {
+  const { currentRun, databaseUrl, schema, home } = context;
+  if (currentRun === null || !isRunning(currentRun.pid) || currentRun.schema !== schema) return null;
+  if ((databaseUrl === null ? null : withoutPassword(databaseUrl)) !== currentRun.database) return null;
+  const client = new Client("http://localhost", {
+    ...{ socketPath: socketPathOf(home), headersTimeout: patienceMs, bodyTimeout: patienceMs },
+  });
+  try {
+    const { method, path, body } = question;
+    const asked = { method: method === "get" ? "GET" : "POST", path, headers: headersOf(question) } as const;
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const { statusCode, headers, body: answer } = await client.request({ ...asked, ...sent });
+    return answerOf(statusCode, headers, await answer.text());
+  } catch (error) {
+    // Nobody listens there: an earlier release, or a path too long for a socket.
+    const { code = "" } = error as { readonly code?: string };
+    if (["ENOENT", "ECONNREFUSED", "EACCES", "ENAMETOOLONG", "EINVAL"].includes(code)) return null;
+    throw error;
+  } finally {
+    await client.close();
+  }
+}
+
+async function askInProcess(
+  database: Database,
+  context: CommandContext,
+  question: Question,
+): Promise<Answer> {
+  const { openInProcess } = await import("#coordinator/in-process");
+  const { currentRun, settingsFile } = context;
+  let fault: unknown = null;
+  const app = await openInProcess({
+    ...{ database, resolvers: currentRun?.resolvers ?? [] },
+    config: await configOf(settingsFile, question),
+    wantsTree: question.path.startsWith("/api/explore"),
+    onFault: (error) => {
+      fault = error;
+    },
+    audit: (pool) => ({ record: async (entry) => await recordCommand(pool, entry) }),
+  });
+  try {
+    const { method, path: url, body } = question;
+    const asked = { method: method === "get" ? "GET" : "POST", url, headers: headersOf(question) } as const;
+    const sent = body === undefined ? {} : { payload: JSON.stringify(body) };
+    const { statusCode, headers, body: answer } = await app.inject({ ...asked, ...sent });
+    if (statusCode === 500 && fault !== null) throw fault;
+    return answerOf(statusCode, headers as Headers, answer);
+  } finally {
+    await app.close();
+  }
+}
+
+/** Null: as without a file. A file that cannot be read is a fault of what goes by it, and of nothing else. */
+async function configOf(file: string | null, { path }: Question) {
+  const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
+  const { readCoordinatorConfig } = await import("#coordinator/config");
+  try {
+    return withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof UsageError) || path.startsWith("/api/alerts"))
+      throw error;
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+/** Commands of a home in which a coordinator runs ask it, by its socket; what they print is what they print without one. */
+import { statSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/server-database";
+import { commandActor } from "#ops/cli/audit-command-change";
+import { contextOfStart, socketPathOf, writeCurrentRun } from "#ops/cli/command-context";
+import { overviewCommand, siteCapsCommand, whoCommand } from "#ops/cli/commands/of-rooms";
+import { inProcess } from "../support/command-in-process.ts";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const home = temporaryFolder("nearcrawl-socket-");
+let database: Database;
+let coordinator: RunningCoordinator | null = null;
+let place: readonly string[];
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
+  const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
+  const socketPath = socketPathOf(home);
+  coordinator = await startCoordinator({ config, database, log: silentLog, version: "test", socketPath });
+  const context = contextOfStart({ home, databaseUrl: database.url, schema: database.schema });
+  const { webUrl } = coordinator;
+  const run = { schema: database.schema, webUrl, pid: process.pid, resolvers: [], settingsFile: null };
+  writeCurrentRun(context, run);
+});
+afterAll(async () => {
+  await coordinator?.stop();
+  await database?.close();
+});
+
+const overview = async () =>
+  JSON.parse((await inProcess(overviewCommand(), [...place, "--json"])).out) as { startedAt: string | null };
+
+it("is for the owner of the home, who may do everything, by name", async () => {
+  const words = ["set", "slow.example", "--seconds", "10", "--words", "by phone"];
+  const { code, out } = await inProcess(siteCapsCommand(), [...words, ...place]);
+  const { entries } = await createAuditLog(database.pool).list({ limit: 1 });
+
+  expect([code, out]).toEqual([
+    0,
+    expect.stringContaining("slow.example gets at most one request every 10 s"),
+  ]);
+  expect(entries).toMatchObject([
+    { action: "site-cap-set", actor: commandActor(), via: "command", remoteAddress: null },
+  ]);
+  expect((statSync(socketPathOf(home)).mode & 0o777).toString(8)).toBe("600");
+});
+
+it("makes nobody an owner who comes by the network and says so", async () => {
+  const headers = { "nearcrawl-actor": "root on here", "content-type": "application/json" };
+  const body = JSON.stringify({ site: "other.example", seconds: 1 });
+  const sent = await fetch(`${coordinator!.webUrl}/api/fleet/site-caps`, { method: "POST", headers, body });
+  const read = await fetch(`${coordinator!.webUrl}/api/fleet/invitations`, { headers });
+
+  expect([sent.status, read.status]).toEqual([401, 401]);
+});
+
+it("answers as the same command does where none runs, to the byte, and its memory is asked where there is one", async () => {
+  const args: readonly (readonly [() => Promise<import("commander").Command>, readonly string[]])[] = [
+    [whoCommand, ["1.2.3.4"]],
+    [whoCommand, ["nobody.example", "--json"]],
+    [siteCapsCommand, ["list"]],
+    [siteCapsCommand, ["list", "--csv"]],
+    [siteCapsCommand, ["remove", "none.example"]],
+    [siteCapsCommand, ["set", "no site", "--seconds", "1"]],
+  ];
+  const all = async () => {
+    const outcomes = [];
+    for (const [command, words] of args) outcomes.push(await inProcess(command(), [...words, ...place]));
+    return outcomes.map(({ code, out, err }) => ({ code, out: out.replace(/"at": ".*"/g, ""), err }));
+  };
+
+  const asked = await all();
+  const { startedAt } = await overview();
+  await coordinator!.stop();
+  coordinator = null;
+
+  expect(asked.map(({ code }) => code)).toEqual([0, 3, 0, 0, 3, 2]);
+  expect(await all()).toEqual(asked);
+  expect([startedAt, (await overview()).startedAt]).toEqual([expect.any(String), null]);
+});
