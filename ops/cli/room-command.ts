@@ -21,7 +21,6 @@ import { printAnswer, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 
 export interface RoomCommand extends OperationCommand {
-  readonly room?: string;
   readonly operation: ApiOperation;
   readonly columns?: Columns;
   /** What is told of the answer for people; left out: by its form and `columns`. */
@@ -53,15 +52,15 @@ export function groupOf(name: string, says: string, commands: readonly RoomComma
 export function operationGroup(
   name: string,
   says: string,
-  [, operations]: readonly [string, Readonly<Record<string, AnyOperation>>],
+  operations: Readonly<Record<string, AnyOperation>>,
   help = "",
 ): Command {
-  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand("", one)] : []));
+  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand(one)] : []));
   return groupOf(name, says, all, help);
 }
 
 /** An operation's own command, whose help says what the API's description says; throws where it has none. */
-export const operationCommand = (_room: string, operation: AnyOperation): RoomCommand => ({
+export const operationCommand = (operation: AnyOperation): RoomCommand => ({
   ...operation.command!,
   operation,
   help: `${operation.description === undefined ? "" : `\n\n${operation.description}`}${operation.command!.help ?? ""}`,

@@ -17,7 +17,7 @@ interface AlertOptions extends DatabaseOptions {
 
 export function alertsCommand(): Command {
   const says = "what needs attention now, and what to do";
-  const group = operationGroup("alerts", says, ["alerts", alertDeedOperations]);
+  const group = operationGroup("alerts", says, alertDeedOperations);
   return (
     withDatabaseOptions(group)
       .option(

@@ -9,7 +9,7 @@ export async function fleetCommand(): Promise<Command> {
   const group = operationGroup(
     "fleet",
     "the crawlers and what each one has; invite, drain, resume or revoke one",
-    ["fleet", fleetOperations],
+    fleetOperations,
     `
 
 Examples:

@@ -17,7 +17,7 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 import { operationCommand, roomCommand } from "../room-command.ts";
 
 export function graphCommand(): Command {
-  const command = roomCommand(operationCommand("graph", graphOperations.graph));
+  const command = roomCommand(operationCommand(graphOperations.graph));
   // What stands after export is export's.
   return command.enablePositionalOptions().addCommand(exportCommand());
 }

@@ -5,10 +5,11 @@ import { groupOf, operationCommand, operationGroup, roomCommand } from "../room-
 
 export async function accessCommand(): Promise<Command> {
   const { accessOperations } = await import("#coordinator/access/access-ask");
-  return operationGroup("access", "who is signed in to the pages, and unused sign-in links; end either", [
+  return operationGroup(
     "access",
+    "who is signed in to the pages, and unused sign-in links; end either",
     accessOperations,
-  ]);
+  );
 }
 
 export async function operatorTokenCommand(): Promise<Command> {
@@ -16,7 +17,7 @@ export async function operatorTokenCommand(): Promise<Command> {
   return operationGroup(
     "operator-token",
     "tokens for operators' programs: invite, rotate and revoke crawlers over HTTP",
-    ["access", tokenOperations],
+    tokenOperations,
     `
 
 Examples:
@@ -29,13 +30,13 @@ What can be asked: /api/openapi.json`,
 
 export async function signInCommand(): Promise<Command> {
   const { signInLinkOperations } = await import("#coordinator/access/access-ask");
-  const command = operationCommand("access", signInLinkOperations.issueSignInLink);
+  const command = operationCommand(signInLinkOperations.issueSignInLink);
   return roomCommand({ ...command, usual: () => ({ name: ownName(), role: "operator" }) });
 }
 
 export async function auditCommand(): Promise<Command> {
   const { auditOperations } = await import("#coordinator/access/audit-ask");
-  return roomCommand(operationCommand("access", auditOperations.audit));
+  return roomCommand(operationCommand(auditOperations.audit));
 }
 
 export async function channelsCommand(): Promise<Command> {
@@ -44,7 +45,7 @@ export async function channelsCommand(): Promise<Command> {
   return operationGroup(
     "channels",
     "what is crawled of a host, one of its directories or a set of them: list, add, remove",
-    ["channels", operations],
+    operations,
     `
 
 Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
@@ -57,17 +58,17 @@ Examples:
 
 export async function coverageCommand(): Promise<Command> {
   const { channelOperations } = await import("#coordinator/channels/channels-ask");
-  return roomCommand(operationCommand("channels", channelOperations.coverage));
+  return roomCommand(operationCommand(channelOperations.coverage));
 }
 
 export async function findCommand(): Promise<Command> {
   const { findOperations } = await import("#coordinator/find/find-ask");
-  return roomCommand(operationCommand("find", findOperations.find));
+  return roomCommand(operationCommand(findOperations.find));
 }
 
 export async function storageCommand(): Promise<Command> {
   const { storageOperations } = await import("#coordinator/storage/storage-ask");
-  return roomCommand(operationCommand("storage", storageOperations.storage));
+  return roomCommand(operationCommand(storageOperations.storage));
 }
 
 export async function siteCapsCommand(): Promise<Command> {
@@ -75,7 +76,7 @@ export async function siteCapsCommand(): Promise<Command> {
   return operationGroup(
     "site-caps",
     "sites that are crawled more slowly than they would be: list, set, remove",
-    ["site-caps", siteCapOperations],
+    siteCapOperations,
     `
 
 A cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual
@@ -92,7 +93,7 @@ export async function complaintsCommand(): Promise<Command> {
   return operationGroup(
     "complaints",
     "complaints about our requests, each with what we sent and an answer to forward: add, list, close",
-    ["fleet", complaintOperations],
+    complaintOperations,
     `
 
 Examples:
@@ -106,7 +107,7 @@ export async function optOutsCommand(): Promise<Command> {
   return operationGroup(
     "opt-outs",
     "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
-    ["fleet", optOutOperations],
+    optOutOperations,
     `
 
 A running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of
@@ -131,36 +132,36 @@ Examples:
 
 export async function recrawlCommand(): Promise<Command> {
   const { recrawlOperations } = await import("#coordinator/recrawl/recrawl-ask");
-  return roomCommand(operationCommand("recrawl", recrawlOperations.recrawlPlans));
+  return roomCommand(operationCommand(recrawlOperations.recrawlPlans));
 }
 
 export async function overviewCommand(): Promise<Command> {
   const { overviewOperations } = await import("#coordinator/overview/overview-ask");
-  return roomCommand(operationCommand("overview", overviewOperations.overview));
+  return roomCommand(operationCommand(overviewOperations.overview));
 }
 
 export async function queueCommand(): Promise<Command> {
   const { overviewOperations } = await import("#coordinator/overview/overview-ask");
   const { queue, hostsInHand } = overviewOperations;
-  return roomCommand(operationCommand("overview", queue))
+  return roomCommand(operationCommand(queue))
     .enablePositionalOptions()
-    .addCommand(roomCommand(operationCommand("overview", hostsInHand)));
+    .addCommand(roomCommand(operationCommand(hostsInHand)));
 }
 
 export async function accuracyCommand(): Promise<Command> {
   const { overviewOperations } = await import("#coordinator/overview/overview-ask");
-  return roomCommand(operationCommand("overview", overviewOperations.accuracy));
+  return roomCommand(operationCommand(overviewOperations.accuracy));
 }
 
 export async function changesCommand(): Promise<Command> {
   const { changeOperations } = await import("#coordinator/changes/changes-ask");
-  return roomCommand(operationCommand("changes", changeOperations.changes));
+  return roomCommand(operationCommand(changeOperations.changes));
 }
 
 export async function pageCommand(): Promise<Command> {
   const { searchApi } = await import("#coordinator/search/search-api");
   return roomCommand({
-    ...{ name: "page", room: "who", operation: searchApi.page, takes: "url" },
+    ...{ name: "page", operation: searchApi.page, takes: "url" },
     says: "what the index has of a page: facts, fetches, links from and to it",
     columns: {
       items: "url title anchor nofollow state fetchedAt crawler outcome status firstByteMs totalMs bodyBytes",
@@ -176,7 +177,7 @@ export async function reportCommand(): Promise<Command> {
   return operationGroup(
     "report",
     "what the crawl comes to: coverage, organisations, subnets, crawlers, placement",
-    ["reports", reportOperations],
+    reportOperations,
     `
 
 The same as pages: /reports/coverage, /reports/organisations and so on.
@@ -190,19 +191,19 @@ Examples:
 /** `nearcrawl fleet advise`, for whoever looks for it among the crawlers. */
 export async function adviseCommand(): Promise<Command> {
   const { reportOperations } = await import("#coordinator/reports/reports-ask");
-  return roomCommand({ ...operationCommand("reports", reportOperations.placementReport), name: "advise" });
+  return roomCommand({ ...operationCommand(reportOperations.placementReport), name: "advise" });
 }
 
 export async function exploreCommand(): Promise<Command> {
   const { exploreOperations } = await import("#coordinator/explore/explore-ask");
-  return roomCommand(operationCommand("explore", exploreOperations.explore));
+  return roomCommand(operationCommand(exploreOperations.explore));
 }
 
 export async function siteCommand(): Promise<Command> {
   const { sitesOperations } = await import("#coordinator/sites/sites-ask");
   const { siteOperations } = await import("#coordinator/sites/site-ask");
-  const command = roomCommand(operationCommand("sites", siteOperations.site));
-  const list = roomCommand(operationCommand("sites", sitesOperations.sites));
+  const command = roomCommand(operationCommand(siteOperations.site));
+  const list = roomCommand(operationCommand(sitesOperations.sites));
   return command.enablePositionalOptions().addCommand(list);
 }
 
@@ -211,7 +212,7 @@ export async function coordinatorsCommand(): Promise<Command> {
   return operationGroup(
     "coordinators",
     "coordinators above and below this one: who owns which domains, and what waits",
-    ["federation", coordinatorOperations],
+    coordinatorOperations,
     `
 
 A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what
@@ -226,19 +227,18 @@ Examples:
 export async function policyCommand(): Promise<Command> {
   const { policyOperations } = await import("#coordinator/settings/settings-ask");
   const { valuesIn } = await import("../policy-words.ts");
-  const room = "policies";
-  const change = { room, operation: policyOperations.changePolicies, named: { words: "why" } } as const;
+  const change = { operation: policyOperations.changePolicies, named: { words: "why" } } as const;
   return groupOf(
     "policy",
     "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
     [
       {
-        ...{ name: "show", room, operation: policyOperations.policies, takes: "q" },
+        ...{ name: "show", operation: policyOperations.policies, takes: "q" },
         says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
         part: "in-force",
       },
       {
-        ...{ name: "preview", room, operation: policyOperations.previewPolicies, takes: "name=value..." },
+        ...{ name: "preview", operation: policyOperations.previewPolicies, takes: "name=value..." },
         says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
         body: (words) => ({ values: valuesIn(words) }),
       },
@@ -257,7 +257,7 @@ export async function policyCommand(): Promise<Command> {
         }),
       },
       {
-        ...{ name: "history", room, operation: policyOperations.policies, without: "q show" },
+        ...{ name: "history", operation: policyOperations.policies, without: "q show" },
         says: "who changed what, when and why, the latest first",
         part: "history",
       },
@@ -286,5 +286,5 @@ Examples:
 
 export async function whoCommand(): Promise<Command> {
   const { whoOperations } = await import("#coordinator/who/who-ask");
-  return roomCommand(operationCommand("who", whoOperations.who));
+  return roomCommand(operationCommand(whoOperations.who));
 }

@@ -48,8 +48,7 @@ A release, the key on a machine of its own:
   nearcrawl release list`,
     );
   for (const make of subCommands) command.addCommand(make());
-  for (const one of Object.values(versionOperations))
-    command.addCommand(roomCommand(operationCommand("fleet", one)));
+  for (const one of Object.values(versionOperations)) command.addCommand(roomCommand(operationCommand(one)));
   return command;
 }
 

@@ -59,7 +59,7 @@ export function rirCommand(): Command {
 
 function lookUpCommand(): Command {
   return roomCommand({
-    ...{ name: "lookup", room: "who", operation: whoOperations.who, takes: "q" },
+    ...{ name: "lookup", operation: whoOperations.who, takes: "q" },
     says: "the chain of ranges that hold an address or a range",
     text: ({ question, chain }: WhoAnswer) =>
       answerText(

@@ -11,7 +11,7 @@ const operatorLines = operatorHelp.map(([typed, words]) => `  ${typed.padEnd(24)
 
 export function searchCommand(): Command {
   const command = roomCommand({
-    ...{ name: "search", room: "who", operation: searchApi.search, takes: "q..." },
+    ...{ name: "search", operation: searchApi.search, takes: "q..." },
     says: "search the crawled pages; export the index to a search engine",
     columns: { pages: "url" },
     text: searchText,
