@@ -7,6 +7,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Secrets, SessionStore, SignInLink, SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
+import { formTokenField, formValues } from "../ask/deeds.ts";
+import { queryOf } from "../ask/views.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import {
   type Access,
   anonymousVisit,
@@ -19,14 +22,12 @@ import {
   wantedPathCookie,
   wantedPathOf,
 } from "../web/access.ts";
-import { formTokenField, formValues, type WebPart } from "../web/actions.ts";
 import { instant } from "../web/format.ts";
 import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
 import { homeOf } from "../web/session-access.ts";
-import { queryOf } from "../web/views.ts";
 import { type BegunSession, redeemLink } from "./sign-in.ts";
 
 interface SignInPorts {

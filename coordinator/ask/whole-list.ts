@@ -1,10 +1,10 @@
 /** A list whole, as CSV at an address of its own, of whatever the question of an operation lets through. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
-import type { WebPart } from "../web/actions.ts";
 import { FileTurns } from "../web/file-turns.ts";
-import { questionIn } from "./add-operations.ts";
 import { type AnyOperation, type Column, Fault } from "./operation.ts";
+import { questionIn } from "./questions.ts";
+import type { WebPart } from "./web-part.ts";
 import { csvCell } from "./words.ts";
 
 interface WholeList<In, Row> {

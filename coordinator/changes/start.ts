@@ -2,9 +2,9 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import { inTurns } from "../database/bounded-work.ts";
 import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/actions.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
 import { changeOperations } from "./changes-ask.ts";

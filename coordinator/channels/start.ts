@@ -2,8 +2,8 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import type { WebPart } from "../web/actions.ts";
 import { createChannelStore } from "./channel-store.ts";
 import { type ChannelPorts, channelOperations } from "./channels-ask.ts";
 import { coverageList } from "./coverage-reads.ts";

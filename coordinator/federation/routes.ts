@@ -6,10 +6,10 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
+import { sendRefusal } from "../ask/views.ts";
 import { isRefusal } from "../web/access.ts";
 import { sendError } from "../web/guard.ts";
 import { BearerActor } from "../web/session-access.ts";
-import { sendRefusal } from "../web/views.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
 import type { CoordinatorStore } from "./related-store.ts";
 

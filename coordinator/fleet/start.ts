@@ -2,11 +2,11 @@
 import type { Pool } from "pg";
 import { partnerAccessOperations } from "../access/access-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { complaintOperations } from "../opt-outs/complaints-ask.ts";
 import { optOutOperations } from "../opt-outs/opt-outs-ask.ts";
 import { versionOperations } from "../releases/versions-ask.ts";
-import type { WebPart } from "../web/actions.ts";
 import { fleetOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
 

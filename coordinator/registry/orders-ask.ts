@@ -4,7 +4,7 @@ import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database
 import { lostSum } from "#rir-import/shrinkage";
 import { type Asked, Fault, operationsOf } from "../ask/operation.ts";
 import { record } from "../web/api-operation.ts";
-import { typedConfirmation, unconfirmed } from "../web/form-fields.ts";
+import { typedConfirmation } from "../web/form-fields.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
 import {
   emptyConfirmation,
@@ -196,9 +196,13 @@ export const rollBackRegistry = post({
     // In a form, the number of subnets in use is typed in place of the words.
     const isTyped = isEmptied || (via === "page" && removeInUse !== undefined);
     const typed = isTyped ? undefined : (confirmation ?? (via === "page" ? "" : undefined));
-    const meant = { text: rollbackConfirmation(generation), words: "what the page asks for" };
-    const unmeant = unconfirmed({ confirmation: typed?.trim() }, meant);
-    if (unmeant !== null) throw new Fault(unmeant.status, unmeant.words, unmeant.title);
+    const meant = rollbackConfirmation(generation);
+    if (typed !== undefined && typed.trim() !== meant)
+      throw new Fault(
+        422,
+        `Nothing was done: to confirm, type what the page asks for, ${meant}.`,
+        "Not confirmed",
+      );
     return await start(asked, {
       ...{ type: "rollback", generation, toEmpty },
       ...(removeInUse !== undefined && { removeInUse }),

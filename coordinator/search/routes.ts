@@ -1,10 +1,10 @@
 /** The views of the index: search, and what is known of one page. */
 
+import { type AskedView, numberIn, type Views } from "../ask/views.ts";
 import { submitLink } from "../submissions/submissions-ask.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type CsvTable, html } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
 import { readOperators } from "./operators.ts";
 import { searchBody } from "./page.ts";

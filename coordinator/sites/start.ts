@@ -2,12 +2,12 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import { wholeList } from "../ask/whole-list.ts";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";

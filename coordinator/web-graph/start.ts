@@ -9,7 +9,7 @@ import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
 import { addOperations } from "../ask/add-operations.ts";
-import type { WebPart } from "../web/actions.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import { graphOperations } from "./graph-ask.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";

@@ -1,9 +1,10 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty unless one is given. */
+
+import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
-import type { WebPart } from "#coordinator/web/actions";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";

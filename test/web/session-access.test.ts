@@ -6,7 +6,9 @@ import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { createSessionStore } from "#coordinator/access/session-store";
-import type { WebPart } from "#coordinator/web/actions";
+import { addOperations } from "#coordinator/ask/add-operations";
+import { Fault, operationsOf } from "#coordinator/ask/operation";
+import type { WebPart } from "#coordinator/ask/web-part";
 import { html } from "#coordinator/web/html";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";
@@ -25,7 +27,22 @@ const now = () => at;
 let counted: Promise<void> = Promise.resolve();
 
 /** Things to look at and one to do. */
-const boats: WebPart = ({ views, actions }) => {
+const sinkBoat = operationsOf<null>().post({
+  ...{ path: "/api/boats/{name}/sink", needs: "fleet-write", crawlerIn: "name", partnersToo: true },
+  summary: "Sink it",
+  input: z.object({ name: z.string(), holes: z.int().min(1).max(9) }),
+  output: z.object({ sunk: z.string(), holes: z.int() }),
+  run: async ({ input: { name, holes } }) => {
+    if (name === "ark") throw new Fault(409, "The ark stays afloat.");
+    return { sunk: name, holes };
+  },
+  change: ({ sunk, holes }) => ({ action: "boat-sunk", target: sunk, words: `${holes} holes` }),
+  said: () => "It is sunk.",
+  goTo: () => "/boats/athens",
+});
+
+const boats: WebPart = (to) => {
+  const { views } = to;
   views.add({
     ...{ path: "/boats/:name", api: "/api/boats/:name", needs: "fleet-read", crawlerIn: "name" },
     view: async ({ visit, param }) => ({
@@ -43,19 +60,7 @@ const boats: WebPart = ({ views, actions }) => {
       };
     },
   });
-  actions.add({
-    ...{ path: "/boats/:name/sink", api: "/api/boats/:name/sink", needs: "fleet-write" },
-    ...{ crawlerIn: "name", partnersToo: true },
-    body: z.strictObject({ holes: z.int().min(1).max(9) }),
-    fromForm: ({ holes }) => ({ holes: Number(holes) }),
-    act: async ({ body, param }) =>
-      param("name") === "ark"
-        ? { type: "fault", status: 409, title: "No", words: "The ark stays afloat." }
-        : {
-            ...{ type: "done", value: { sunk: param("name") }, goTo: "/boats/athens", said: "It is sunk." },
-            change: { action: "boat-sunk", target: param("name"), words: `${body.holes} holes` },
-          },
-  });
+  addOperations({ sinkBoat }, null)(to);
 };
 
 function server(
@@ -229,7 +234,7 @@ it("knows programs by their tokens and not on the strength of a cookie, and says
   ]);
   expect((await app.inject({ ...post, headers })).statusCode).toBe(401);
   expect(await sunk()).toEqual([]);
-  expect((await app.inject({ ...post, headers: writer })).json()).toEqual({ sunk: "athens" });
+  expect((await app.inject({ ...post, headers: writer })).json()).toEqual({ sunk: "athens", holes: 2 });
   expect(await sunk()).toEqual(["token ci (api): athens, 2 holes"]);
 });
 

@@ -5,15 +5,15 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
-import type { Document } from "../ask/operation.ts";
-import { emptyHeader, paperOf, partOf, sendText } from "../ask/text-answers.ts";
-import { documentCsv, hasRows } from "../ask/text-rendering.ts";
-import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
-import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
-import { skeleton } from "./components.ts";
-import { sendError, wantsJson } from "./guard.ts";
-import { type CsvTable, csvText, type Html, html } from "./html.ts";
-import { type PageError, pageFrame } from "./page-frame.ts";
+import { type Access, isRefusal, type Refusal, type Visit } from "../web/access.ts";
+import { type AnswerOf, type ApiOperation, routePath } from "../web/api-operation.ts";
+import { skeleton } from "../web/components.ts";
+import { sendError, wantsJson } from "../web/guard.ts";
+import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
+import { type PageError, pageFrame } from "../web/page-frame.ts";
+import type { Document } from "./operation.ts";
+import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
+import { documentCsv, hasRows } from "./text-rendering.ts";
 
 export interface Shown<Value = unknown> {
   readonly status: number;

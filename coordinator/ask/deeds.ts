@@ -1,0 +1,306 @@
+/**
+ * What can be changed: each operation of this kind is reached as a form of a page (POST, form-encoded, with the session's form
+ * token) and as JSON under /api/ (POST, with a token). Who may is checked first, then what was sent; what was changed is in the
+ * audit log before the answer goes out.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { mayDo } from "#core/actor";
+import type { AuditLog, AuditVia, Change } from "#core/audit";
+import { UsageError } from "#core/errors";
+import { type Access, isRefusal, type Visit } from "../web/access.ts";
+import { routePath } from "../web/api-operation.ts";
+import { sendError } from "../web/guard.ts";
+import type { Html } from "../web/html.ts";
+import { type PageError, pageFrame } from "../web/page-frame.ts";
+import { fieldsIn, meaningOf } from "./fields.ts";
+import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
+import { type AnyOperation, Fault } from "./operation.ts";
+import { inPath, mostShown, namesIn } from "./questions.ts";
+import { paperOf, sendText } from "./text-answers.ts";
+import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
+
+/** All fields together, encoded. */
+const maxBytes = 32 * 1024;
+
+const formType = "application/x-www-form-urlencoded";
+
+/** The form token's field. */
+export const formTokenField = "form-token";
+
+export interface DeedSettings {
+  readonly access: Access;
+  readonly audit: Pick<AuditLog, "record">;
+  readonly version: string;
+  readonly now: () => Date;
+}
+
+interface DeedPorts extends DeedSettings {
+  /** The room's. */
+  readonly ports: unknown;
+}
+
+type Via = Extract<AuditVia, "page" | "api">;
+
+/** What is no operation of the API (its path is not below /api/) is for people alone. */
+export function addDeed(app: FastifyInstance, settings: DeedPorts, operation: AnyOperation): void {
+  const { mostBytes: bodyLimit = maxBytes, page, path } = operation;
+  const asked = (via: Via) => async (request: FastifyRequest, reply: FastifyReply) =>
+    await new Deed(operation, settings, { request, reply, via }).answer();
+  if (path.startsWith("/api/"))
+    app.post(routePath(operation), { config: { takes: "application/json" }, bodyLimit }, asked("api"));
+  app.register(async (forms) => {
+    forms.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) => done(null, body));
+    forms.post(page ?? routePath(operation), { config: { takes: formType }, bodyLimit }, asked("page"));
+  });
+}
+
+interface Sent {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly via: Via;
+}
+
+/** One that is asked for. */
+class Deed {
+  readonly #operation: AnyOperation;
+  readonly #settings: DeedPorts;
+  readonly #sent: Sent;
+  /** Of the address, as texts. */
+  readonly #names: Readonly<Record<string, string>>;
+
+  constructor(operation: AnyOperation, settings: DeedPorts, sent: Sent) {
+    this.#operation = operation;
+    this.#settings = settings;
+    this.#sent = sent;
+    this.#names = namesIn(operation, (name) => paramOf(sent.request, name));
+  }
+
+  async answer(): Promise<FastifyReply> {
+    const { request, reply, via } = this.#sent;
+    const { access, version } = this.#settings;
+    reply.header("cache-control", "no-store");
+    const visit = await access.identify(request);
+    if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
+    const { needs, crawlerIn, partnersToo } = this.#operation;
+    const crawler = crawlerIn === undefined ? undefined : paramOf(request, crawlerIn);
+    const own = crawler === undefined ? null : { crawler, partnersToo: partnersToo === true };
+    if (!mayDo(visit.actor, needs, own))
+      return sendRefusal(request, reply, access.refusal(visit, request, needs), { version, viewer: visit });
+    const values = via === "page" ? formValues(request) : {};
+    if (via === "page" && !access.isOwnForm(request, values[formTokenField] ?? ""))
+      return this.#refuse(notOwnForm, visit);
+    // A cookie goes along with whatever page sends a request; JSON is for those who show a token.
+    if (via === "api" && visit.actor.role !== "program" && !visit.isOwner)
+      return this.#refuse(needsToken, visit);
+    return await this.#read(values, visit);
+  }
+
+  async #read(values: Readonly<Record<string, string>>, visit: Visit): Promise<FastifyReply> {
+    const { request, via } = this.#sent;
+    const { fromForm, body: described } = this.#operation;
+    const fields = via === "page" ? (fromForm?.(values) ?? formBody(this.#operation, values)) : null;
+    const asked = fields ?? request.body ?? {};
+    if (isUnstorable(asked)) return this.#refuse(noText, visit);
+    const body = described!.schema.safeParse(asked);
+    if (!body.success) {
+      const typed = fromForm === undefined ? { ...values, ...(asked as object) } : null;
+      return this.#refuse(badBody(body.error), visit, typed);
+    }
+    return await this.#do(body.data as Readonly<Record<string, unknown>>, visit);
+  }
+
+  async #do(body: Readonly<Record<string, unknown>>, visit: Visit): Promise<FastifyReply> {
+    const { request, reply, via } = this.#sent;
+    const { ports, now: clock } = this.#settings;
+    const operation = this.#operation;
+    const path = inPath(operation, (name) => paramOf(request, name));
+    if (path === null) return this.#refuse(notKnown, visit);
+    const [meant] = Object.values(this.#names);
+    if (meant !== undefined && !isConfirmed(operation, body, { meant, via })) {
+      const words = `Nothing was done: to confirm, type ${meant.slice(0, mostShown)}.`;
+      return this.#refuse({ status: 422, title: "Not confirmed", words }, visit, body);
+    }
+    const now = clock();
+    const input = { ...body, ...path };
+    const { actor } = visit;
+    const question = {
+      input,
+      ports,
+      actor,
+      visit,
+      via,
+      remoteAddress: request.ip,
+      now,
+      isCsv: false,
+    } as const;
+    let value: unknown;
+    try {
+      value = await operation.run(question);
+    } catch (error) {
+      return this.#refuseFor(error, visit, body);
+    }
+    if (value === null) return this.#refuse(notKnown, visit);
+    const change = operation.change?.(value) ?? null;
+    if (change !== null) await this.#record(change, visit, now);
+    reply.code(operation.status?.(value) ?? Number(Object.keys(operation.answers)[0]));
+    return await this.#tell(value, { input, visit, now, change });
+  }
+
+  async #record(change: Change, { actor, isOwner }: Visit, at: Date): Promise<void> {
+    const { request, via } = this.#sent;
+    const whence = isOwner
+      ? { via: "command" as const, remoteAddress: null }
+      : { via, remoteAddress: request.ip };
+    await this.#settings.audit.record({ ...change, actor: actor.name, ...whence, at });
+  }
+
+  /** Programs get the value, people a page that says so. */
+  async #tell(
+    value: unknown,
+    {
+      input,
+      visit,
+      now,
+      change,
+    }: {
+      readonly input: unknown;
+      readonly visit: Visit;
+      readonly now: Date;
+      readonly change: Change | null;
+    },
+  ): Promise<FastifyReply> {
+    const { request, reply, via } = this.#sent;
+    const operation = this.#operation;
+    const { view, goTo, summary, page } = operation;
+    const document =
+      view !== undefined && (via === "api" || goTo === undefined)
+        ? view(value, { input, viewer: visit, now })
+        : undefined;
+    const said = operation.said?.(value) ?? change?.words;
+    if (via === "api") {
+      const paper = paperOf(request);
+      if (paper === null) return reply.send(operation.told?.(value) ?? value);
+      return sendText(reply, paper, {
+        document,
+        said: said ?? (document === undefined ? `${summary}: done.` : ""),
+      });
+    }
+    if (document !== undefined) {
+      const around = { viewer: visit, path: formPath(operation, this.#names), query: {}, operation };
+      return this.#sendPage(document.title, documentHtml(document, around), visit);
+    }
+    await this.#settings.access.say(request, said ?? `${summary}: done.`);
+    return reply.redirect(goTo?.(value) ?? ((page ?? "/").replace(/\/:.*$/, "") || "/"), 303);
+  }
+
+  /** Anything but a fault of what was asked is ours. */
+  #refuseFor(error: unknown, visit: Visit, body: Readonly<Record<string, unknown>>): FastifyReply {
+    const operation = this.#operation;
+    if (!(error instanceof Fault)) {
+      if (!(error instanceof UsageError)) throw error;
+      const fault = { status: usageStatus(operation), title: "That cannot be done", words: error.message };
+      return this.#refuse(fault, visit, body);
+    }
+    const { status, title, message: words, again } = error;
+    if (again === undefined)
+      return this.#refuse({ status, title, words }, visit, status === 404 ? null : body);
+    const around = { viewer: visit, path: formPath(operation, this.#names), query: {}, operation };
+    return this.#refuse({ status, title, words }, visit, null, documentHtml(again(visit), around));
+  }
+
+  /** `typed`: shown in the form once more, with what is wrong with it. */
+  #refuse(
+    fault: PageError,
+    visit: Visit,
+    typed: object | null = null,
+    again: Html | null = null,
+  ): FastifyReply {
+    const { request, reply, via } = this.#sent;
+    const operation = this.#operation;
+    const hasFields = fieldsIn(operation.body!.schema).some(({ name }) => name !== "confirmation");
+    const values = typed as Readonly<Record<string, unknown>>;
+    const shown =
+      again ??
+      (typed === null || !hasFields
+        ? null
+        : formHtml(
+            { type: "form", operation, title: labelOf(operation), path: this.#names, values },
+            { viewer: visit },
+            fault.words,
+          ));
+    if (via === "api" || shown === null)
+      return sendError(request, reply, fault, { version: this.#settings.version, viewer: visit });
+    reply.code(fault.status);
+    return this.#sendPage(fault.title, shown, visit);
+  }
+
+  #sendPage(title: string, body: Html, viewer: Visit): FastifyReply {
+    const { request, reply } = this.#sent;
+    const frame = { version: this.#settings.version, viewer, path: request.url, title, body };
+    return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+  }
+}
+
+/** By the names of its schema: what each text means. */
+function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
+  const read = fieldsIn(body!.schema).map((field) => {
+    const { name, type, choices } = field;
+    // Each choice has a box of its own.
+    if (type === "array" && choices !== undefined)
+      return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
+    return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
+  });
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined));
+}
+
+/** The first of each name; line ends as typed on any system become one. */
+export function formValues(request: FastifyRequest): Record<string, string> {
+  const values: Record<string, string> = {};
+  const body = typeof request.body === "string" ? request.body : "";
+  for (const [name, value] of new URLSearchParams(body))
+    values[name] ??= sentText(value.replaceAll("\r\n", "\n"));
+  return values;
+}
+
+/** What takes work away is done by a page once the name in its address was typed; of a program its request is enough. */
+function isConfirmed(
+  { body }: AnyOperation,
+  { confirmation }: Readonly<Record<string, unknown>>,
+  { meant, via }: { readonly meant: string; readonly via: "page" | "api" },
+): boolean {
+  if (fieldsIn(body!.schema).every(({ name }) => name !== "confirmation")) return true;
+  return confirmation === undefined ? via === "api" : String(confirmation).trim() === meant;
+}
+
+/** As the operation says: what people can mend is 422 or 409. */
+const usageStatus = ({ answers }: AnyOperation) =>
+  answers[422] === undefined && answers[409] !== undefined ? 409 : 422;
+
+function badBody(error: z.ZodError): PageError {
+  const words = error.issues
+    .slice(0, 5)
+    .map(({ path, message }) => `${path.join(".") || "body"}: ${message}`)
+    .join("; ");
+  return { status: 400, title: "That cannot be done", words };
+}
+
+const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
+
+const notOwnForm = {
+  status: 403,
+  title: "Send it again",
+  words: "This form does not belong to this session. Go back, reload the page and send it again.",
+};
+
+const noText = {
+  status: 400,
+  title: "That cannot be done",
+  words: "A text holds U+0000 or half of a surrogate pair, which no text does.",
+};
+
+const needsToken = {
+  status: 401,
+  title: "Token required",
+  words: "Send Authorization: Bearer TOKEN; nearcrawl operator-token create makes a token.",
+};

@@ -1,0 +1,120 @@
+/** What is asked of an operation by its address, and what is shown of the answer. */
+import { z } from "zod";
+import { UsageError } from "#core/errors";
+import { wantsJson } from "../web/guard.ts";
+import type { PageError } from "../web/page-frame.ts";
+import { fieldsIn, meaningOf } from "./fields.ts";
+import { documentHtml, formPath } from "./html-rendering.ts";
+import { type AnyOperation, type Document, Fault } from "./operation.ts";
+import { documentCsv } from "./text-rendering.ts";
+import type { AskedView, Shown } from "./views.ts";
+
+/** Of the path, as its schema has them; null: there can be nothing of this name. */
+export function inPath(one: AnyOperation, param: (name: string) => string): Record<string, unknown> | null {
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of Object.entries(namesIn(one, param))) {
+    const schema = one.parameters?.path?.[name];
+    const [field] = fieldsIn(z.object({ [name]: schema! }));
+    const read = schema!.safeParse(meaningOf(field!, text));
+    if (!read.success) return null;
+    values[name] = read.data;
+  }
+  return values;
+}
+
+export async function looked(
+  one: AnyOperation,
+  asked: AskedView,
+  ports: unknown,
+): Promise<Shown | PageError | string | null> {
+  const { query, visit, now, request } = asked;
+  const given = givenIn(one, asked);
+  if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
+    const document = one.start({ viewer: visit, now });
+    return shownOf(one, document, { status: 200, value: null, asked, query: {} });
+  }
+  const read = questionIn(one, asked);
+  if (read === null || typeof read === "string") return read;
+  const { input } = read;
+  const isCsv = query("format") === "csv";
+  const question = { input, ports, actor: visit.actor, visit, now, isCsv } as const;
+  try {
+    const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
+    if (value === null) return null;
+    const document = one.view!(value, { input, viewer: visit, now });
+    const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
+    const told = one.told?.(value) ?? value;
+    return shownOf(one, document, { status: one.status?.(value) ?? 200, value: told, asked, query: shown });
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    if (!(error instanceof Fault)) throw error;
+    const { status, title, message: words, beside } = error;
+    return { status, title, words, ...beside };
+  }
+}
+
+/** The fields of its query that say something. */
+const givenIn = ({ parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
+  fieldsIn(z.object(parameters?.query ?? {}))
+    .map((field) => [field, query(field.name).trim()] as const)
+    .filter(([, text]) => text !== "");
+
+/** What is asked, once checked. A string: why it cannot be; null: there is nothing of this name. */
+export function questionIn(
+  operation: AnyOperation,
+  asked: Pick<AskedView, "query" | "param">,
+): { readonly input: unknown } | string | null {
+  const path = inPath(operation, asked.param);
+  if (path === null) return null;
+  const given = givenIn(operation, asked).map(([field, text]) => [field.name, meaningOf(field, text)]);
+  const read = operation.input.safeParse({ ...path, ...Object.fromEntries(given) });
+  return read.success ? { input: read.data } : faultsIn(read.error.issues, asked.query);
+}
+
+interface Answered {
+  readonly status: number;
+  readonly value: unknown;
+  readonly asked: AskedView;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+function shownOf(
+  operation: AnyOperation,
+  document: Document,
+  { status, value, asked, query }: Answered,
+): Shown {
+  const { visit, param } = asked;
+  const path = formPath(operation, namesIn(operation, param));
+  const csv = documentCsv(document);
+  return {
+    ...{ status, value, title: document.title, document },
+    body: () => documentHtml(document, { viewer: visit, path, query, operation }),
+    ...(csv === null ? {} : { csv }),
+    ...(document.refreshSeconds === undefined ? {} : { refreshSeconds: document.refreshSeconds }),
+  };
+}
+
+/** What stands in the address in place of its names. */
+export const namesIn = (
+  { path }: AnyOperation,
+  param: (name: string) => string,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, param(name!)]));
+
+export const mostShown = 60;
+
+/** Names field and value of each. */
+function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => string): string {
+  const all = issues.slice(0, 5).map((issue) => {
+    const {
+      path: [first],
+    } = issue;
+    const message =
+      issue.code === "invalid_value" ? `must be one of ${issue.values.join(", ")}` : issue.message;
+    const name = String(first);
+    const text = given(name).trim();
+    const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+    return [name, shown, message].filter((part) => part !== "").join(": ");
+  });
+  return `${all.join("; ")}.`;
+}
