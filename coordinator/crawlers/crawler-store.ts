@@ -17,7 +17,7 @@ import {
   resumeCrawler,
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
-import type { Absence, CrawlerName, CrawlerRecord, DrainedBy, PeerRtt } from "./crawler.ts";
+import type { Absence, CrawlerRecord, DrainedBy, PeerRtt } from "./crawler.ts";
 import type { KeyHolder } from "./identity.ts";
 import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./identity-store.ts";
 
@@ -436,13 +436,6 @@ export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
     [name],
   );
   return rows;
-}
-
-/** The columns that a joined crawler contributes, as `json_build_object` makes them. */
-export interface CrawlerJson {
-  readonly crawlerId: number;
-  readonly name: string;
-  readonly state: CrawlerName["state"];
 }
 
 /** SQL: the joined crawler of that alias as one value, null when the outer join found none. */

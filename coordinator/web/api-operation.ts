@@ -52,11 +52,6 @@ export type AnswerOf<One extends ApiOperation> = {
     : never;
 }[keyof One["answers"]];
 
-/** What an action is sent, once checked. */
-export type BodyOf<One extends { readonly body: { readonly schema: z.ZodType } }> = z.infer<
-  One["body"]["schema"]
->;
-
 /** Read only; a time may be a Date, which becomes a text in the answer. */
 type Told<Value> = Value extends readonly (infer One)[]
   ? readonly Told<One>[]
@@ -87,9 +82,6 @@ type Texts<Value> = [Date] extends [Value]
     : Value extends object
       ? { readonly [Name in keyof Value]: Texts<Value[Name]> }
       : Value;
-
-/** Of an action that checks what is sent by itself. */
-export const addressOf = (operation: ApiOperation) => ({ api: routePath(operation), needs: operation.needs });
 
 /** As Fastify has it. */
 export function routePath({ path }: ApiOperation): string {

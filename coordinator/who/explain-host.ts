@@ -3,7 +3,6 @@
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { gateWords } from "#protocol/bot-gate";
-import { perHourWords } from "#protocol/pace-words";
 import {
   goodPageUrls,
   type HostPages,
@@ -13,7 +12,7 @@ import {
 } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports-api.ts";
-import { delayWords, paceReasons } from "../frontier/pace-reasons.ts";
+import { paceReasons } from "../frontier/pace-reasons.ts";
 import type { TakenFor } from "./who-api.ts";
 
 export interface HostFacts {
@@ -217,20 +216,6 @@ export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["sta
 /** "HTTP/2, TLSv1.3"; without TLS it says so. */
 export function connectionText({ http, tls }: NonNullable<HostReport["connection"]>): string {
   return `HTTP/${http}, ${tls ?? "without TLS"}`;
-}
-
-/** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
-export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: HostReport): string {
-  const facts = [
-    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}` +
-      (budget.leftOutUrls > 0 ? `, URLs skipped ${budget.leftOutUrls.toLocaleString("en-GB")} times` : ""),
-    robots && `robots.txt ${robotsWords[robots.state]}`,
-    pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
-    capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,
-    pace?.tolerated && `tolerates ${perHourWords(pace.tolerated.perHour)}`,
-    connection && connectionText(connection),
-  ];
-  return facts.filter(Boolean).join(" · ");
 }
 
 /** Whether robots.txt, as it was found last, keeps every URL of the host from being fetched. */

@@ -1,4 +1,4 @@
-import { type Column, type Paper, painted, type Style, tableText } from "#core/terminal-text";
+import { type Column, type Paper, tableText } from "#core/terminal-text";
 
 /**
  * How commands print: text for people (tables included), JSON for programs, progress as one rewritten line on a
@@ -84,6 +84,3 @@ export function hasColours(
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "" && env.FORCE_COLOR !== "0") return true;
   return stream.isTTY === true && env.TERM !== "dumb";
 }
-
-export const paint = (style: Style, text: string, colours: boolean = hasColours()): string =>
-  painted(style, text, { colours });

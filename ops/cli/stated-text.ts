@@ -1,19 +1,7 @@
 /** What a site states of the uses of a page, as lines for people. */
-import { answersWords, type StatedUses, statementLines } from "#coordinator/results/stated-uses";
-import { instantWords } from "#core/format";
+import { answersWords, statementLines } from "#coordinator/results/stated-uses";
 import { printable } from "#core/terminal-text";
 import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
-
-/** None: nothing is stated. */
-export function statedLines(stated: StatedUses | null): string[] {
-  if (stated === null) return [];
-  const { answers, statements, since, confirmedAt } = stated;
-  return [
-    `What the site states, since ${instantWords(since)}, found again ${instantWords(confirmedAt)}`,
-    `  ${answersWords(answers)}`,
-    ...statementLines(statements).map((line) => printable(`  ${line}`, 400)),
-  ];
-}
 
 /** Of a page at hand, as named lines: each statement, and what they come to; none where nothing is stated. */
 export function statedFacts(stated: readonly StatedPreference[]): (readonly [name: string, fact: string])[] {

@@ -1,10 +1,12 @@
 /** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
 import { beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
-import { connectionText, hostFactsText } from "#coordinator/who/explain-host";
+import { connectionText } from "#coordinator/who/explain-host";
 import { createReports } from "#coordinator/who/reads";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { newShippingWorld, text } from "../results/shipping-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 
 const world = await forThisFile(newShippingWorld());
@@ -80,7 +82,7 @@ it("the rate that it tolerates is told with why, until a crawler says that nothi
   expect(answer.standing.find(({ code }) => code === "politeness")?.words).toBe(
     `Politeness: no request to the host before 2030-01-01 12:01:00 UTC, in 30 s: ${why}.`,
   );
-  expect(hostFactsText(answer.host!)).toContain("tolerates 28 requests per minute");
+  expect(shownAs(whoOperations.who, answer).words).toContain("Tolerates 28 requests per minute");
   expect(answer.host?.pace?.tolerated).toEqual({
     ...{ perHour: 1680, limitedBy: "refused", refusedPerHour: 3600 },
     ...{ refusedAt: "2030-01-01T10:00:00.000Z", at: noon.toISOString() },
@@ -115,9 +117,8 @@ it("the connection, the robots.txt and the budget are one line of facts", async 
 
   const { host } = await who("a.example");
 
-  expect(hostFactsText(host!)).toBe(
-    "budget 54 URLs earned · robots.txt read and followed · Crawl-delay 2 s · HTTP/2, TLSv1.3",
-  );
+  expect(host).toMatchObject({ robots: { state: "rules" }, pace: { crawlDelayMs: 2000 } });
+  expect(connectionText(host!.connection!)).toBe("HTTP/2, TLSv1.3");
   expect(connectionText({ http: "1.1", tls: null })).toBe("HTTP/1.1, without TLS");
 });
 
