@@ -16,12 +16,12 @@ import { DatabaseWatch } from "./database/database-watch.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { readState } from "./load-state.ts";
-import { pagesOfRooms } from "./main.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import { createMetrics } from "./overview/metrics.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
+import { pagesOfRooms } from "./room-pages.ts";
 import { knownPolicies } from "./settings/change.ts";
 import { createPolicyStore } from "./settings/settings-store.ts";
 import { createWebServer } from "./start-web.ts";
@@ -38,12 +38,12 @@ interface InProcessOptions {
   readonly audit: (pool: Pool) => Pick<AuditLog, "record">;
   /** Of an answer 500: a command has no log to look it up in. */
   readonly onFault: (error: unknown) => void;
-  /** The tree is read into memory, which takes half a minute for ten million subnets. */
-  readonly wantsTree: boolean;
+  /** Of the operation that is asked. */
+  readonly path: string;
 }
 
 export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
-  const { database, resolvers, audit, onFault, wantsTree } = options;
+  const { database, resolvers, audit, onFault, path } = options;
   const { pool } = database;
   const [place, stored] = [await readCoordinatorPlace(pool), await createPolicyStore(pool).read()];
   const config: CoordinatorConfig = {
@@ -65,7 +65,8 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
   };
   const rooms = {
     ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
-    state: wantsTree ? await readState({ pool }) : new CoordinatorState(),
+    // The tree takes half a minute for ten million subnets.
+    state: path.startsWith("/api/explore") ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
   };
   const app = createWebServer({
@@ -81,7 +82,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: pagesOfRooms(rooms),
+    parts: await pagesOfRooms(rooms, path),
     settings: {
       ...{ version: softwareVersion, tls: null, publicUrl: config.publicUrl, politenessSeconds: 1 },
       ...{ userAgent: config.userAgent, contact: config.contact },

@@ -12,12 +12,11 @@ import { createPool, postgresVersion } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { withSessionName } from "#db/server-url";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
-import { alertDuties, alertPart } from "./alerts/start.ts";
-import type { WebPart } from "./ask/web-part.ts";
+import { accessOver, anonymousMayRead } from "./access/start.ts";
+import { alertDuties } from "./alerts/start.ts";
 import { followFleet, scheduleBalance, succession } from "./balance/start.ts";
-import { changePart, scheduleChanges } from "./changes/start.ts";
-import { channelPart, scheduleChannels } from "./channels/start.ts";
+import { scheduleChanges } from "./changes/start.ts";
+import { scheduleChannels } from "./channels/start.ts";
 import type { CoordinatorOptions } from "./config.ts";
 import { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
 import { DayBudget } from "./crawlers/crawler.ts";
@@ -40,10 +39,7 @@ import {
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
-import { explorePart } from "./explore/start.ts";
-import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
-import { findPart } from "./find/start.ts";
-import { fleetPart } from "./fleet/start.ts";
+import { linkCoordinators } from "./federation/start.ts";
 import { createDueWorkReads } from "./frontier/due-work-reads.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
@@ -74,27 +70,25 @@ import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
 import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { isOwnAddress, type OwnWatch, requireRightClock, watchOwn } from "./own-watch.ts";
-import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
-import { registryPart } from "./registry/start.ts";
+import { recrawlDuties } from "./recrawl/start.ts";
 import { releaseDuties } from "./releases/start.ts";
-import { reportPart, scheduleReports } from "./reports/start.ts";
+import { scheduleReports } from "./reports/start.ts";
 import { createResultStore } from "./results/result-store.ts";
+import { pagesOfRooms } from "./room-pages.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
 import { scheduleSearch, searchIndex } from "./search/start.ts";
-import { policyDuties, policyPart } from "./settings/start.ts";
+import { policyDuties } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
-import { siteCapPart } from "./site-caps/start.ts";
-import { scheduleSites, sitePart } from "./sites/start.ts";
-import { openWebServer, type RoomOptions } from "./start-web.ts";
-import { retentionDuties, storagePart } from "./storage/start.ts";
-import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
+import { scheduleSites } from "./sites/start.ts";
+import { openWebServer } from "./start-web.ts";
+import { retentionDuties } from "./storage/start.ts";
+import { scheduleSubmissions } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
-import { graphPart, scheduleRanking } from "./web-graph/start.ts";
-import { createReports } from "./who/reads.ts";
+import { scheduleRanking } from "./web-graph/start.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
@@ -558,32 +552,6 @@ async function followDatabase(ground: Ground, { keys, moves }: Rooms): Promise<{
 /** What the coordinator's memory knows at any moment, for the pages and the gauges. */
 function liveOf(ground: Ground, { gateway, delegations }: Rooms): () => LiveState {
   return () => liveState({ ...ground, gateway, queue: delegations.queue });
-}
-
-/** What each room adds to the pages, the API and the actions. */
-export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
-  return [
-    fleetPart(options),
-    explorePart(options),
-    policyPart(options),
-    registryPart(options),
-    recrawlPart(
-      options.pool,
-      async (range) => await createReports(options.pool, () => performance.now()).charts("recrawl", range),
-    ),
-    changePart(options),
-    graphPart(options.pool),
-    channelPart(options),
-    siteCapPart(options.pool),
-    sitePart(options),
-    reportPart(options),
-    submissionPart(options),
-    alertPart(options),
-    coordinatorPart(options),
-    storagePart(options),
-    findPart(options.pool),
-    ...accessParts(options.pool, options),
-  ];
 }
 
 function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: Rooms): JobPorts {

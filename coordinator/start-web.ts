@@ -29,7 +29,6 @@ import type { FleetPorts } from "./fleet/fleet-store.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";
-import { describeApi } from "./open-api.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
 import type { PublishedSettings } from "./opt-outs/published.ts";
@@ -91,7 +90,7 @@ interface OpenWebOptions {
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */
-  readonly rooms: (options: RoomOptions) => readonly WebPart[];
+  readonly rooms: (options: RoomOptions) => Promise<readonly WebPart[]>;
 }
 
 export interface RoomOptions
@@ -163,7 +162,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: options.rooms({ ...options, patientPool: database.pool, pool, access }),
+    parts: await options.rooms({ ...options, patientPool: database.pool, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -372,6 +371,9 @@ function serverOf(tls: WebSettings["tls"], handler: RequestListener): Server {
 }
 
 const unaudited = { record: async () => {} };
+
+/** Loaded by who asks for it: it has every room's operations. */
+const describeApi = async () => (await import("./open-api.ts")).describeApi();
 
 export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;

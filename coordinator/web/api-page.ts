@@ -275,18 +275,18 @@ interface Description {
 export function addApiRoutes(
   app: FastifyInstance,
   views: Views,
-  describe: () => OpenApi,
+  describe: () => Promise<OpenApi>,
   publicUrl: string | null,
 ): void {
   const kept = new LRUCache<string, Description>({ max: keptDescriptions });
-  const describedFor = (request: FastifyRequest): Description => {
+  const describedFor = async (request: FastifyRequest): Promise<Description> => {
     const origin = askedOrigin(request, publicUrl);
-    const known = kept.get(origin) ?? describedAt(origin, describe());
+    const known = kept.get(origin) ?? describedAt(origin, await describe());
     kept.set(origin, known);
     return known;
   };
   app.get("/api/openapi.json", async (request, reply) =>
-    reply.type("application/json; charset=utf-8").send(describedFor(request).document),
+    reply.type("application/json; charset=utf-8").send((await describedFor(request)).document),
   );
   const listed = (api: OpenApi) =>
     operationsOf(api).map(({ method, path, operation }) => ({
@@ -303,7 +303,7 @@ export function addApiRoutes(
     view: async ({ query, request }): Promise<Shown | null> => {
       const name = query("operation");
       if (name === "") {
-        const plain = describe();
+        const plain = await describe();
         return {
           status: 200,
           value: { operations: listed(plain), errors: errorsListed },
@@ -311,7 +311,7 @@ export function addApiRoutes(
           body: () => apiBody(plain),
         };
       }
-      const { api } = describedFor(request);
+      const { api } = await describedFor(request);
       const one = operationsOf(api).find(({ operation }) => operation.operationId === name);
       if (!one) return null;
       const title = `${one.operation.summary} · API`;

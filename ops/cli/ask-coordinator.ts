@@ -90,7 +90,7 @@ async function askInProcess(
   const app = await openInProcess({
     ...{ database, resolvers: currentRun?.resolvers ?? [] },
     config: await configOf(settingsFile, question),
-    wantsTree: question.path.startsWith("/api/explore"),
+    path: question.path.replace(/\?.*$/, ""),
     onFault: (error) => {
       fault = error;
     },

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await seedOperation(database.pool);
   await seedFleet(database.pool);
   await seedPlan();
-  app = webServer(database, { parts: everyPart(database) });
+  app = webServer(database, { parts: await everyPart(database) });
   headers = await bearer(database, scopes);
 });
 afterAll(async () => {
@@ -202,6 +202,24 @@ it("leads to every page from another one", async () => {
   // A deed leads there: the seeded world has none of it to list.
   expect(alone).toEqual(["/submissions/:number"]);
 });
+
+it("is in the room whose paths begin as its own, which a command alone loads", async () => {
+  const missing: string[] = [];
+  for (const [name, { path, run }] of all.filter(([, one]) => one.path.startsWith("/api/"))) {
+    if (run === undefined || byTheServer.test(path)) continue;
+    const routes = new Set<string>();
+    const app = { post: (route: string) => routes.add(route), get() {}, register() {}, addHook() {} };
+    const views = { add: ({ api }: { api: string }) => routes.add(api), addFile: () => {} };
+    for (const part of await everyPart(database, { path }))
+      part({ app, views, deeds: {}, access: {} } as unknown as Parameters<typeof part>[0]);
+    if (!routes.has(path.replace(/\{(\w+)\}/g, ":$1"))) missing.push(name);
+  }
+
+  expect(missing).toEqual([]);
+});
+
+/** Of what the web server has whichever room is asked. */
+const byTheServer = /^\/api\/(who|overview|accuracy|alerts|fleet\/(queue|in-hand))$/;
 
 it("covers the operations that answer in documents", () => {
   expect(questions.length).toBeGreaterThan(1);

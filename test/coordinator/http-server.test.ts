@@ -25,7 +25,7 @@ beforeAll(async () => {
     title: "<b>Ferries</b> & 'boats'",
     text: "The ferry leaves the <i>harbour</i> at seven.",
   });
-  app = webServer(database, { parts: everyPart(database) });
+  app = webServer(database, { parts: await everyPart(database) });
 });
 afterAll(async () => await app?.close());
 

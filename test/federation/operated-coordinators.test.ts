@@ -16,7 +16,10 @@ beforeAll(async () => {
   database = await testDatabase();
   const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
   await stateCoordinatorPlace(database.pool, place, worldNow);
-  app = webServer(database, { parts: everyPart(database), access: testAccess(database, () => worldNow) });
+  app = webServer(database, {
+    parts: await everyPart(database),
+    access: testAccess(database, () => worldNow),
+  });
 });
 beforeEach(async () => {
   await database.pool.query("delete from related_coordinator; delete from audit_entry");

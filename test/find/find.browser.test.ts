@@ -22,7 +22,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
     database = await testDatabase();
     await seedWorld(database.pool);
     const access = testAccess(database, () => worldNow, false);
-    site = await browserSite(webServer(database, { parts: everyPart(database), access }), executable!);
+    site = await browserSite(webServer(database, { parts: await everyPart(database), access }), executable!);
     const operator = await signIn(database, "operator");
     page = await site.open({ bypassCSP: true, storageState: operator.storageState(site.base) });
     await page.goto("/find?q=a");

@@ -16,7 +16,7 @@ let operator: SignedIn;
 beforeAll(async () => {
   await seedWorld(database.pool);
   const access = testAccess(database, () => worldNow, false);
-  app = webServer(database, { parts: everyPart(database), access });
+  app = webServer(database, { parts: await everyPart(database), access });
   operator = await signIn(database, "operator");
 });
 afterAll(async () => await app?.close());

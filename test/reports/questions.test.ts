@@ -147,7 +147,7 @@ beforeAll(async () => {
   );
   while (!(await keepSites(pool, worldNow)).rests);
   await countCoverage(pool, worldNow);
-  app = webServer(database, { parts: everyPart(database) });
+  app = webServer(database, { parts: await everyPart(database) });
 });
 /** An hour ago, the price on the front page went up. */
 async function seedChangedText(pool: Pool): Promise<void> {

@@ -23,7 +23,7 @@ let app: FastifyInstance;
 beforeAll(async () => {
   await seedWorld(database.pool);
   await seedCrawl(database.pool);
-  app = webServer(database, { parts: everyPart(database) });
+  app = webServer(database, { parts: await everyPart(database) });
 });
 afterAll(async () => await app?.close());
 
@@ -174,7 +174,7 @@ describe("crawlers that would be missed", () => {
     await database.pool.query(`
       insert into crawler (name, country, state)
       select 'many-' || n, 'US', 'online' from generate_series(1, 9997) n`);
-    const many = webServer(database, { parts: everyPart(database) });
+    const many = webServer(database, { parts: await everyPart(database) });
     const { body } = await many.inject({ url: "/api/reports/crawlers" });
     await many.close();
     await database.pool.query("delete from crawler where name like 'many-%'");
@@ -209,7 +209,7 @@ describe("placement", () => {
     await database.pool.query(
       "update delegation set rtt_ms = null where subnet_id = (select subnet_id from subnet where name = 'GREEK-1')",
     );
-    const few = webServer(database, { parts: everyPart(database) });
+    const few = webServer(database, { parts: await everyPart(database) });
     const { body } = await few.inject({ url: "/reports/placement", headers: { accept: "text/html" } });
     await few.close();
     await database.pool.query(
@@ -295,7 +295,7 @@ describe("coverage", () => {
 it("names of others are never markup, and long ones break", async () => {
   const hostile = `<img src=x onerror=alert(1)> ‮ ${"ש".repeat(2000)}`;
   await database.pool.query("update holder set name = $1 where handle = 'ORG-EX1-AP'", [hostile]);
-  const fresh = webServer(database, { parts: everyPart(database) });
+  const fresh = webServer(database, { parts: await everyPart(database) });
   for (const path of ["organisations", "subnets", "placement"]) {
     const { body } = await fresh.inject({ url: `/reports/${path}`, headers: { accept: "text/html" } });
     expect(body).not.toContain("<img");

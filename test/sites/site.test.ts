@@ -65,7 +65,7 @@ beforeAll(async () => {
   });
   await pool.query("update page_change_inbox set difference = $1", [deflateRawSync(difference)]);
   await numberChanges(pool, hoursAgo(1));
-  app = webServer(database, { parts: everyPart(database) });
+  app = webServer(database, { parts: await everyPart(database) });
   program = await bearer(database, ["url-write", "read"], { name: "test" });
 });
 afterAll(async () => {

@@ -3,32 +3,38 @@
 import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
+import { pagesOfRooms } from "#coordinator/room-pages";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
-export function everyPart(
+export async function everyPart(
   database: Database,
-  { state = new CoordinatorState() }: { readonly state?: CoordinatorState } = {},
-): readonly WebPart[] {
-  return pagesOfRooms({
-    config: readCoordinatorConfig({}),
-    database,
-    pool: database.pool,
-    patientPool: database.pool,
-    access: testAccess(database, () => worldNow),
-    resolver: tinyResolver,
-    live: () => liveState,
-    metrics: createMetrics(),
-    version: softwareVersion,
-    log: silentLog,
-    now: () => worldNow,
-    registryHost: null,
-    state,
-    succession: async () => [],
-  });
+  {
+    state = new CoordinatorState(),
+    path,
+  }: { readonly state?: CoordinatorState; readonly path?: string } = {},
+): Promise<readonly WebPart[]> {
+  return await pagesOfRooms(
+    {
+      config: readCoordinatorConfig({}),
+      database,
+      pool: database.pool,
+      patientPool: database.pool,
+      access: testAccess(database, () => worldNow),
+      resolver: tinyResolver,
+      live: () => liveState,
+      metrics: createMetrics(),
+      version: softwareVersion,
+      log: silentLog,
+      now: () => worldNow,
+      registryHost: null,
+      state,
+      succession: async () => [],
+    },
+    path,
+  );
 }

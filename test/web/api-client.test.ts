@@ -22,7 +22,7 @@ let headers: { readonly authorization: string };
 beforeAll(async () => {
   await seedWorld(database.pool);
   app = webServer(database, {
-    parts: everyPart(database),
+    parts: await everyPart(database),
     access: testAccess(database, () => worldNow, false),
   });
   await app.listen({ host: "127.0.0.1", port: 0 });

@@ -28,7 +28,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
       title: "<script>document.title = 'taken over'</script>",
       text: "The ferry <b>leaves</b>.",
     });
-    site = await browserSite(webServer(database, { parts: everyPart(database) }), executable!);
+    site = await browserSite(webServer(database, { parts: await everyPart(database) }), executable!);
   });
   afterAll(async () => {
     await site?.close();

@@ -114,7 +114,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () =>
     const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
     await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
     await publishedRelease(pool, { version: "1.4.0", stage: "percent" });
-    app = webServer(database, { parts: everyPart(database) });
+    app = webServer(database, { parts: await everyPart(database) });
     shown = await browserSite(app, executable!);
     const { storageState } = await signIn(database, "operator");
     page = await shown.open({ storageState: storageState(shown.base), bypassCSP: true });

@@ -107,7 +107,7 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   const access = testAccess(database, () => worldNow, false);
-  app = webServer(database, { parts: everyPart(database), access });
+  app = webServer(database, { parts: await everyPart(database), access });
   await app.ready();
   const routes = routesOf(app);
   reads = routes.filter(({ methods }) => methods.includes("GET")).map(({ path }) => path);

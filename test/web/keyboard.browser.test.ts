@@ -35,7 +35,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     await publishedRelease(database.pool, { version: "1.4.0", stage: "all" });
     const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
     await stateCoordinatorPlace(database.pool, place, worldNow);
-    site = await browserSite(webServer(database, { parts: everyPart(database) }), executable!);
+    site = await browserSite(webServer(database, { parts: await everyPart(database) }), executable!);
     const { storageState } = await signIn(database, "operator");
     page = await site.open({ storageState: storageState(site.base) });
   });

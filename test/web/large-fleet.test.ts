@@ -18,7 +18,7 @@ it("every page says what it has to in 400 kB of HTML, whatever the crawlers are 
        (n * 37 % 1700) / 10.0 - 85, (n * 53 % 3600) / 10.0 - 180, '{head}', '2026-03-01T11:00:00Z', '2026-03-01T11:59:58Z'
      from generate_series(1, 10000) n`,
   );
-  const app = webServer(database, { parts: everyPart(database) });
+  const app = webServer(database, { parts: await everyPart(database) });
   const { headers } = await signIn(database, "operator");
   const tabs = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
   const bad: unknown[] = [];

@@ -30,7 +30,7 @@ beforeAll(async () => {
   };
   await seedPage(database.pool, ferry);
   app = webServer(database, {
-    parts: everyPart(database),
+    parts: await everyPart(database),
     access: testAccess(database, () => worldNow, false),
   });
 });

@@ -51,7 +51,7 @@ beforeAll(async () => {
     at,
   );
   while (!(await keepSites(world.pool, new Date())).rests);
-  app = webServer(world.database, { parts: everyPart(world.database) });
+  app = webServer(world.database, { parts: await everyPart(world.database) });
   await app.ready();
 });
 afterAll(async () => await app?.close());
