@@ -188,9 +188,10 @@ function upwardImportsOf({ path, imports }: SourceFile): Import[] {
     .map((to) => ({ from: path, to }));
 }
 
-/** A room's wiring is set going by `main.ts` and by nobody else. */
+/** A room's wiring is set going by `main.ts`, its pages by `room-pages.ts`, and by nobody else. */
 function isForMainAlone(to: string, from: string): boolean {
-  return to !== from && /^coordinator\/.+\/start\.ts$/.test(to) && from !== "coordinator/main.ts";
+  const wired = ["coordinator/main.ts", "coordinator/room-pages.ts"];
+  return to !== from && /^coordinator\/.+\/start\.ts$/.test(to) && !wired.includes(from);
 }
 
 const houseOf = (path: string): string => path.split("/")[0] as string;
