@@ -16,7 +16,7 @@ import { type PageError, pageFrame } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
 import { type AnyOperation, Fault } from "./operation.ts";
-import { inPath, mostShown, namesIn } from "./questions.ts";
+import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
 import { paperOf, sendText } from "./text-answers.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
@@ -115,7 +115,7 @@ class Deed {
     const { ports, now: clock } = this.#settings;
     const operation = this.#operation;
     const path = inPath(operation, (name) => paramOf(request, name));
-    if (path === null) return this.#refuse(notKnown, visit);
+    if (path === null) return this.#refuse(this.#notKnown(), visit);
     const [meant] = Object.values(this.#names);
     if (meant !== undefined && !isConfirmed(operation, body, { meant, via })) {
       const words = `Nothing was done: to confirm, type ${meant.slice(0, mostShown)}.`;
@@ -140,11 +140,15 @@ class Deed {
     } catch (error) {
       return this.#refuseFor(error, visit, body);
     }
-    if (value === null) return this.#refuse(notKnown, visit);
+    if (value === null) return this.#refuse(this.#notKnown(), visit);
     const change = operation.change?.(value) ?? null;
     if (change !== null) await this.#record(change, visit, now);
     reply.code(operation.status?.(value) ?? Number(Object.keys(operation.answers)[0]));
     return await this.#tell(value, { input, visit, now, change });
+  }
+
+  #notKnown(): PageError {
+    return notKnown(this.#operation, (name) => this.#names[name]!);
   }
 
   async #record(change: Change, { actor, isOwner }: Visit, at: Date): Promise<void> {
@@ -284,8 +288,6 @@ function badBody(error: z.ZodError): PageError {
     .join("; ");
   return { status: 400, title: "That cannot be done", words };
 }
-
-const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 
 const notOwnForm = {
   status: 403,
