@@ -116,7 +116,10 @@ const issueSignInLink = post({
       .array(z.string().max(63))
       .max(mostCrawlersOfPartner)
       .default([])
-      .meta({ title: "The partner's crawlers", description: "For a partner." }),
+      .meta({
+        title: "The partner's crawlers",
+        description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
+      }),
     minutes: z
       .number()
       .min(linkMinutes.least)
@@ -213,8 +216,8 @@ const access = get({
 Every change made here is in the <a href="/audit">audit log</a>.`),
       section("Signed in", [
         sessionTable(sessions, now, {
-          of: ({ name, sessionId }) => ({
-            ...{ operation: endSession, path: { id: sessionId }, label: `Sign out ${name}` },
+          of: ({ sessionId }) => ({
+            ...{ operation: endSession, path: { id: sessionId }, label: "Sign out" },
           }),
         }),
       ]),
@@ -229,9 +232,7 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
             column("expires_at", "Valid until", ({ expiresAt }) => expiresAt),
           ],
           empty: ["No unused links.", "Create one below."],
-          actions: ({ linkId: id, name }) => [
-            { operation: revokeSignInLink, path: { id }, label: `Withdraw the link for ${name}` },
-          ],
+          actions: ({ linkId: id }) => [{ operation: revokeSignInLink, path: { id }, label: "Withdraw" }],
         }),
       ]),
       form({

@@ -209,7 +209,10 @@ class Deed {
     return this.#refuse({ status, title, words }, visit, null, documentHtml(again(visit), around));
   }
 
-  /** `typed`: shown in the form once more, with what is wrong with it. */
+  /**
+   * `typed`: shown in the form once more, with what is wrong with it. What has to be confirmed has no form but its page's,
+   * which says what follows and asks for the words.
+   */
   #refuse(
     fault: PageError,
     visit: Visit,
@@ -218,16 +221,19 @@ class Deed {
   ): FastifyReply {
     const { request, reply, via } = this.#sent;
     const operation = this.#operation;
-    const hasFields = fieldsIn(operation.body!.schema).some(({ name }) => name !== "confirmation");
+    const fields = fieldsIn(operation.body!.schema);
+    const isShown = fields.length > 0 && fields.every(({ name }) => name !== "confirmation");
     const values = typed as Readonly<Record<string, unknown>>;
     const shown =
       again ??
-      (typed === null || !hasFields
+      (typed === null || !isShown
         ? null
         : formHtml(
-            { type: "form", operation, title: labelOf(operation), path: this.#names, values },
+            {
+              ...{ type: "form", operation, title: labelOf(operation), path: this.#names, values },
+              fault: fault.words,
+            },
             { viewer: visit },
-            fault.words,
           ));
     if (via === "api" || shown === null)
       return sendError(request, reply, fault, { version: this.#settings.version, viewer: visit });

@@ -48,7 +48,9 @@ export async function looked(
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     if (!(error instanceof Fault)) throw error;
-    const { status, title, message: words, beside } = error;
+    const { status, title, message: words, beside, again } = error;
+    if (again !== undefined && !wantsJson(request))
+      return shownOf(one, again(visit), { status, value: null, asked, query: {} });
     return { status, title, words, ...beside };
   }
 }

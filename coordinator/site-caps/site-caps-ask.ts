@@ -124,9 +124,7 @@ const siteCaps = get({
         ],
         rows: caps,
         empty: ["No caps.", html`Hosts in progress, and how fast: <a href="/fleet/in-hand">In progress</a>.`],
-        actions: ({ site }) => [
-          { operation: removeSiteCap, path: { site }, label: `Remove the cap on ${site}` },
-        ],
+        actions: ({ site }) => [{ operation: removeSiteCap, path: { site }, label: "Remove" }],
       }),
       form({ operation: setSiteCap, title: "Add a cap", label: "Add cap" }),
     ],
