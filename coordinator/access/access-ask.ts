@@ -112,14 +112,10 @@ const issueSignInLink = post({
       .max(80)
       .meta({ title: "Name", description: "As shown in the audit log.", example: "anna" }),
     role,
-    crawlers: z
-      .array(z.string().max(63))
-      .max(mostCrawlersOfPartner)
-      .default([])
-      .meta({
-        title: "The partner's crawlers",
-        description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
-      }),
+    crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).meta({
+      title: "The partner's crawlers",
+      description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
+    }),
     minutes: z
       .number()
       .min(linkMinutes.least)
@@ -225,7 +221,7 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
         table<SignInLink>({
           ...{ label: "Unused sign-in links", rows: links },
           columns: [
-            column("link_id", "Number", ({ linkId }) => linkId, { kind: "number" }),
+            column("link_id", "Number", ({ linkId }) => linkId, { kind: "number", offPage: true }),
             ...personColumns<SignInLink>("For"),
             column("issued_by", "Created by", ({ issuedBy }) => issuedBy),
             column("issued_at", "Created", ({ issuedAt }) => issuedAt),
@@ -259,7 +255,7 @@ function sessionTable(
   return table<OwnSession>({
     ...{ label: "Sessions", rows: sessions, empty: ["Nobody is signed in.", ""] },
     columns: [
-      column("session_id", "Number", ({ sessionId }) => sessionId, { kind: "number" }),
+      column("session_id", "Number", ({ sessionId }) => sessionId, { kind: "number", offPage: true }),
       ...(own ? [] : personColumns<OwnSession>("Name")),
       column("last_used_at", "Last used", ({ lastUsedAt }) => ago(lastUsedAt, now.toISOString()), {
         ...{ kind: "nowrap", value: ({ lastUsedAt }) => lastUsedAt },

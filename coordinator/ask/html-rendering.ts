@@ -160,7 +160,7 @@ function isFor(
 function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   const { label, columns, rows, empty: [what, then] = ["None.", ""], actions, most, kind } = table;
   if (rows.length === 0) return emptyState(what, stepHtml(then));
-  const onPage = columns.filter(({ title }) => title !== null);
+  const onPage = columns.filter(({ title, offPage }) => title !== null && !offPage);
   const shown = most === undefined ? rows : rows.slice(0, most);
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);

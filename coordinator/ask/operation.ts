@@ -155,6 +155,8 @@ export interface Column<Row> {
   readonly value?: (row: Row) => string | number | boolean | Date | null;
   /** On pages alone: pictures. */
   readonly isPicture?: true;
+  /** On a terminal and in CSV: a number that commands take, where a page has buttons. */
+  readonly offPage?: true;
   /** The order that its heading asks for, and which end of it people look for first. */
   readonly sort?: readonly [name: string, first: Direction];
 }
