@@ -102,6 +102,7 @@ const gone = (what: string, why: string) =>
 
 const issueSignInLink = post({
   ...{ path: "/api/access/links", needs: "access-write" },
+  label: "Create link",
   summary: "Create a sign-in link that works once",
   description:
     "Scope access-write, and the scopes of the role that it gives (fleet-write for a partner). The link is shown only in this answer.",
@@ -232,7 +233,7 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
         }),
       ]),
       form({
-        ...{ operation: issueSignInLink, title: "New sign-in link", label: "Create link" },
+        ...{ operation: issueSignInLink, title: "New sign-in link" },
         values: { role: "staff" },
       }),
     ],

@@ -5,6 +5,7 @@ import { wantsJson } from "../web/guard.ts";
 import type { PageError } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formPath } from "./html-rendering.ts";
+import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, type Document, Fault } from "./operation.ts";
 import { documentCsv } from "./text-rendering.ts";
 import type { AskedView, Shown } from "./views.ts";
@@ -111,12 +112,10 @@ function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => 
     const {
       path: [first],
     } = issue;
-    const message =
-      issue.code === "invalid_value" ? `must be one of ${issue.values.join(", ")}` : issue.message;
     const name = String(first);
     const text = given(name).trim();
     const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
-    return [name, shown, message].filter((part) => part !== "").join(": ");
+    return [name, shown, issueWords(issue)].filter((part) => part !== "").join(": ");
   });
   return `${all.join("; ")}.`;
 }
