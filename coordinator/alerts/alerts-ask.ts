@@ -53,6 +53,7 @@ function checkName(name: string): void {
 
 const acknowledgeAlert = post({
   ...{ path: "/api/alerts/{name}/acknowledge", needs: "fleet-write" },
+  label: "Acknowledge",
   summary: "Acknowledge an alert: somebody is at it",
   description:
     "It is listed apart, counts in no metric and no exit code, and nobody is told of it again, until it ends or names something new.",
@@ -120,6 +121,7 @@ const mostMuteHours = 720;
 
 const muteAlert = post({
   ...{ path: "/api/alerts/{name}/mute", needs: "fleet-write" },
+  label: "Mute",
   summary: "Mute an alert until an hour that is named",
   description:
     "It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
@@ -377,11 +379,11 @@ function deedsFor({ name, targets }: Alert, { viewer, mayChange }: Around): Html
   const path = { name };
   const named = targets.map(bareTarget).map((one) => [one, one] as const);
   const acknowledge = [
-    form({ operation: acknowledgeAlert, path, label: "Acknowledge" }),
+    form({ operation: acknowledgeAlert, path }),
     note("Nobody is told of it again until it ends or names something new."),
   ];
   const mute = form({
-    ...{ operation: muteAlert, path, label: "Mute", values: { hours: usualMuteHours } },
+    ...{ operation: muteAlert, path, values: { hours: usualMuteHours } },
     ...{ without: named.length === 0 ? ["target"] : [] },
     choices: { target: Object.fromEntries([["", "all of it"] as const, ...named]) },
   });

@@ -15,6 +15,7 @@ import type { Html } from "../web/html.ts";
 import { type PageError, pageFrame } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
+import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, Fault } from "./operation.ts";
 import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
 import { paperOf, sendText } from "./text-answers.ts";
@@ -105,7 +106,7 @@ class Deed {
     const body = described!.schema.safeParse(asked);
     if (!body.success) {
       const typed = fromForm === undefined ? { ...values, ...(asked as object) } : null;
-      return this.#refuse(badBody(body.error), visit, typed);
+      return this.#refuse(badBody(body.error, via === "page" ? described!.schema : null), visit, typed);
     }
     return await this.#do(body.data as Readonly<Record<string, unknown>>, visit);
   }
@@ -213,7 +214,10 @@ class Deed {
     return this.#refuse({ status, title, words }, visit, null, documentHtml(again(visit), around));
   }
 
-  /** `typed`: shown in the form once more, with what is wrong with it. */
+  /**
+   * `typed`: shown in the form once more, with what is wrong with it. What has to be confirmed has no form but its page's,
+   * which says what follows and asks for the words.
+   */
   #refuse(
     fault: PageError,
     visit: Visit,
@@ -222,16 +226,19 @@ class Deed {
   ): FastifyReply {
     const { request, reply, via } = this.#sent;
     const operation = this.#operation;
-    const hasFields = fieldsIn(operation.body!.schema).some(({ name }) => name !== "confirmation");
+    const fields = fieldsIn(operation.body!.schema);
+    const isShown = fields.length > 0 && fields.every(({ name }) => name !== "confirmation");
     const values = typed as Readonly<Record<string, unknown>>;
     const shown =
       again ??
-      (typed === null || !hasFields
+      (typed === null || !isShown
         ? null
         : formHtml(
-            { type: "form", operation, title: labelOf(operation), path: this.#names, values },
+            {
+              ...{ type: "form", operation, title: labelOf(operation), path: this.#names, values },
+              fault: fault.words,
+            },
             { viewer: visit },
-            fault.words,
           ));
     if (via === "api" || shown === null)
       return sendError(request, reply, fault, { version: this.#settings.version, viewer: visit });
@@ -281,12 +288,16 @@ function isConfirmed(
 const usageStatus = ({ answers }: AnyOperation) =>
   answers[422] === undefined && answers[409] !== undefined ? 409 : 422;
 
-function badBody(error: z.ZodError): PageError {
-  const words = error.issues
-    .slice(0, 5)
-    .map(({ path, message }) => `${path.join(".") || "body"}: ${message}`)
-    .join("; ");
-  return { status: 400, title: "That cannot be done", words };
+/** `form`: of a page, where people know fields by their labels. */
+function badBody(error: z.ZodError, form: z.ZodType | null): PageError {
+  const labels = new Map(
+    form === null ? [] : fieldsIn(form).map(({ name, label }) => [name, label] as const),
+  );
+  const said = error.issues.slice(0, 5).map((issue) => {
+    const [first] = issue.path;
+    return `${labels.get(String(first)) ?? (issue.path.join(".") || "body")}: ${issueWords(issue)}`;
+  });
+  return { status: 400, title: "That cannot be done", words: said.join("; ") };
 }
 
 const notOwnForm = {

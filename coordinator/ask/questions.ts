@@ -5,6 +5,7 @@ import { wantsJson } from "../web/guard.ts";
 import type { PageError } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formPath } from "./html-rendering.ts";
+import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, type Document, Fault } from "./operation.ts";
 import { documentCsv } from "./text-rendering.ts";
 import type { AskedView, Shown } from "./views.ts";
@@ -49,7 +50,9 @@ export async function looked(
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     if (!(error instanceof Fault)) throw error;
-    const { status, title, message: words, beside } = error;
+    const { status, title, message: words, beside, again } = error;
+    if (again !== undefined && !wantsJson(request))
+      return shownOf(one, again(visit), { status, value: null, asked, query: {} });
     return { status, title, words, ...beside };
   }
 }
@@ -118,12 +121,10 @@ function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => 
     const {
       path: [first],
     } = issue;
-    const message =
-      issue.code === "invalid_value" ? `must be one of ${issue.values.join(", ")}` : issue.message;
     const name = String(first);
     const text = given(name).trim();
     const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
-    return [name, shown, message].filter((part) => part !== "").join(": ");
+    return [name, shown, issueWords(issue)].filter((part) => part !== "").join(": ");
   });
   return `${all.join("; ")}.`;
 }

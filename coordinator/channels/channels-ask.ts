@@ -125,7 +125,7 @@ const addChannel = post({
       .max(channelBounds.depth)
       .nullable()
       .default(null)
-      .meta({ title: "Links from a seed", description: "Empty (null): as the scope says." }),
+      .meta({ title: "Links from a seed", description: "Empty: as the scope says." }),
   }),
   output: channel,
   example: {

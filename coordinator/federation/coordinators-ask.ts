@@ -36,6 +36,7 @@ const { get, post } = operationsOf<InviteChildPorts & { readonly coordinators: C
 
 const inviteCoordinator = post({
   ...{ path: "/api/coordinators/invite", needs: "fleet-write" },
+  label: "Invite",
   summary: "Invite a child coordinator",
   description:
     "The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
@@ -167,7 +168,7 @@ const coordinators = get({
               ? []
               : [{ operation: removeCoordinator, path: { name }, label: `Remove ${name}`, typed: name }],
         }),
-        form({ operation: inviteCoordinator, title: "Invite a child coordinator", label: "Invite" }),
+        form({ operation: inviteCoordinator, title: "Invite a child coordinator" }),
         picture(onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")),
       ]),
     };

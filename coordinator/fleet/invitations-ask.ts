@@ -63,6 +63,7 @@ const pages = pagesPerDay.nullable().default(null);
 
 const invite = post({
   ...{ path: "/api/fleet/invitations", page: "/fleet/invite", needs: "fleet-write" },
+  label: "Invite",
   summary: "Invite a crawler",
   description: "The token is shown only in this answer; only a hash of its secret is kept.",
   input: z.object({
@@ -75,11 +76,11 @@ const invite = post({
     renews: z.boolean().default(false).describe("A new identity for a crawler that is there."),
     pagesPerDay: pages.meta({
       title: "Maximum pages per day",
-      description: "Empty (null): as many as the partner allows. You can change it later.",
+      description: "Empty: as many as the partner allows. You can change it later.",
     }),
     bytesPerDay: bytes.meta({
       title: "Maximum bytes per day, such as 2.5 GB",
-      description: "Fetched over the wire. Empty (null): as the partner allows.",
+      description: "Fetched over the wire. Empty: as the partner allows.",
     }),
     scopes: scopes
       .min(1)
@@ -160,7 +161,7 @@ export const inviteBounds = get({
           nodes: [
             lead(`You get one command to send to your partner. It runs on any machine with Node.js and starts a crawler that only connects
 outwards and keeps to the limits that its host sets.`),
-            form({ operation: invite, title: "Its crawler", label: "Invite", without: ["renews"] }),
+            form({ operation: invite, title: "Its crawler", without: ["renews"] }),
           ],
         }
       : {

@@ -58,6 +58,7 @@ const removeSiteCap = post({
 
 const setSiteCap = post({
   ...{ path: "/api/fleet/site-caps", needs: "policy-write" },
+  label: "Add cap",
   summary: "Keep a site's requests so far apart",
   description: "It holds from the next lease of each host on; a site that has a cap gets the new one.",
   input: z.object({
@@ -127,11 +128,9 @@ const siteCaps = get({
         ],
         rows: caps,
         empty: ["No caps.", html`Hosts in progress, and how fast: <a href="/fleet/in-hand">In progress</a>.`],
-        actions: ({ site }) => [
-          { operation: removeSiteCap, path: { site }, label: `Remove the cap on ${site}` },
-        ],
+        actions: ({ site }) => [{ operation: removeSiteCap, path: { site }, label: "Remove" }],
       }),
-      form({ operation: setSiteCap, title: "Add a cap", label: "Add cap" }),
+      form({ operation: setSiteCap, title: "Add a cap" }),
     ],
   }),
 });
