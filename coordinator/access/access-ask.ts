@@ -113,17 +113,19 @@ const issueSignInLink = post({
       .max(80)
       .meta({ title: "Name", description: "As shown in the audit log.", example: "anna" }),
     role,
-    crawlers: z
-      .array(z.string().max(63))
-      .max(mostCrawlersOfPartner)
-      .default([])
-      .meta({ title: "The partner's crawlers", description: "For a partner." }),
+    crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).meta({
+      title: "The partner's crawlers",
+      description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
+    }),
     minutes: z
       .number()
       .min(linkMinutes.least)
       .max(linkMinutes.most)
       .default(linkMinutes.usual)
-      .meta({ title: "Valid for (minutes)" }),
+      .meta({
+        title: "Valid for (minutes)",
+        description: `From ${linkMinutes.least} to ${linkMinutes.most}; usually ${linkMinutes.usual}.`,
+      }),
   }),
   output: issuedSignInLink,
   example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },
@@ -214,8 +216,8 @@ const access = get({
 Every change made here is in the <a href="/audit">audit log</a>.`),
       section("Signed in", [
         sessionTable(sessions, now, {
-          of: ({ name, sessionId }) => ({
-            ...{ operation: endSession, path: { id: sessionId }, label: `Sign out ${name}` },
+          of: ({ sessionId }) => ({
+            ...{ operation: endSession, path: { id: sessionId }, label: "Sign out" },
           }),
         }),
       ]),
@@ -223,16 +225,14 @@ Every change made here is in the <a href="/audit">audit log</a>.`),
         table<SignInLink>({
           ...{ label: "Unused sign-in links", rows: links },
           columns: [
-            column("link_id", "Number", ({ linkId }) => linkId, { kind: "number" }),
+            column("link_id", "Number", ({ linkId }) => linkId, { kind: "number", offPage: true }),
             ...personColumns<SignInLink>("For"),
             column("issued_by", "Created by", ({ issuedBy }) => issuedBy),
             column("issued_at", "Created", ({ issuedAt }) => issuedAt),
             column("expires_at", "Valid until", ({ expiresAt }) => expiresAt),
           ],
           empty: ["No unused links.", "Create one below."],
-          actions: ({ linkId: id, name }) => [
-            { operation: revokeSignInLink, path: { id }, label: `Withdraw the link for ${name}` },
-          ],
+          actions: ({ linkId: id }) => [{ operation: revokeSignInLink, path: { id }, label: "Withdraw" }],
         }),
       ]),
       form({
@@ -259,7 +259,7 @@ function sessionTable(
   return table<OwnSession>({
     ...{ label: "Sessions", rows: sessions, empty: ["Nobody is signed in.", ""] },
     columns: [
-      column("session_id", "Number", ({ sessionId }) => sessionId, { kind: "number" }),
+      column("session_id", "Number", ({ sessionId }) => sessionId, { kind: "number", offPage: true }),
       ...(own ? [] : personColumns<OwnSession>("Name")),
       column("last_used_at", "Last used", ({ lastUsedAt }) => ago(lastUsedAt, now.toISOString()), {
         ...{ kind: "nowrap", value: ({ lastUsedAt }) => lastUsedAt },

@@ -160,7 +160,7 @@ function isFor(
 function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   const { label, columns, rows, empty: [what, then] = ["None.", ""], actions, most, kind } = table;
   if (rows.length === 0) return emptyState(what, stepHtml(then));
-  const onPage = columns.filter(({ title }) => title !== null);
+  const onPage = columns.filter(({ title, offPage }) => title !== null && !offPage);
   const shown = most === undefined ? rows : rows.slice(0, most);
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
@@ -222,11 +222,10 @@ export const labelOf = ({ label, summary }: AnyOperation) => label ?? summary;
 
 const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, "");
 
-/** `fault`: what is wrong with what was typed. */
-export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
-  const { operation, title, words, label = labelOf(operation), path, values = {}, without = [] } = one;
+export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
+  const { operation, title, words, label = labelOf(operation), path, values = {}, without = [], fault } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
-    ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
+    ({ name }) => !without.includes(name) && name !== "confirmation",
   );
   const to = formPath(operation, path);
   const hidden = without.flatMap((name) =>

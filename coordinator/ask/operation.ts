@@ -97,7 +97,7 @@ export class Fault extends Error {
   readonly title: string;
   /** Of a question: what else a page and programs are told. */
   readonly beside: Pick<PageError, "more" | "refreshSeconds">;
-  /** Of a deed: the page that its form stands on, with what was typed and what is wrong with it; left out: the form alone. */
+  /** The page that its form stands on, with what was typed and what is wrong with it; left out: of a deed the form alone. */
   again?: (viewer: Visit) => Document;
 
   constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
@@ -155,6 +155,8 @@ export interface Column<Row> {
   readonly value?: (row: Row) => string | number | boolean | Date | null;
   /** On pages alone: pictures. */
   readonly isPicture?: true;
+  /** On a terminal and in CSV: a number that commands take, where a page has buttons. */
+  readonly offPage?: true;
   /** The order that its heading asks for, and which end of it people look for first. */
   readonly sort?: readonly [name: string, first: Direction];
 }
@@ -252,6 +254,8 @@ export interface Form {
   /** For what takes work away: it is done once this is typed. */
   readonly typed?: string;
   readonly kind?: "danger";
+  /** What is wrong with what was typed. */
+  readonly fault?: string;
 }
 
 /** From one part of a list to the next, where the answer says how it goes on. */

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
-import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import {
   column,
@@ -15,7 +14,7 @@ import {
   table,
   warning,
 } from "../ask/document.ts";
-import { Fault, operationsOf } from "../ask/operation.ts";
+import { type AnyOperation, type Document, Fault, type Form, operationsOf } from "../ask/operation.ts";
 import { dateOr } from "../web/components.ts";
 import { askAbout, countText } from "../web/format.ts";
 import { html, nothing } from "../web/html.ts";
@@ -128,7 +127,17 @@ const addOptOut = post({
   change: (made: OptOut) => changed(made, "opted-out"),
 });
 
-const previewOptOut = get({
+const previewHead = { title: "Opt-out preview", above: [["Opt-outs", "/fleet/opt-outs"]] } as const;
+
+const previewForm = (more: Partial<Form>) =>
+  form({ operation: previewOptOut, label: "Show what it covers", without: ["scope"], ...more });
+
+const askedAgain = (more: Partial<Form>): Document => ({
+  ...previewHead,
+  nodes: [previewForm({ title: "", ...more })],
+});
+
+const previewOptOut: AnyOperation = get({
   ...{ path: "/api/fleet/opt-outs/preview", needs: "fleet-read" },
   summary: "What an opt-out would cover, in numbers",
   input: z.object({
@@ -148,16 +157,20 @@ https://www.example.org/part/* (with what is below it), https://www.example.org/
   },
   run: async ({ input, ports: { optOuts }, now }) => {
     const of = readOptOut(input.target, "networks", input.scope ?? null);
-    if (typeof of === "string") throw new UsageError(`target: ${of}`);
+    if (typeof of === "string") {
+      const again = () => askedAgain({ values: { target: input.target }, fault: of });
+      throw Object.assign(new Fault(400, `target: ${of}`), { again });
+    }
     return { target: targetText(of), scope: scopeOf(of), ...(await optOuts.preview(of, now))! };
   },
+  start: () => askedAgain({}),
   view: (preview, { input }) => {
     const { target: of, scope, wide, pages, known } = preview;
     const already =
       known === null ? "" : ` It has opted out already (no. ${known.optOutId}, ${stateWords(known)}).`;
     const toBeTyped = html`To confirm, type how many pages go: <strong>${pages}</strong>`;
     return {
-      ...{ title: "Opt-out preview", above: [["Opt-outs", "/fleet/opt-outs"]] },
+      ...previewHead,
       nodes: present([
         lead(`The ${scopeWords[scope]} ${of}: ${previewWords(preview)}.${already}`),
         wide !== null && warning(`${wide}.`),
@@ -289,13 +302,8 @@ one day, many hosts or pages would go, or an operator lifted the like before.`),
           },
         }),
         mayDo(viewer.actor, "fleet-write") &&
-          form({
-            ...{
-              operation: previewOptOut,
-              title: "Add an opt-out",
-              label: "Show what it covers",
-              without: ["scope"],
-            },
+          previewForm({
+            title: "Add an opt-out",
             words: "In force until it is lifted; its pages are deleted from the index.",
           }),
         form({

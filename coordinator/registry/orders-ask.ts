@@ -185,19 +185,22 @@ export const rollBackRegistry = post({
       throw new Fault(409, words, "Not in force");
     }
     const isFirst = rollbackPreview(overview.history)?.becomes === null;
-    const isEmptied = confirmation?.trim() === emptyConfirmation;
+    const typed = confirmation?.trim();
+    const isEmptied = isFirst && typed === emptyConfirmation;
     const toEmpty = input.toEmpty || isEmptied;
     if (isFirst && !toEmpty)
       throw toBeConfirmed(
         `Generation ${generation} is the first import: without it no registry is in force, and no subnet but the two ` +
           `roots of the address space. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
       );
-    requireMeant(await ports.inUseOfRollback(), removeInUse);
-    // In a form, the number of subnets in use is typed in place of the words.
-    const isTyped = isEmptied || (via === "page" && removeInUse !== undefined);
-    const typed = isTyped ? undefined : (confirmation ?? (via === "page" ? "" : undefined));
-    const meant = rollbackConfirmation(generation);
-    if (typed !== undefined && typed.trim() !== meant)
+    const inUse = await ports.inUseOfRollback();
+    requireMeant(inUse, removeInUse);
+    // A program's request is enough. A page asks for the words always, but where many subnets in use go and a tree is left:
+    // their number is typed in place of them there.
+    const isEnough = via === "api" || (!isFirst && isMuchInUse(inUse));
+    const isOfPage = isFirst && (via === "page" || isEmptied);
+    const meant = isOfPage ? emptyConfirmation : rollbackConfirmation(generation);
+    if (typed === undefined ? !isEnough : typed !== meant)
       throw new Fault(
         422,
         `Nothing was done: to confirm, type what the page asks for, ${meant}.`,

@@ -5,7 +5,18 @@ import { howMany, msText, spanWords, whenWords } from "#core/format";
 import type { HostHash, UrlHash } from "#core/ids";
 import { timeRange } from "#core/time-range";
 import { hostHashOf } from "#core/url-key";
-import { actions, empty, facts, lead, note, picture, present, section, tabs } from "../ask/document.ts";
+import {
+  actions,
+  facts,
+  group,
+  lead,
+  note,
+  picture,
+  plain,
+  present,
+  section,
+  tabs,
+} from "../ask/document.ts";
 import { type Document, Fault, operationsOf, type Seen } from "../ask/operation.ts";
 import { changesCsv } from "../changes/changes-ask.ts";
 import type { PageChange } from "../changes/page-change.ts";
@@ -184,13 +195,16 @@ function unknownDocument({ host, words }: SiteAnswer, viewer: Visit): Document {
     ...{ title: "Unknown host", hasOwnHeading: true },
     nodes: present([
       picture(html`${crumbs}<h1 class="break"><bdi>${host}</bdi></h1>`),
-      empty(
-        words ?? "",
-        isHost
-          ? html`<a href="${pathWith("/who", { q: host })}">Who would crawl it</a>${submit}`
-          : html`<a href="/sites">All hosts</a>`,
-      ),
-      isHost && actions(handIn(firstUrlOf(host))),
+      group("empty", [
+        plain(
+          html`<strong>${words}</strong> ${
+            isHost
+              ? html`<a href="${pathWith("/who", { q: host })}">Who would crawl it</a>${submit}`
+              : html`<a href="/sites">All hosts</a>`
+          }`,
+        ),
+        isHost && actions(handIn(firstUrlOf(host))),
+      ]),
     ]),
   };
 }

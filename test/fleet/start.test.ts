@@ -286,6 +286,14 @@ describe("what is changed", () => {
       ...operator.headers,
       accept: "text/html",
     });
+    const [mistyped, empty] = await Promise.all(
+      ["no such/thing", ""].map((target) =>
+        get(`/fleet/opt-outs/preview?target=${encodeURIComponent(target)}`, {
+          ...operator.headers,
+          accept: "text/html",
+        }),
+      ),
+    );
     const unsaid = await form("/fleet/opt-outs", { target: "co.uk", scope: "", words: "", removePages: "" });
     const refused = await post("/api/fleet/opt-outs", { target: "co.uk" });
     await form("/fleet/opt-outs", { target: "co.uk", scope: "", words: "", removePages: "0" });
@@ -293,6 +301,9 @@ describe("what is changed", () => {
     const statuses = [lifted, closed, wrong].map(({ statusCode }) => statusCode);
     expect([optOut.state, ...statuses]).toEqual(["confirmed", 303, 303, 400]);
     expect(page).toContain("too &lt;b&gt;fast&lt;/b&gt;");
+    expect([mistyped!.statusCode, mistyped!.body]).toEqual([400, expect.stringContaining('role="alert"')]);
+    expect(mistyped!.body).toContain('value="no such/thing"');
+    expect(empty!.body).toContain('name="target"');
     expect(preview.body).toContain("co.uk is a public suffix: many people");
     for (const body of [preview.body, unsaid.body]) expect(body).toContain('name="removePages"');
     expect([unsaid.statusCode, refused.statusCode]).toEqual([422, 422]);

@@ -314,6 +314,12 @@ describe("what is asked for", () => {
 
     const unsaid = await send("rollback", { generation, toEmpty: true });
     const wrong = await form("rollback", { ...values, removeInUse: "7" }, operator);
+    const before = commands.orders.length;
+    const said = { generation: String(generation), removeInUse: "1", toEmpty: "yes" };
+    const mistyped = await form("rollback", { ...said, confirmation: "empty tree" }, operator);
+    const untyped = await form("rollback", said, operator);
+    const other = await form("rollback", { ...said, confirmation: `roll back ${generation}` }, operator);
+    const unordered = commands.orders.length - before;
     const typed = await form("rollback", { ...values, removeInUse: "1" }, operator);
     commands.end({});
     await endOf((await read("/api/registry")).json().jobs[0].jobId);
@@ -327,6 +333,12 @@ describe("what is asked for", () => {
     expect([seen, staffSees]).toEqual([{ total: 1, going: 1 }, null]);
     expect(page).toContain('name="removeInUse"');
     expect([unsaid, wrong, typed, forward].map(({ statusCode }) => statusCode)).toEqual([422, 422, 303, 303]);
+    for (const refused of [mistyped, untyped, other]) {
+      expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining("empty the tree")]);
+      // Its own page says what follows; no other form asks for it.
+      expect(mainOf(refused.body)).not.toContain("<form");
+    }
+    expect(unordered).toBe(0);
     expect(commands.orders.slice(-2)).toEqual([
       { type: "rollback", generation, toEmpty: true, removeInUse: 1 },
       { type: "rollforward", generation },
