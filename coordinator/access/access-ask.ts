@@ -122,7 +122,10 @@ const issueSignInLink = post({
       .min(linkMinutes.least)
       .max(linkMinutes.most)
       .default(linkMinutes.usual)
-      .meta({ title: "Valid for (minutes)" }),
+      .meta({
+        title: "Valid for (minutes)",
+        description: `From ${linkMinutes.least} to ${linkMinutes.most}; usually ${linkMinutes.usual}.`,
+      }),
   }),
   output: issuedSignInLink,
   example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },

@@ -9,7 +9,9 @@ import {
   actions,
   column,
   form,
+  group,
   lead,
+  list,
   note,
   picture,
   present,
@@ -307,27 +309,31 @@ export const alertOperations = { alerts };
 
 const columnsOf = <Row extends Alert>(...more: readonly Column<Row>[]): Column<Row>[] => [
   column("severity", "Severity", ({ severity }) => severity),
-  column("name", "Name", ({ name }) => name),
-  column("words", "Words", ({ words }) => words),
+  column("name", "Alert", ({ name }) => name),
+  column("words", "What is the matter", ({ words }) => words),
   ...more,
 ];
 
-/** As a table says it, where no page is. */
-const alertTable = (rows: readonly Alert[]) =>
-  table<Alert>({
-    ...{ label: "Alerts", rows, empty: ["Nothing needs attention.", ""] },
-    columns: columnsOf(
-      column("advice", "Advice", ({ advice }) => advice),
-      column("since", "Since", ({ since }) => since && instant(since), { value: ({ since }) => since }),
-    ),
-  });
+/** As a table says it, where no page is, with what to do below. */
+const alertTable = (rows: readonly Alert[], ifNone = "Nothing needs attention.") =>
+  group("", [
+    table<Alert>({
+      ...{ label: "Alerts", rows, empty: [ifNone, ""] },
+      columns: columnsOf(
+        column("advice", null, ({ advice }) => advice),
+        column("since", "Since", ({ since }) => since && instant(since), { value: ({ since }) => since }),
+      ),
+    }),
+    list(rows.map(({ name, advice }) => html`${name}: ${advice}`)),
+  ]);
 
 function openAlerts(around: Around): Node {
   const rows = around.list.alerts;
   const cards = rows.map((alert) => alertCard(alert, around, deedsFor(alert, around)));
   return picture(
     rows.length === 0 ? allWell : html`<section><ul class="alerts">${cards}</ul></section>`,
-    alertTable(rows),
+    // How many are open stands above.
+    alertTable(rows, ""),
   );
 }
 

@@ -17,7 +17,7 @@ import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
 import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, Fault } from "./operation.ts";
-import { inPath, mostShown, namesIn } from "./questions.ts";
+import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
 import { paperOf, sendText } from "./text-answers.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
@@ -116,7 +116,7 @@ class Deed {
     const { ports, now: clock } = this.#settings;
     const operation = this.#operation;
     const path = inPath(operation, (name) => paramOf(request, name));
-    if (path === null) return this.#refuse(notKnown, visit);
+    if (path === null) return this.#refuse(this.#notKnown(), visit);
     const [meant] = Object.values(this.#names);
     if (meant !== undefined && !isConfirmed(operation, body, { meant, via })) {
       const words = `Nothing was done: to confirm, type ${meant.slice(0, mostShown)}.`;
@@ -141,11 +141,15 @@ class Deed {
     } catch (error) {
       return this.#refuseFor(error, visit, body);
     }
-    if (value === null) return this.#refuse(notKnown, visit);
+    if (value === null) return this.#refuse(this.#notKnown(), visit);
     const change = operation.change?.(value) ?? null;
     if (change !== null) await this.#record(change, visit, now);
     reply.code(operation.status?.(value) ?? Number(Object.keys(operation.answers)[0]));
     return await this.#tell(value, { input, visit, now, change });
+  }
+
+  #notKnown(): PageError {
+    return notKnown(this.#operation, (name) => this.#names[name]!);
   }
 
   async #record(change: Change, { actor, isOwner }: Visit, at: Date): Promise<void> {
@@ -295,8 +299,6 @@ function badBody(error: z.ZodError, form: z.ZodType | null): PageError {
   });
   return { status: 400, title: "That cannot be done", words: said.join("; ") };
 }
-
-const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 
 const notOwnForm = {
   status: 403,

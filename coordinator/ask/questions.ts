@@ -27,7 +27,7 @@ export async function looked(
   one: AnyOperation,
   asked: AskedView,
   ports: unknown,
-): Promise<Shown | PageError | string | null> {
+): Promise<Shown | PageError | string> {
   const { query, visit, now, request } = asked;
   const given = givenIn(one, asked);
   if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
@@ -35,13 +35,14 @@ export async function looked(
     return shownOf(one, document, { status: 200, value: null, asked, query: {} });
   }
   const read = questionIn(one, asked);
-  if (read === null || typeof read === "string") return read;
+  if (read === null) return notKnown(one, asked.param);
+  if (typeof read === "string") return read;
   const { input } = read;
   const isCsv = query("format") === "csv";
   const question = { input, ports, actor: visit.actor, visit, now, isCsv } as const;
   try {
     const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
-    if (value === null) return null;
+    if (value === null) return notKnown(one, asked.param);
     const document = one.view!(value, { input, viewer: visit, now });
     const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
     const told = one.told?.(value) ?? value;
@@ -105,6 +106,14 @@ export const namesIn = (
   Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, param(name!)]));
 
 export const mostShown = 60;
+
+/** As the operation says it of its answer, with what stands in the address. */
+export function notKnown(one: AnyOperation, param: (name: string) => string): PageError {
+  const says = one.answers[404]?.description ?? "There is nothing of this name";
+  const names = Object.values(namesIn(one, param)).join(" ");
+  const words = names === "" ? `${says}.` : `${says}: ${names.slice(0, mostShown)}.`;
+  return { status: 404, title: "Not known", words };
+}
 
 /** Names field and value of each. */
 function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => string): string {

@@ -3,7 +3,7 @@ import { type Paper, painted, printable, tableText } from "#core/terminal-text";
 import type { CsvTable } from "../web/html.ts";
 import { historyText } from "./history-text.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
-import { csvCell, plainText, shellWord, textCell, textOf } from "./words.ts";
+import { csvCell, isOnlyLinks, plainText, shellWord, textCell, textOf } from "./words.ts";
 
 /** Of a line of prose on a wide terminal. */
 const mostColumns = 100;
@@ -58,14 +58,15 @@ function nodeText(node: Node, paper: TextPaper): string {
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
-      return parts.length === 0
-        ? ""
-        : [painted("strong", wrapped(textOf(node.title), paper), paper), ...parts].join("\n");
+      const title = node.title === "" ? [] : [painted("strong", wrapped(textOf(node.title), paper), paper)];
+      return parts.length === 0 ? "" : [...title, ...parts].join("\n");
     }
     case "group":
       return nodesText(node.nodes, paper);
-    case "empty":
-      return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
+    case "empty": {
+      const then = node.then instanceof Date || isOnlyLinks(node.then) ? "" : plainText(node.then);
+      return wrapped(`${node.what} ${then}`.trim(), paper);
+    }
     case "history":
       return paper.withHistory ? historyText(node.history, paper) : "";
     case "code":

@@ -49,7 +49,9 @@ const mostInCell = 300;
 export function textCell<Row>(column: Column<Row>, row: Row): string {
   const text = textOf(column.cell(row), column);
   const more = column.more?.(row);
-  return isNothing(more) ? text : `${text} (${textOf(more as Inline)})`;
+  // Links alone are nothing here.
+  const words = isNothing(more) ? "" : textOf(more as Inline, { none: "" }).trim();
+  return words === "" ? text : `${text} (${words})`;
 }
 
 export function textOf(value: Inline | boolean, written?: Written, most = mostInCell): string {
@@ -74,7 +76,7 @@ const entities: Readonly<Record<string, string>> = {
 
 /**
  * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
- * so are links beside the matter. Small print stands in brackets behind what it belongs to, and what was
+ * so are links beside the matter and what a page folds away. Small print stands in brackets behind what it belongs to, and what was
  * taken out or put in stands in the brackets of a word diff.
  */
 export function plainText(value: HtmlValue): string {
@@ -83,7 +85,10 @@ export function plainText(value: HtmlValue): string {
   const markup = "markup" in value ? value.markup : html`${value}`.markup;
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
-    .replace(/(?<=\S\s*)<span class="small">\s*([\s\S]*?)\s*<\/span>/g, " ($1)")
+    .replace(/<details\b[\s\S]*?<\/details>/g, "")
+    .replace(/(?<=\S\s*)<span class="small">\s*([\s\S]*?)\s*<\/span>/g, (_, small: string) =>
+      small === "" ? "" : ` (${small})`,
+    )
     .replace(/<(del|ins)>([\s\S]*?)<\/\1>/g, (_, tag: string, text: string) =>
       tag === "del" ? `[-${text}-]` : `{+${text}+}`,
     )
@@ -94,6 +99,10 @@ export function plainText(value: HtmlValue): string {
     .replace(/\s+/g, " ")
     .trim();
 }
+
+/** It leads to pages, and says nothing else. */
+export const isOnlyLinks = (value: HtmlValue): boolean =>
+  html`${value}`.markup.replace(/<a\b[\s\S]*?<\/a>|<[^>]*>|·|\s/g, "") === "";
 
 /** As a shell takes it for one word. */
 export const shellWord = (text: string) =>

@@ -247,8 +247,8 @@ const coverageOf = get({
   view: ({ coverage: rows, more }) => ({
     title: "Channel coverage",
     nodes: [
-      lead(html`How much of each channel was found and fetched, and what limited the rest.
-For URLs submitted together, see their <a href="/submit">receipt</a>. For one host:`),
+      lead("How much of each channel was found and fetched, and what limited the rest."),
+      note(html`For URLs submitted together, see their <a href="/submit">receipt</a>. For one host:`),
       filters({ names: ["host"], label: "Coverage of a host" }),
       table<Coverage>({
         ...{ label: "Channel coverage", rows },

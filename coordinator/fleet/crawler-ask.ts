@@ -49,6 +49,7 @@ import {
   grantBudget,
   killCrawler,
   moveCrawler,
+  noCrawler,
   noCrawlerWords,
   renewSigningKey,
   resumeCrawler,
@@ -72,11 +73,11 @@ const crawler = get({
   description: "Scope read; partners see their own. `inside` needs fleet-read, or is the partner's own.",
   input: z.object({ name: crawlerNamed, page: pageOfLog, ...rangeParameters }),
   output: crawlerDetail,
-  faults: { 404: "There is nothing of this name" },
+  faults: { 404: noCrawlerWords },
   command: { name: "show" },
   run: async ({ input, ports, actor, now }) => {
     const view = await crawlerView({ name: input.name, logPage: input.page ?? 1, actor, now }, ports);
-    if (view === null) return null;
+    if (view === null) throw noCrawler(input.name);
     return { ...view, history: await ports.overview.crawlerCharts(view.crawler, timeRange(input, now)) };
   },
   view: crawlerDocument,
@@ -380,7 +381,7 @@ const shutOutPreview = get({
   faults: { 404: noCrawlerWords },
   run: async ({ input: { name }, ports, now }) => {
     const entry = await ports.reads.crawler(name, now);
-    if (entry === null) return null;
+    if (entry === null) throw noCrawler(name);
     const { state, revoked, openLeases, subnets } = entry;
     const heirs = [...(await ports.succession(asCrawlerId(entry.crawlerId)))];
     return { name, state, revoked, openLeases, subnets, heirs };

@@ -26,7 +26,7 @@ import { ago, instant } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { absence, type CrawlerLogPage, type Inside, logPage, type Operation } from "./crawler-api.ts";
-import { crawlerNamed, noCrawlerWords } from "./crawler-deeds-ask.ts";
+import { crawlerNamed, noCrawler, noCrawlerWords } from "./crawler-deeds-ask.ts";
 import { crawlerView } from "./crawler-view.ts";
 import { move } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
@@ -47,7 +47,7 @@ const crawlerLog = get({
   command: { name: "log" },
   run: async ({ input: { name, page = 1 }, ports, actor, now }) => {
     const view = await crawlerView({ name, logPage: page, actor, now }, ports);
-    if (view === null || view.inside === null) return null;
+    if (view === null || view.inside === null) throw noCrawler(name);
     return { name, ...view.inside.log, absences: view.operation.absences };
   },
   view: ({ name, absences, ...log }, { now }) => ({

@@ -33,7 +33,11 @@ const closeComplaint = post({
   summary: "Close a complaint",
   input: z.object({
     number: numberInPath,
-    words: z.string().min(1).max(1000).meta({ title: "Outcome" }),
+    words: z
+      .string()
+      .min(1)
+      .max(1000)
+      .meta({ title: "Outcome", description: "What was done, for the record." }),
   }),
   output: fleetComplaint,
   example: { words: "answered on 3 March" },
@@ -52,9 +56,15 @@ const addComplaint = post({
   label: "Record complaint",
   summary: "Record a complaint, with our requests to the target",
   input: z.object({
-    target: z.string().min(1).max(253).meta({ title: "Site, address or range" }),
-    from: z.string().min(1).max(200).meta({ title: "Who complains, and where to reply" }),
-    text: z.string().min(1).max(5000).meta({ title: "Complaint" }),
+    target: z.string().min(1).max(253).meta({
+      title: "Site, address or range",
+      description: "What our requests went to, such as www.example.org or 192.0.2.0/24.",
+    }),
+    from: z.string().min(1).max(200).meta({
+      title: "Who complains, and where to reply",
+      description: "A name or an e-mail address.",
+    }),
+    text: z.string().min(1).max(5000).meta({ title: "Complaint", description: "As it was received." }),
   }),
   output: fleetComplaint,
   example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },

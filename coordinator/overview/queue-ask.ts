@@ -112,7 +112,7 @@ function queueDocument(view: ToldOf<typeof queueView>): Document {
   return {
     title: "Queue",
     nodes: present([
-      lead(html`${leadWords(ages)} <a href="/fleet/in-hand">Hosts in progress</a>`),
+      lead(html`${leadWords(ages)} <a class="small" href="/fleet/in-hand">Hosts in progress</a>`),
       note(`A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted
 under the first thing in its way.`),
       ages.hosts > 0 && queueTable(ages),

@@ -363,7 +363,11 @@ function inForce({ answer, show, text }: PoliciesPage): Node {
   const [named] = all.filter(({ name }) => name === text);
   const { version: latest } = answer;
   return section(
-    latest === 0 ? "In force: nothing has been changed" : `In force: version ${latest}`,
+    all.length === 0
+      ? ""
+      : latest === 0
+        ? "In force: nothing has been changed"
+        : `In force: version ${latest}`,
     [
       named !== undefined && plain(`${named.title}: ${named.help}`),
       named !== undefined &&

@@ -86,7 +86,10 @@ const setSiteCap = post({
   example: { site: "example.org", seconds: 10, words: "asked for by its webmaster" },
   answer: { status: 201, example },
   faults: { 422: "That is no site, or there are too many caps" },
-  command: { name: "set", takes: "site" },
+  command: {
+    ...{ name: "set", takes: "site" },
+    help: "\n\nExample:\n  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'",
+  },
   run: async ({ input: { site, seconds, words }, ports, actor, now }) =>
     await ports.set({
       ...{ site: readSite(site), delayMs: Math.round(seconds * 1000), words: words.trim() },

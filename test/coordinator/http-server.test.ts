@@ -53,7 +53,7 @@ describe("pages and JSON", () => {
   it("what is not known has status 404 and says so", async () => {
     expect((await app.inject("/who?q=no+such+thing")).statusCode).toBe(404);
     expect((await app.inject("/api/crawlers/nobody")).json()).toEqual({
-      error: { status: 404, message: "There is nothing of this name." },
+      error: { status: 404, message: "There is no crawler named nobody." },
     });
     expect((await app.inject("/nothing/here")).body).toContain("Nothing is at this address.");
   });

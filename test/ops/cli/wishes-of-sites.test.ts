@@ -51,7 +51,7 @@ it("opt-outs are added, confirmed, listed and lifted, of networks, too", async (
 
   expect(JSON.parse(added)).toMatchObject({ target: "192.0.2.0/24", state: "confirmed", scope: "network" });
   expect(JSON.parse(previewed)).toMatchObject({ known: { optOutId, state: "unconfirmed" } });
-  expect(listed).toMatch(/www\.example\.org site .* confirmed .* 192\.0\.2\.7 go away/);
+  expect(listed).toMatch(/www\.example\.org site .* confirmed .* 192\.0\.2\.7 \(go away/);
   expect(listed).not.toContain("\u001b");
   expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
   expect(unknown.code).toBe(3);
