@@ -350,7 +350,7 @@ function placementDocument(report: PlacementReport): Document {
         ],
         columns: [
           column("place", "Place", placeText, {
-            value: ({ place }) => place,
+            ...{ kind: "break", value: ({ place }) => place },
             link: ({ kind, place }) => who(kind === "country" ? `country:${place}` : place),
           }),
           barColumn(
