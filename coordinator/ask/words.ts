@@ -76,7 +76,7 @@ const entities: Readonly<Record<string, string>> = {
 
 /**
  * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
- * so are links beside the matter and what a page folds away. Small print stands in brackets behind what it belongs to, and what was
+ * so are links beside the matter and what a page folds away, but for a word diff. Small print stands in brackets behind what it belongs to, and what was
  * taken out or put in stands in the brackets of a word diff.
  */
 export function plainText(value: HtmlValue): string {
@@ -85,7 +85,7 @@ export function plainText(value: HtmlValue): string {
   const markup = "markup" in value ? value.markup : html`${value}`.markup;
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
-    .replace(/<details\b[\s\S]*?<\/details>/g, "")
+    .replace(/<details\b(?! class="difference")[\s\S]*?<\/details>|<summary\b[\s\S]*?<\/summary>/g, "")
     .replace(/(?<=\S\s*)<span class="small">\s*([\s\S]*?)\s*<\/span>/g, (_, small: string) =>
       small === "" ? "" : ` (${small})`,
     )
