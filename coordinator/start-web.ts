@@ -1,7 +1,7 @@
 /** The coordinator's web server with everything it shows, listening. */
 
 import { once } from "node:events";
-import { chmod, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
@@ -269,8 +269,9 @@ async function atFreePort<Found>(
 const mostSocketPath = 103;
 
 /**
- * For commands of whoever owns the home, in whose folder nobody else may write. Without it, they go by the database: it is no
- * reason not to start. A socket that another run left behind is removed; of one that answers, another coordinator's, is not.
+ * Listens for the commands of whoever owns the home; nobody else may connect. A coordinator starts without it where it cannot be
+ * made: commands then ask the database. A socket that an earlier run left behind is removed. One that answers belongs to another
+ * coordinator, and is left to it.
  */
 async function listenForOwner(web: FastifyInstance, path: string, log: Log): Promise<Server | null> {
   const server = createServer(patience, ownersRouting(web.routing));
@@ -278,9 +279,14 @@ async function listenForOwner(web: FastifyInstance, path: string, log: Log): Pro
     if (Buffer.byteLength(path) > mostSocketPath) throw new Error(`longer than ${mostSocketPath} bytes`);
     if (await answersAt(path)) throw new Error("another coordinator of this home has it");
     await rm(path, { force: true });
-    server.listen({ path });
+    // The path is made while listen is called, so that nobody else can connect at any moment.
+    const usualMask = process.umask(0o177);
+    try {
+      server.listen({ path });
+    } finally {
+      process.umask(usualMask);
+    }
     await once(server, "listening");
-    await chmod(path, 0o600);
     return server;
   } catch (error) {
     server.close();

@@ -21,12 +21,12 @@ import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
 import { paperOf, sendText } from "./text-answers.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
-/** All fields together, encoded. */
+/** The largest body of a form or of JSON, in bytes as sent. */
 const maxBytes = 32 * 1024;
 
 const formType = "application/x-www-form-urlencoded";
 
-/** The form token's field. */
+/** The name of the form field that carries the session's token. */
 export const formTokenField = "form-token";
 
 export interface DeedSettings {
@@ -37,13 +37,13 @@ export interface DeedSettings {
 }
 
 interface DeedPorts extends DeedSettings {
-  /** The room's. */
+  /** The stores of the operation's room, handed to its `run`. */
   readonly ports: unknown;
 }
 
 type Via = Extract<AuditVia, "page" | "api">;
 
-/** What is no operation of the API (its path is not below /api/) is for people alone. */
+/** Adds the routes of an operation that changes something. One whose path is not below /api/ has a form and no API. */
 export function addDeed(app: FastifyInstance, settings: DeedPorts, operation: AnyOperation): void {
   const { mostBytes: bodyLimit = maxBytes, page, path } = operation;
   const asked = (via: Via) => async (request: FastifyRequest, reply: FastifyReply) =>
@@ -62,12 +62,12 @@ interface Sent {
   readonly via: Via;
 }
 
-/** One that is asked for. */
+/** One request to change something, from its check to its answer. */
 class Deed {
   readonly #operation: AnyOperation;
   readonly #settings: DeedPorts;
   readonly #sent: Sent;
-  /** Of the address, as texts. */
+  /** The values in the address, as text, by the names in the operation's path. */
   readonly #names: Readonly<Record<string, string>>;
 
   constructor(operation: AnyOperation, settings: DeedPorts, sent: Sent) {
@@ -160,7 +160,7 @@ class Deed {
     await this.#settings.audit.record({ ...change, actor: actor.name, ...whence, at });
   }
 
-  /** Programs get the value, people a page that says so. */
+  /** Programs get the value; people get a page, or are led to one that says what was done. */
   async #tell(
     value: unknown,
     {
@@ -199,7 +199,7 @@ class Deed {
     return reply.redirect(goTo?.(value) ?? ((page ?? "/").replace(/\/:.*$/, "") || "/"), 303);
   }
 
-  /** Anything but a fault of what was asked is ours. */
+  /** Answers a Fault or a UsageError; any other error is thrown on, because it is ours. */
   #refuseFor(error: unknown, visit: Visit, body: Readonly<Record<string, unknown>>): FastifyReply {
     const operation = this.#operation;
     if (!(error instanceof Fault)) {
@@ -253,7 +253,7 @@ class Deed {
   }
 }
 
-/** By the names of its schema: what each text means. */
+/** Reads the texts of a form as the body that the schema describes. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
   const read = fieldsIn(body!.schema).map((field) => {
     const { name, type, choices } = field;
@@ -265,7 +265,7 @@ function formBody({ body }: AnyOperation, values: Readonly<Record<string, string
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-/** The first of each name; line ends as typed on any system become one. */
+/** The fields of a form. Of a name sent twice the first value counts; CRLF becomes LF. */
 export function formValues(request: FastifyRequest): Record<string, string> {
   const values: Record<string, string> = {};
   const body = typeof request.body === "string" ? request.body : "";
@@ -274,7 +274,7 @@ export function formValues(request: FastifyRequest): Record<string, string> {
   return values;
 }
 
-/** What takes work away is done by a page once the name in its address was typed; of a program its request is enough. */
+/** A page has to send the name that stands in the address, typed by a person; a program confirms by its request. */
 function isConfirmed(
   { body }: AnyOperation,
   { confirmation }: Readonly<Record<string, unknown>>,
@@ -284,11 +284,11 @@ function isConfirmed(
   return confirmation === undefined ? via === "api" : String(confirmation).trim() === meant;
 }
 
-/** As the operation says: what people can mend is 422 or 409. */
+/** The status of a UsageError: 409 where the operation describes 409 and not 422, else 422. */
 const usageStatus = ({ answers }: AnyOperation) =>
   answers[422] === undefined && answers[409] !== undefined ? 409 : 422;
 
-/** `form`: of a page, where people know fields by their labels. */
+/** `form`: the schema of a form, whose labels name the fields to people; null for programs, which know the field names. */
 function badBody(error: z.ZodError, form: z.ZodType | null): PageError {
   const labels = new Map(
     form === null ? [] : fieldsIn(form).map(({ name, label }) => [name, label] as const),

@@ -1,4 +1,4 @@
-/** What a document is made of, by short names: `lead`, `table`, `section`. */
+/** Short names for making the nodes of a document, such as `lead`, `table` and `section`. */
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html } from "../web/html.ts";
 import type {
@@ -17,12 +17,12 @@ import type {
 } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
-/** How a page is read, and what to press there: on pages alone. */
+/** Explains how to read or use the page. Only pages show it. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
-/** What should not be overlooked. */
+/** Says what must not be overlooked. */
 export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
-/** What belongs to the answer, in small letters on a page. */
+/** Small print that belongs to the answer; a terminal shows it, too. */
 export const aside = (words: Inline): Node => ({ type: "words", kind: "aside", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
@@ -36,10 +36,10 @@ export const actions = (...all: readonly (Action | null | false)[]): Node => ({
 });
 export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one });
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
-/** Page 1 without more has none. */
+/** The only page of a list has no pager. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
 export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
-/** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
+/** Shows what only a page can show. `otherwise` takes its place on a terminal and in CSV. */
 export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   type: "picture",
   html,
@@ -51,7 +51,7 @@ export const section = (
   nodes: readonly (Node | null | false)[],
   look: SectionLook = {},
 ): Node => ({ type: "section", title, nodes: present(nodes), ...look });
-/** Long, and of interest to few. */
+/** A section that a page keeps closed, because it is long and of interest to few. */
 export const folded = (
   title: Inline,
   nodes: readonly (Node | null | false)[],
@@ -60,13 +60,13 @@ export const folded = (
 export const group = (kind: string, nodes: readonly (Node | null | false)[]): Node => ({
   ...{ type: "group", kind, nodes: present(nodes) },
 });
-/** Of a page that is kept live. */
+/** A part of a page that is replaced as a whole while somebody looks at the page. */
 export const region = (live: string, nodes: readonly Node[]): Node => ({
   ...{ type: "group", kind: "", live, nodes },
 });
 export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
-/** Without those that a condition left out. */
+/** Leaves out the nodes whose condition did not hold. */
 export const present = (nodes: readonly (Node | null | false)[]): readonly Node[] =>
   nodes.filter((one) => one !== null && one !== false);
 
@@ -77,16 +77,16 @@ export const column = <Row>(
   more: Omit<Column<Row>, "key" | "title" | "cell"> = {},
 ): Column<Row> => ({ key, title, cell, ...more });
 
-/** For programs: members of a row, by their names or what `keyOf` makes of these. */
+/** Columns of CSV for members of a row. `keyOf` makes the name of a column; left out, it is the name of the member. */
 export const recordColumns = <Row>(
   names: readonly (keyof Row & string)[],
   keyOf: (name: string) => string = (name) => name,
 ): readonly Column<Row>[] => names.map((name) => member(name, null, { key: keyOf(name) }));
 
-/** `urls_per_minute` of `urlsPerMinute`. */
+/** `urlsPerMinute` becomes `urls_per_minute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A member of a row under its own name; CSV has its value, however `cell` shows it. Without a title: for programs. */
+/** A column for a member of a row. CSV has its plain value, however `cell` shows it. Without a title only CSV has it. */
 export const member = <Row>(
   name: keyof Row & string,
   title: string | null = null,
@@ -96,7 +96,7 @@ export const member = <Row>(
   ...{ value: (row) => row[name] as string, ...more },
 });
 
-/** Counts: members of a row, each under its title. */
+/** Columns of counts, one for each member of a row, under the titles given. */
 export const countColumns = <Row>(
   titles: Readonly<Partial<Record<keyof Row & string, string>>>,
 ): readonly Column<Row>[] =>

@@ -1,28 +1,28 @@
-/** The fields of what an operation takes, by its schema: for forms, for filters, for commands. */
+/** The fields that a schema describes, as forms, filters and commands need them. */
 import { z } from "zod";
 
 export interface Field {
   readonly name: string;
-  /** Of its form field: the schema's title, or else its description. */
+  /** The label of its form field: the schema's title, or else its description. */
   readonly label: string;
   readonly words: string;
   readonly type: string;
   readonly isDate: boolean;
   readonly isNeeded: boolean;
-  /** Null can be given. */
+  /** Whether the schema takes null. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
-  /** Told by its name: people type it with a unit. */
+  /** Whether it is a number of bytes, which people may type with a unit. The name tells. */
   readonly isBytes: boolean;
-  /** What they mean, for people. */
+  /** What each choice means, in words for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
-  /** Between several of them, which may stand in a line of their own or, where no space is part of one, behind another. */
+  /** What separates the entries of a list: a line end, or any white space where no entry contains any. */
   readonly between: RegExp;
-  /** Characters at most. */
+  /** The most characters that it may have. */
   readonly mostLength: number | undefined;
   readonly example: string;
   readonly usual: unknown;
-  /** Of several lines. */
+  /** Whether its form field has several lines. */
   readonly isLong: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Shape {
   readonly default?: unknown;
   readonly $ref?: string;
   readonly items?: Shape;
-  /** As several tools that show descriptions of APIs have it. */
+  /** The extension by which several tools show what the values of an enumeration mean. */
   readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
@@ -48,7 +48,7 @@ type Named = Readonly<Record<string, Shape>>;
 
 const known = new WeakMap<z.ZodType, readonly Field[]>();
 
-/** Read once from each schema. */
+/** Each schema is read once; what was read is kept with it. */
 export function fieldsIn(schema: z.ZodType): readonly Field[] {
   const found = known.get(schema);
   if (found !== undefined) return found;
@@ -69,10 +69,10 @@ const named = (shape: Shape, all: Named): Shape => ({
   ...shape,
 });
 
-/** A text of more than so many characters has several lines in a form. */
+/** A text that may have more characters than this gets several lines in a form. */
 const longText = 2100;
 
-/** In a list, what is no longer is a name. */
+/** An entry of a list that may have no more characters than this is a name, and contains no white space. */
 const longName = 63;
 
 function betweenItems({ format, maxLength = Number.POSITIVE_INFINITY }: Shape): RegExp {
@@ -129,10 +129,10 @@ export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: st
 
 const bytesOf = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 } as const;
 
-/** Bytes as people type them: the number loses nothing. */
+/** Bytes as a form shows them: in GB from a megabyte on, with all digits. */
 const bytesTyped = (bytes: number) => (bytes < bytesOf.M ? String(bytes) : `${bytes / bytesOf.G} GB`);
 
-/** As it stands in a form. */
+/** The text of a value in a form. */
 export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { isBytes: false }): string {
   if (value === null || value === undefined) return "";
   if (value === true) return "yes";

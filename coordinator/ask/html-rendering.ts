@@ -1,4 +1,4 @@
-/** A document as the content of a page. */
+/** Renders a document as the content of a page. */
 import { mayDo } from "#core/actor";
 import { anonymousVisit, type Visit } from "../web/access.ts";
 import {
@@ -33,7 +33,7 @@ import type {
 } from "./operation.ts";
 import { htmlCell, htmlOf } from "./words.ts";
 
-/** Who looks at it, and under which address with which question. */
+/** The reader, and the address and question that the document answers. */
 export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -47,16 +47,16 @@ export function documentHtml(document: Document, seen: Shown): Html {
   return html`${links.length > 0 && html`<p class="page-path">${links}</p>`}${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
 }
 
-/** Of nodes that ask for nothing and lead nowhere in the page's own address. */
+/** Renders nodes outside a document. They may hold neither forms nor links that change the page's own address. */
 export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anonymousVisit): Html =>
   html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
 const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
 
-/** Where there is nothing to be done, nothing is said. */
+/** The next step of an empty state, or nothing if there is none. */
 const stepHtml = (then: Inline) => (then === "" ? nothing : html`${htmlOf(then)}`);
 
-/** `level`: of the headings of its sections. */
+/** `level`: the heading level of the sections. */
 function nodeHtml(node: Node, seen: Shown, level = 2): Html {
   switch (node.type) {
     case "words": {
@@ -179,7 +179,7 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
 }
 
-/** The heading of a column that sorts leads to its order; of the one in force, to the other direction. */
+/** The heading of a sortable column links to its order. That of the current order links to the opposite direction. */
 function headOf<Row>(
   { title, unit, kind, sort }: Column<Row>,
   { order }: Pick<Table<Row>, "order">,
@@ -199,7 +199,7 @@ function headOf<Row>(
   };
 }
 
-/** The address of a form, its path's fields filled in. */
+/** The address of a form, with the values of its path filled in. */
 export function formPath({ page }: AnyOperation, path: Action["path"] = {}): string {
   return (page ?? "").replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
 }
@@ -250,10 +250,10 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
 }
 
 interface FieldLook {
-  /** Of the ids, which a page has once. */
+  /** Begins the ids of its fields, which must be unique on a page. */
   readonly prefix: string;
   readonly value?: unknown;
-  /** Where only the answer knows them. */
+  /** Choices that only the answer knows, in place of the schema's. */
   readonly choices?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -294,13 +294,13 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
 }
 
-/** With one that says nothing, where nothing has to be said. */
+/** Begins with an empty choice where the field may be left out. */
 function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
   const named = Object.entries(choices);
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
 
-/** Characters that are seen of a field. */
+/** The width of a filter's field, in characters. */
 const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
 function filtersHtml(

@@ -17,7 +17,7 @@ import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html, HtmlValue } from "../web/html.ts";
 import type { PageError } from "../web/page-frame.ts";
 
-/** What an operation is asked, once checked: `input` has the path's, the query's and the body's fields by their names. */
+/** A checked question. `input` holds the fields of path, query and body by their names. */
 export interface Asked<Ports, In> {
   readonly input: In;
   readonly ports: Ports;
@@ -26,11 +26,11 @@ export interface Asked<Ports, In> {
   readonly via: "page" | "api";
   readonly remoteAddress: string;
   readonly now: Date;
-  /** A table whole is wanted, not a page of it. */
+  /** CSV is wanted: the whole table, not one page of it. */
   readonly isCsv: boolean;
 }
 
-/** Who looks, and at what. */
+/** The reader, and the question that the document answers. */
 export interface Seen<In> {
   readonly input: In;
   readonly viewer: Visit;
@@ -38,29 +38,29 @@ export interface Seen<In> {
 }
 
 export interface Operation<Ports, In, Value> extends ApiOperation {
-  /** Of its page or its form, as Fastify has it; null: it has none. */
+  /** The route of its page or form, in Fastify's spelling (`/sites/:host`). Null: it has neither. */
   readonly page: string | null;
   /** Checks the fields of path, query and body together. */
   readonly input: z.ZodType<In>;
   /** Throws a Fault or a UsageError for what cannot be asked or done. Null: there is nothing of this name. */
   readonly run: (asked: Asked<Ports, In>) => Promise<Value | null>;
-  /** Of a deed: left out where a sentence says all (`change`, `said`). */
+  /** Makes the document of an answer. An operation that changes something needs none where a sentence (`change`, `said`) says it all. */
   readonly view?: (value: Value, seen: Seen<In>) => Document;
-  /** The page without a question. */
+  /** The page that is shown when no question was asked. */
   readonly start?: (seen: Omit<Seen<In>, "input">) => Document;
-  /** Of an answer that is none: 404. Left out: 200, or the first of `answers`. */
+  /** The status of an answer, such as 404 where nothing was found. Left out: the first that `answers` describes. */
   readonly status?: (value: Value) => number;
-  /** Of a deed, for the audit log; null: nothing was changed. */
+  /** The entry for the audit log. Null: nothing was changed. */
   readonly change?: (value: Value) => Change | null;
-  /** What a deed says; left out: the words of its change. */
+  /** The sentence that says what was done. Left out: the words of its change. */
   readonly said?: (value: Value) => string;
-  /** What its button says, and the heading of its form once more; left out: the summary. */
+  /** The text on its button, and the heading when its form is shown again. Left out: the summary. */
   readonly label?: string;
-  /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
+  /** The page after its form. Left out: the answer that `view` shows, or else the page whose path the form's path begins with. */
   readonly goTo?: (value: Value) => string;
-  /** What a program gets, where it is not the whole value. */
+  /** What a program gets, where that is not the whole value. */
   readonly told?: (value: Value) => unknown;
-  /** What a form's fields mean as a body, where they are not its fields. */
+  /** Makes the body of a form's fields, where the two differ. */
   readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
@@ -69,35 +69,35 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly command?: Command;
 }
 
-/** How a terminal asks it: `list`, or with what a command has beside its operation. */
+/** The command that asks an operation, with what a command has and an operation has not. */
 export interface Command {
   readonly name: string;
   /** Left out: the operation's summary. */
   readonly says?: string;
-  /** Fields that are arguments, behind those of the path: `site`, or with dots where the last takes several words. */
+  /** The fields that are arguments, after those of the path. Dots behind the last one let it take several words. */
   readonly takes?: string;
-  /** Fields that no option has. */
+  /** Fields that the command does not offer. */
   readonly without?: string;
-  /** Options that are named otherwise than the fields: the option's name by the field's. */
+  /** The names of options that differ from their fields', by the name of the field. */
   readonly named?: Readonly<Record<string, string>>;
-  /** Of fields that are needed, what holds where nothing is typed. */
+  /** Values of required fields for when nothing is typed. */
   readonly usual?: () => Readonly<Record<string, unknown>>;
-  /** What follows, told on a terminal before it is done; the name has to be typed then. */
+  /** The consequences, which a terminal shows before it asks for the name to be typed. */
   readonly follows?: string;
-  /** A database where nothing was set up yet is set up. */
+  /** It sets up a database that is still empty. */
   readonly setsUp?: true;
-  /** It goes by the coordinator's file, which can be named. */
+  /** It reads the coordinator's settings file, which --config can name. */
   readonly goesByFile?: true;
   readonly help?: string;
 }
 
-/** What was asked for cannot be had or done, in words for whoever asked. */
+/** Says in words for whoever asked why something cannot be shown or done. */
 export class Fault extends Error {
   readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly title: string;
-  /** Of a question: what else a page and programs are told. */
+  /** What the answer to a question says beside the words. */
   readonly beside: Pick<PageError, "more" | "refreshSeconds">;
-  /** The page that its form stands on, with what was typed and what is wrong with it; left out: of a deed the form alone. */
+  /** The page of the form, with what was typed and what is wrong with it. Left out: the form stands alone. */
   again?: (viewer: Visit) => Document;
 
   constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
@@ -108,7 +108,7 @@ export class Fault extends Error {
   }
 }
 
-/** Whatever its ports, question and answer are. */
+/** An operation with any ports, question and answer. */
 // biome-ignore lint/suspicious/noExplicitAny: the types are those of whoever makes it.
 export type AnyOperation = Operation<any, any, any>;
 
@@ -117,63 +117,63 @@ export type AnyOperation = Operation<any, any, any>;
 
 export interface Document {
   readonly title: string;
-  /** Beside the heading of the page; null in place of a heading: the nodes have one. */
+  /** What stands beside the heading of the page. */
   readonly beside?: HtmlValue;
   readonly hasOwnHeading?: true;
-  /** Pages that this one is below. */
+  /** Links to the pages above this one. */
   readonly above?: readonly (readonly [title: string, href: string])[];
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
-  /** What CSV has, where it is not the first table that is shown. */
+  /** The table of CSV, where that is not the first table of the document. */
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
   readonly csv?: Pick<Table<any>, "columns" | "rows">;
 }
 
-/** A time is shown in the reader's zone on a page, in UTC elsewhere. */
+/** Prose or a value. A Date is shown in the reader's time zone on a page, and in UTC elsewhere. */
 export type Inline = HtmlValue | Date;
 
-/** What a number counts: how it is written for people, by name or in words of its own. CSV has the number. */
+/** The unit in which a number is written for people, or a function that writes it. CSV has the plain number. */
 export type Unit = "count" | "bytes" | "ms" | "seconds" | "share" | ((value: number) => string);
 
 export interface Column<Row> {
-  /** In CSV. Empty: for people alone, such as a column of links. */
+  /** The name of the column in CSV. Empty: CSV does not have it. */
   readonly key: string;
-  /** Null: for CSV alone. */
+  /** The heading. Null: only CSV has the column. */
   readonly title: string | null;
   readonly cell: (row: Row) => Inline | boolean;
   readonly unit?: Unit;
-  /** What stands for people where nothing is known; left out: a dash. */
+  /** What people see where nothing is known. Left out: a dash. */
   readonly none?: string;
-  /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
+  /** How a page sets the cells: figures to the right; texts wide, broken anywhere, or never broken. */
   readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
-  /** On pages. */
+  /** The address that the cell links to on a page. */
   readonly link?: (row: Row) => string | null;
-  /** Under the cell, in small letters; not in CSV. */
+  /** Small print below the value of the cell. CSV leaves it out. */
   readonly more?: (row: Row) => Inline;
-  /** In CSV, where it is another value than the cell's. */
+  /** The value in CSV, where it differs from the cell's. */
   readonly value?: (row: Row) => string | number | boolean | Date | null;
-  /** On pages alone: pictures. */
+  /** It is a picture, which only pages show. */
   readonly isPicture?: true;
-  /** On a terminal and in CSV: a number that commands take, where a page has buttons. */
+  /** It is left off pages, such as a number that commands take where a page has buttons. */
   readonly offPage?: true;
-  /** The order that its heading asks for, and which end of it people look for first. */
+  /** The order that its heading asks for, and the direction in which people usually want it. */
   readonly sort?: readonly [name: string, first: Direction];
 }
 
 export type Direction = "up" | "down";
 
-/** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
+/** A button that asks an operation at once, or links to its page if it only reads. Readers without the right do not see it. */
 export interface Action {
   readonly operation: AnyOperation;
-  /** Of the path. */
+  /** The values of the path. */
   readonly path?: Readonly<Record<string, string | number>>;
-  /** Sent along. */
+  /** Values that are sent along. */
   readonly values?: Readonly<Record<string, string | number>>;
-  /** Left out: the operation's own. */
+  /** The text of the button. Left out: the operation's label. */
   readonly label?: string;
   readonly kind?: "quiet" | "danger" | "plain";
-  /** For what takes work away: it is done once this is typed. */
+  /** A text that has to be typed first, because this takes work away. */
   readonly typed?: string;
 }
 
@@ -182,13 +182,13 @@ export interface Table<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** In place of a table without rows: what, and the next step; left out: "None." */
+  /** What stands in place of a table without rows, and the next step. Left out: "None." */
   readonly empty?: readonly [what: string, then: Inline] | undefined;
   readonly actions?: (row: Row) => readonly Action[];
-  /** Rows on a page; CSV and JSON have all. */
+  /** The most rows on a page. CSV and JSON have all of them. */
   readonly most?: number;
   readonly kind?: string;
-  /** In force, of columns that sort. */
+  /** The current order, where columns can be sorted. */
   readonly order?: { readonly sort: string; readonly direction: Direction };
 }
 
@@ -204,7 +204,7 @@ export type Node =
   | Table<any>
   | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
   | ({ readonly type: "section"; readonly title: Inline; readonly nodes: readonly Node[] } & SectionLook)
-  /** Side by side on a page, by the class; with a name, replaced as a whole while the page is looked at. */
+  /** Nodes in an element of this class. One with a name is replaced as a whole while somebody looks at the page. */
   | { readonly type: "group"; readonly nodes: readonly Node[]; readonly kind: string; readonly live?: string }
   | { readonly type: "tabs"; readonly label: string; readonly tabs: readonly Tab[] }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
@@ -212,7 +212,7 @@ export type Node =
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
-  /** To be copied as it is. */
+  /** Text that people copy as it is. */
   | { readonly type: "code"; readonly text: string }
   | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
@@ -220,13 +220,13 @@ export type Node =
 
 export interface SectionLook {
   readonly id?: string;
-  /** Class of its element. */
+  /** The class of its element. */
   readonly kind?: string;
-  /** Closed until it is opened, on pages. */
+  /** A page keeps it closed until it is opened. */
   readonly isFolded?: boolean;
 }
 
-/** One of several views of the same thing. */
+/** A link to one of several views of the same thing. */
 export interface Tab {
   readonly title: Inline;
   readonly href: string;
@@ -236,56 +236,56 @@ export interface Tab {
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
 export type Tile = readonly [name: string, figure: Inline, more?: Inline, href?: string] | null | false;
 
-/** Of an operation that takes something, or that asks with a question; its fields are its schema's. Only who may sees it. */
+/** The form of an operation, with the fields of its schema. Readers without the right do not see it. */
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  /** Left out: it stands in a row, without a heading. Empty: the page's heading is its own. */
+  /** Its heading. Left out: it stands in a row. Empty: the heading of the page serves. */
   readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
   readonly path?: Readonly<Record<string, string | number>>;
-  /** What stands in the fields. */
+  /** The values in the fields. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Fields that are not shown; those with a value are sent along. */
+  /** Fields that are not shown. Those that have a value are sent along. */
   readonly without?: readonly string[];
-  /** What a field may have, and in which words, where only the answer knows. */
+  /** The choices of a field, where only the answer knows them. */
   readonly choices?: Choices;
-  /** For what takes work away: it is done once this is typed. */
+  /** A text that has to be typed first, because this takes work away. */
   readonly typed?: string;
   readonly kind?: "danger";
-  /** What is wrong with what was typed. */
+  /** Says what is wrong with what was typed. */
   readonly fault?: string;
 }
 
-/** From one part of a list to the next, where the answer says how it goes on. */
+/** Links one part of a list to the next, by a cursor of the answer. */
 export interface Onward {
   readonly type: "onward";
-  /** Null: this was the last part. */
+  /** The cursor. Null: this is the last part. */
   readonly next: string | number | null;
   readonly words: string;
-  /** The parameter that takes `next`; left out: after. */
+  /** The parameter that takes the cursor. Left out: `after`. */
   readonly name?: string;
-  /** The command's option, where it is named otherwise. */
+  /** The option of the command, where it has another name than the parameter. */
   readonly option?: string;
-  /** Back to where it begins; left out: "First page". */
+  /** The words of the link to the beginning. Left out: "First page". */
   readonly first?: string;
 }
 
-/** By the field's name the words of each value. */
+/** The words of each value, by the name of the field. */
 export type Choices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** The fields of the question that narrow this answer, with a chip for each that does. */
+/** A form with the fields that narrow the answer, and a chip for each that is in use. */
 export interface Filters {
   readonly type: "filters";
   readonly names: readonly string[];
-  /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
+  /** The words of the values of a list, or the list itself where the schema has none. */
   readonly choices?: Choices;
-  /** What stands in the address beside it from now on, where the answer has settled it. */
+  /** Parameters that the links keep, because the answer has settled them. */
   readonly also?: Readonly<Record<string, string>>;
-  /** How its chip says a value that people type as a code, such as that of a country. */
+  /** What a chip shows for a value that is a code, such as that of a country. */
   readonly shown?: Readonly<Record<string, (value: string) => string>>;
-  /** For who hears the page. */
+  /** The name of the form for screen readers. */
   readonly label: string;
 }
 
@@ -296,25 +296,25 @@ interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value exte
     Operation<Ports, z.infer<In>, Value>,
     "method" | "page" | "input" | "parameters" | "body" | "answers"
   > {
-  /** Left out: the API's path without /api. */
+  /** The route of page or form. Left out: the path of the API without /api. */
   readonly page?: string | null;
   readonly input: In;
   readonly output: Out;
-  /** A body that is sent, for the description. */
+  /** An example of a body, for the description of the API. */
   readonly example?: unknown;
-  /** Of the answer: what is in it, its status, and an example. */
+  /** The description, status and example of the answer. */
   readonly answer?: {
     readonly status?: 200 | 201 | 202;
     readonly description?: string;
     readonly example?: unknown;
   };
-  /** Faults of its own; 400, 401, 403 and 429 follow from input and scope. */
+  /** Its own faults, by status. 400, 401, 403 and 429 follow from input and scope. */
   readonly faults?: Readonly<Record<number, string>>;
-  /** Further answers, such as 404 with a body. */
+  /** Further answers, such as a 404 with a body. */
   readonly answers?: Readonly<Record<number, ApiAnswer>>;
 }
 
-/** As a store gives it: read only, with times as Dates. */
+/** The value as a store returns it: read-only, with Dates in place of texts of times. */
 export type ToldValue<Value> = [Date] extends [Value]
   ? Value
   : Value extends readonly (infer One)[]
@@ -323,7 +323,7 @@ export type ToldValue<Value> = [Date] extends [Value]
       ? { readonly [Name in keyof Value]: ToldValue<Value[Name]> }
       : Value;
 
-/** Operations of a room that reach its stores by these ports. */
+/** Makes the operations of a room, which reach its stores through these ports. */
 export function operationsOf<Ports>() {
   const made =
     (method: HttpMethod) =>

@@ -1,21 +1,23 @@
 /** What is asked of an operation by its address, and what is shown of the answer. */
-import { z } from "zod";
+import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { wantsJson } from "../web/guard.ts";
+import { nothing } from "../web/html.ts";
 import type { PageError } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formPath } from "./html-rendering.ts";
 import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, type Document, Fault } from "./operation.ts";
+import { paperOf } from "./text-answers.ts";
 import { documentCsv } from "./text-rendering.ts";
 import type { AskedView, Shown } from "./views.ts";
 
-/** Of the path, as its schema has them; null: there can be nothing of this name. */
+/** The values of the path, checked by its schema. Null: nothing can have such a name. */
 export function inPath(one: AnyOperation, param: (name: string) => string): Record<string, unknown> | null {
   const values: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(namesIn(one, param))) {
     const schema = one.parameters?.path?.[name];
-    const [field] = fieldsIn(z.object({ [name]: schema! }));
+    const field = fieldsIn(one.input).find((own) => own.name === name);
     const read = schema!.safeParse(meaningOf(field!, text));
     if (!read.success) return null;
     values[name] = read.data;
@@ -43,10 +45,14 @@ export async function looked(
   try {
     const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
     if (value === null) return notKnown(one, asked.param);
+    const told = one.told?.(value) ?? value;
+    const status = one.status?.(value) ?? 200;
+    // A program that takes JSON needs no document. A command does, since the document tells whether anything was found.
+    const isForProgram = wantsJson(request) && paperOf(request) === null && !isCsv && !visit.isOwner;
+    if (isForProgram) return { status, value: told, title: "", body: () => nothing };
     const document = one.view!(value, { input, viewer: visit, now });
     const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
-    const told = one.told?.(value) ?? value;
-    return shownOf(one, document, { status: one.status?.(value) ?? 200, value: told, asked, query: shown });
+    return shownOf(one, document, { status, value: told, asked, query: shown });
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     if (!(error instanceof Fault)) throw error;
@@ -57,13 +63,14 @@ export async function looked(
   }
 }
 
-/** The fields of its query that say something. */
-const givenIn = ({ parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
-  fieldsIn(z.object(parameters?.query ?? {}))
+/** The fields of the query that were sent with a value, with their texts. */
+const givenIn = ({ input, parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
+  fieldsIn(input)
+    .filter(({ name }) => parameters?.query?.[name] !== undefined)
     .map((field) => [field, query(field.name).trim()] as const)
     .filter(([, text]) => text !== "");
 
-/** What is asked, once checked. A string: why it cannot be; null: there is nothing of this name. */
+/** The checked question. A string says why it cannot be asked; null means that nothing can have such a name. */
 export function questionIn(
   operation: AnyOperation,
   asked: Pick<AskedView, "query" | "param">,
@@ -98,7 +105,7 @@ function shownOf(
   };
 }
 
-/** What stands in the address in place of its names. */
+/** The texts that stand in the address, by the names in the operation's path. */
 export const namesIn = (
   { path }: AnyOperation,
   param: (name: string) => string,

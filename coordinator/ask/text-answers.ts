@@ -6,12 +6,12 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Document } from "./operation.ts";
 import { documentText, type TextPaper } from "./text-rendering.ts";
 
-/** Says of an answer that it lists nothing: a command ends with another code then. */
+/** The header of an answer in which nothing was found. A command then ends with exit code 3. */
 export const emptyHeader = "nearcrawl-empty";
 
 const widths = { least: 40, most: 1000 };
 
-/** `part`: the section of this id alone. */
+/** Writes an Accept header. `part` asks for the section that has this id, and nothing else. */
 export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
   const parameters = (paper: TextPaper) => [
     ...(paper.width === null ? [] : [`width=${paper.width}`]),
@@ -22,7 +22,7 @@ export function acceptOf(form: TextPaper | "text/csv" | "application/json", part
   return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
 }
 
-/** Of a document the section that is asked for; all of it, where none is. */
+/** The section that the request asks for, or the whole document. */
 export function partOf(document: Document, { headers }: FastifyRequest): Document {
   const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
   if (part === undefined) return document;
@@ -33,7 +33,7 @@ export function partOf(document: Document, { headers }: FastifyRequest): Documen
   return { ...rest, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
 }
 
-/** Null: it wants another form. */
+/** Null: the request does not ask for text. */
 export function paperOf({ headers }: FastifyRequest): TextPaper | null {
   const accept = headers.accept ?? "";
   if (!/^text\/plain\b/.test(accept)) return null;
@@ -45,7 +45,7 @@ export function paperOf({ headers }: FastifyRequest): TextPaper | null {
 
 interface Told {
   readonly document: Document | undefined;
-  /** A sentence about what was done. */
+  /** The sentence that says what was done. */
   readonly said?: string | undefined;
 }
 

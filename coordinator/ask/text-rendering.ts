@@ -1,23 +1,23 @@
-/** A document as a text for a terminal, and its first table as CSV. */
+/** Renders a document as text for a terminal, and its first table as CSV. */
 import { type Paper, painted, printable, tableText } from "#core/terminal-text";
 import type { CsvTable } from "../web/html.ts";
 import { historyText } from "./history-text.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
 import { csvCell, isOnlyLinks, plainText, shellWord, textCell, textOf } from "./words.ts";
 
-/** Of a line of prose on a wide terminal. */
+/** The widest line of prose, in columns, however wide the terminal is. */
 const mostColumns = 100;
 
-/** Of what only a page shows otherwise. */
+/** The most characters of a line that stands in for a picture. */
 const mostInLine = 500;
 
-/** Of what is copied: all of it. */
+/** The most characters of a line that people copy. It is never cut in practice. */
 const mostInCode = 10_000;
 
 const mostInProse = 2000;
 
 export interface TextPaper extends Paper {
-  /** A range of time was asked for, so its charts are wanted. */
+  /** Charts are wanted, because the question named a range of time. */
   readonly withHistory?: boolean;
 }
 
@@ -125,7 +125,7 @@ function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper):
   return cells.map(inLines).join("\n\n");
 }
 
-/** At spaces; what has none stays whole, and so does everything in a pipe or a file. */
+/** Wraps at spaces. A word longer than a line stays whole; without a width (in a pipe or a file) nothing is wrapped. */
 function wrapped(text: string, { width }: Paper, indent = ""): string {
   if (width === null) return text;
   const lines = [""];
@@ -139,7 +139,7 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
   return lines.join("\n");
 }
 
-/** Null: it has no table for programs. */
+/** Null: the document has no table with columns for programs. */
 export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
@@ -149,7 +149,7 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
-/** False: all of its tables and lists are empty, or it only says that there is nothing. */
+/** Whether anything was found: false if all tables and lists are empty, or the document only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
   // What has facts is there, whatever it has none of.

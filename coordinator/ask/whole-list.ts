@@ -1,4 +1,4 @@
-/** A list whole, as CSV at an address of its own, of whatever the question of an operation lets through. */
+/** Sends all rows of a list as CSV, at an address of its own and filtered by the question of an operation. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { FileTurns } from "../web/file-turns.ts";
@@ -9,10 +9,10 @@ import { csvCell } from "./words.ts";
 
 interface WholeList<In, Row> {
   readonly path: string;
-  /** Of what: `sites`. */
+  /** Names the file, such as `sites`. */
   readonly name: string;
   readonly columns: readonly Column<Row>[];
-  /** Some rows at a time. Throws a UsageError or a Fault for what cannot be asked. */
+  /** Reads the rows, some at a time. Throws a UsageError or a Fault for what cannot be asked. */
   readonly pieces: (input: In, now: Date) => Promise<AsyncIterable<readonly Row[]>>;
 }
 

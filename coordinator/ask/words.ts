@@ -1,4 +1,4 @@
-/** Cells and prose in their three forms: on a page, on a terminal, in CSV. */
+/** Writes cells and prose for pages, terminals and CSV. */
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { countText, instant } from "../web/format.ts";
@@ -13,7 +13,7 @@ const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: n
   share: percentText,
 };
 
-/** How a value is written: with a unit, and with other words than a dash where nothing is known. */
+/** How a value is written: its unit, and what stands in place of an unknown value. */
 type Written = Pick<Column<unknown>, "unit" | "none">;
 
 function shown(value: Inline | boolean, { unit, none = "–" }: Written = {}): Inline {
@@ -43,7 +43,7 @@ const isNothing = (value: Inline | undefined) =>
   value === false ||
   (typeof value === "object" && "markup" in value && value.markup === "");
 
-/** Characters of a cell on a terminal. */
+/** The most characters that a terminal shows of a cell. */
 const mostInCell = 300;
 
 export function textCell<Row>(column: Column<Row>, row: Row): string {
@@ -75,9 +75,9 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
- * so are links beside the matter and what a page folds away, but for a word diff. Small print stands in brackets behind what it belongs to, and what was
- * taken out or put in stands in the brackets of a word diff.
+ * The words of one of our own templates, in which every "<" that begins no tag is escaped. Left out is what only screen readers hear,
+ * links in small print, and what a page keeps folded except for a word diff. Small print follows in round brackets. Text that was
+ * removed or added stands in the brackets of a word diff, [-…-] and {+…+}.
  */
 export function plainText(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
@@ -100,10 +100,10 @@ export function plainText(value: HtmlValue): string {
     .trim();
 }
 
-/** It leads to pages, and says nothing else. */
+/** Whether it consists of links alone, which a terminal cannot follow. */
 export const isOnlyLinks = (value: HtmlValue): boolean =>
   html`${value}`.markup.replace(/<a\b[\s\S]*?<\/a>|<[^>]*>|·|\s/g, "") === "";
 
-/** As a shell takes it for one word. */
+/** Quotes a text so that a shell takes it as one word. */
 export const shellWord = (text: string) =>
   /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,4 +1,4 @@
-/** What the API takes and tells of the fleet's lists. */
+/** Schemas of the fleet's lists: what the API accepts and returns. */
 import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";

@@ -135,7 +135,7 @@ function coverageTable(
   });
 }
 
-/** Of what there is, and what was chosen. */
+/** The values to choose from: those that the report has, and the one that was chosen even if the report lacks it. */
 function choicesOf(
   lines: readonly CoverageLine[],
   chosen: string | null,

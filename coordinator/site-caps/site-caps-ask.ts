@@ -1,4 +1,4 @@
-/** Caps on sites, /fleet/site-caps: sites that operators have slowed down; who may change policies sets and removes caps. */
+/** Caps on sites (/fleet/site-caps): how slowly operators have a site crawled. Whoever may change policies sets and removes them. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { column, form, lead, table } from "../ask/document.ts";

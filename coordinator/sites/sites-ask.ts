@@ -24,7 +24,7 @@ interface SitesFound extends SitesAnswer {
   readonly crawlers: readonly string[] | null;
 }
 
-/** Crawlers that the form offers. */
+/** How many crawlers the filter lists by name; with more of them, a name is typed. */
 const crawlersOffered = 200;
 
 export const sitesOperations = {

@@ -20,7 +20,7 @@ export const submissionDeeds = ["add", "recrawl"] as const;
 export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
 
 export const submissionBounds = {
-  /** In one request over HTTP. */
+  /** The most URLs that one HTTP request may hand in. */
   urls: 10_000,
   /** Receipts are kept for so long. */
   keepDays: 90,

@@ -1,6 +1,7 @@
 /**
- * Requests of whoever owns the coordinator's home: commands, by its Unix socket, or in their own process where no coordinator
- * runs. They may do everything, as whoever reaches the database could; what they change is written down as a command's.
+ * Requests of the owner of the coordinator's home. They come from commands: through the coordinator's Unix socket, or within the
+ * command's own process where no coordinator runs. The owner may do everything, because whoever can read the home can also reach
+ * the database. The audit log records these changes as made by a command.
  */
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { FastifyRequest } from "fastify";
@@ -10,22 +11,22 @@ import { type Access, anonymousVisit } from "./access.ts";
 
 const owned = new WeakSet<IncomingMessage>();
 
-/** Who types the command: `root on db1`. Of requests of the owner alone; anybody else's is not looked at. */
+/** Names who types the command, such as `root on db1`. It is read from the owner's requests only. */
 export const actorHeader = "nearcrawl-actor";
 
-/** Of a server that only the owner of the home can reach: its folder's rights keep others out. */
+/** Marks every request of a server as the owner's. The caller makes sure that only the owner can connect to that server. */
 export const ownersRouting =
   (routing: RequestListener): RequestListener =>
   (request, response) => {
     owned.add(request);
-    // A Unix socket has no address, and pages ask for one everywhere.
+    // A Unix socket has no remote address, but rate limits and logs expect one.
     Object.defineProperty(request.socket, "remoteAddress", { value: "127.0.0.1", configurable: true });
     routing(request, response);
   };
 
 export const isOwners = ({ raw }: FastifyRequest): boolean => owned.has(raw);
 
-/** `isAlone`: nobody but the owner's own process asks. */
+/** `isAlone`: the requests never leave the owner's own process, so all of them are the owner's. */
 export function ownerAccess(access: Access, isAlone: boolean): Access {
   return {
     ...access,

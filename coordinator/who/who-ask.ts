@@ -162,7 +162,7 @@ as of ${instant(answer.at)}. For a terminal:
 const isShown = ({ takenFor, rollUp, found }: WhoAnswer) =>
   found && (takenFor.type !== "range" || (rollUp?.subnets ?? 0) > 0);
 
-/** The answer in a sentence with what decided it, then what stands in the way of the next fetch. */
+/** The answer in one sentence, what it was decided by, and what keeps the next fetch from happening. */
 function verdict(answer: WhoAnswer): Node[] {
   const { effective, standing } = answer;
   const ageing = ageingWords(answer);

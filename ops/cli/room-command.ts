@@ -27,7 +27,7 @@ export interface RoomCommand extends OperationCommand {
   readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
-  /** Of what it answers, the section of this id alone. */
+  /** Print only the section of the answer that has this id. */
   readonly part?: string;
   /** Of the arguments: the body, where it is not simply its fields. */
   readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
