@@ -1,9 +1,11 @@
 /** Commands of a home in which a coordinator runs ask it, by its socket; what they print is what they print without one. */
 import { statSync } from "node:fs";
+import { Client } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { changesPerMinute } from "#coordinator/web/rate-limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
@@ -51,6 +53,22 @@ it("is for the owner of the home, who may do everything, by name", async () => {
     { action: "site-cap-set", actor: commandActor(), via: "command", remoteAddress: null },
   ]);
   expect((statSync(socketPathOf(home)).mode & 0o777).toString(8)).toBe("600");
+});
+
+it("bounds no script of the owner's, however many changes it makes in a minute", async () => {
+  const client = new Client("http://localhost", { socketPath: socketPathOf(home) });
+  const statuses = new Set<number>();
+  for (let change = 0; change <= changesPerMinute; change++) {
+    const sent = await client.request({
+      ...{ method: "POST", path: "/api/fleet/site-caps/none.example/remove", body: "{}" },
+      headers: { "content-type": "application/json" },
+    });
+    await sent.body.dump();
+    statuses.add(sent.statusCode);
+  }
+  await client.close();
+
+  expect([...statuses]).toEqual([404]);
 });
 
 it("makes nobody an owner who comes by the network and says so", async () => {
