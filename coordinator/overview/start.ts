@@ -22,7 +22,6 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import { createReports } from "../who/reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
@@ -38,7 +37,7 @@ import {
 import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
 import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
 import type { LiveState } from "./overview.ts";
-import type { OverviewReads } from "./overview-reads.ts";
+import { createOverviewReads, type OverviewReads } from "./overview-reads.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
 
@@ -86,7 +85,7 @@ export function overviewDuties(
   const writeFigures = figureWriter(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
-    createReports(pool, () => performance.now()),
+    createOverviewReads(pool, () => performance.now()),
     ports.health,
   );
   const { metrics } = counters;
