@@ -38,10 +38,12 @@ test("a crawler with name and key is welcomed, and is online until it leaves", a
   await crawler.send(helloOf("birch"));
   const welcome = await crawler.next("coordinator:welcome");
   const onlineThen = gateway.online();
-  await crawler.send({ type: "crawler:goodbye", reason: "upgrade" });
+  await crawler.send({ type: "crawler:goodbye", code: "stops", reason: "upgrade" });
   await crawler.closed;
   await vi.waitFor(() =>
-    expect(seen.leaves).toEqual([{ crawlerId: 2, reason: "goodbye: upgrade", forGood: false }]),
+    expect(seen.leaves).toEqual([
+      { crawlerId: 2, code: "stops", reason: "its host stopped it", forGood: false },
+    ]),
   );
 
   expect(welcome).toMatchObject({
