@@ -413,7 +413,7 @@ export class CrawlerGateway implements Fleet {
       setTimeout(() => {
         const hasReturned = () => this.#sessions.has(crawlerId) || this.#closed === shuttingDown;
         void this.#turns.take(crawlerId, async () => {
-          if (!hasReturned()) await this.#depart(session, crawlerId, reason);
+          if (!hasReturned()) await this.#depart(session, crawlerId, end);
         });
       }, departAgainMs).unref();
     }
