@@ -16,6 +16,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { gatherArrivals } from "#core/coalesce";
 import { NoLongerLeads, Replaced } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
@@ -181,6 +182,15 @@ export class CoordinatorPresence {
   /** Monotonic. */
   readonly #nowMs: () => number;
   readonly #name: string | null;
+  readonly #takingBack = gatherArrivals(async (connected: readonly CrawlerId[]) => {
+    await this.#pool.query(
+      `update crawler
+       set state = ${connectedState}, offline_reason = null, coordinator_number = $2
+       where crawler_id = any($1) and state = 'offline'`,
+      [connected, this.number],
+    );
+    return connected;
+  });
   #client: PoolClient | null = null;
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
@@ -338,14 +348,9 @@ export class CoordinatorPresence {
     await this.#looking;
   }
 
-  /** Of those connected here, the ones that others have taken for absent. */
-  async takeBack(connected: readonly CrawlerId[]): Promise<void> {
-    await this.#pool.query(
-      `update crawler
-       set state = ${connectedState}, offline_reason = null, coordinator_number = $2
-       where crawler_id = any($1) and state = 'offline'`,
-      [connected, this.number],
-    );
+  /** It is connected here, and others may have taken it for absent. */
+  async takeBack(crawlerId: CrawlerId): Promise<void> {
+    await this.#takingBack.ask(crawlerId);
   }
 
   async #look(): Promise<void> {

@@ -51,6 +51,9 @@ const maxFragments = 1024;
  */
 const strangersMs = 1;
 
+/** A departure that the database did not take is recorded so much later. */
+const departAgainMs = 2000;
+
 /** Crawlers that are on their way in. */
 const crowd = 16;
 
@@ -174,6 +177,18 @@ export class CrawlerGateway implements Fleet {
     const session = this.#sessions.get(crawlerId);
     session?.refuse(refusal);
     return session !== undefined;
+  }
+
+  /** Does the work for every crawler that is connected, while it neither comes nor leaves. */
+  async forEachConnected(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
+    const whileConnected = async (crawlerId: CrawlerId) => {
+      if (this.#sessions.has(crawlerId)) await work(crawlerId);
+    };
+    await Promise.all(
+      this.online().map(async (crawlerId) =>
+        this.#turns.take(crawlerId, async () => await whileConnected(crawlerId)),
+      ),
+    );
   }
 
   sessionOf(crawlerId: CrawlerId): CrawlerSession | null {
@@ -391,7 +406,14 @@ export class CrawlerGateway implements Fleet {
       const leaves = () => this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
       await this.#departures.take(() => false, leaves);
     } catch (error) {
-      this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded");
+      this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded and is tried again");
+      // Until then the database says that it is connected.
+      setTimeout(() => {
+        const hasReturned = () => this.#sessions.has(crawlerId) || this.#closed === shuttingDown;
+        void this.#turns.take(crawlerId, async () => {
+          if (!hasReturned()) await this.#depart(session, crawlerId, reason);
+        });
+      }, departAgainMs).unref();
     }
   }
 }
