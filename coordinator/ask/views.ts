@@ -10,7 +10,7 @@ import { type AnswerOf, type ApiOperation, routePath } from "../web/api-operatio
 import { skeleton } from "../web/components.ts";
 import { sendError, wantsJson } from "../web/guard.ts";
 import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
-import { type PageError, pageFrame } from "../web/page-frame.ts";
+import { type PageError, sendPage } from "../web/page-frame.ts";
 import type { Document } from "./operation.ts";
 import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
 import { documentCsv, hasRows } from "./text-rendering.ts";
@@ -93,6 +93,7 @@ export class Views {
   }
 
   describe<One extends ApiOperation>({ operation, ...route }: DescribedView<One>): void {
+    this.#app.pages?.push({ page: route.path, ...(operation as ApiOperation) });
     this.add({ ...route, api: routePath(operation), needs: operation.needs });
   }
 
@@ -220,7 +221,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
   };
-  return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+  return sendPage(reply, frame);
 }
 
 function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): FastifyReply {
