@@ -202,6 +202,8 @@ const endSession = post({
 
 const access = get({
   ...{ path: "/api/access", needs: "access-write" },
+  navigation: { group: null, entry: "Access" },
+  alsoFound: "signed in sign-in links",
   summary: "Who is signed in, and the unused sign-in links",
   input: z.object({}),
   output: record("WhoHasAccess", { sessions: z.array(session), links: z.array(openSignInLink) }),
@@ -486,6 +488,6 @@ const notStarted =
 export const accessOperations = { access, endSession, revokeSignInLink };
 export const accountOperations = { account: ownAccount };
 /** Of one's own sessions: forms that no program sends. */
-export const ownSessionOperations = { endOwnSession, endOtherSessions };
+export const ownSessionForms = { endOwnSession, endOtherSessions };
 export const signInLinkOperations = { issueSignInLink };
 export const partnerAccessOperations = { partnerSignInLink };

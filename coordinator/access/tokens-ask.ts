@@ -122,6 +122,8 @@ const revokeToken = post({
 
 const tokens = get({
   ...{ path: "/api/tokens", needs: "access-write" },
+  navigation: { group: null, entry: "Tokens" },
+  alsoFound: "programs API",
   summary: "The tokens, and when each was last used",
   input: z.object({}),
   output: record("Tokens", { tokens: z.array(token) }),

@@ -269,6 +269,8 @@ interface Around {
 
 const alerts = operationsOf<AlertListPorts>().get({
   ...{ path: "/api/alerts", needs: "read" },
+  navigation: { group: "Fleet", order: 50, entry: "Alerts" },
+  alsoFound: "warnings incidents mute silence snooze",
   summary: "What needs attention now",
   description: `The same list as on top of the overview, of \`nearcrawl alerts\`, and of the metric nearcrawl_alerts. The
 runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the

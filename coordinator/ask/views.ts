@@ -9,7 +9,7 @@ import { type Access, isRefusal, type Refusal, type Visit } from "../web/access.
 import { skeleton } from "../web/components.ts";
 import { sendError, wantsJson } from "../web/guard.ts";
 import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
-import { type PageError, pageFrame } from "../web/page-frame.ts";
+import { type PageError, sendPage } from "../web/page-frame.ts";
 import type { Document } from "./operation.ts";
 import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
 import { documentCsv, hasRows } from "./text-rendering.ts";
@@ -209,7 +209,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
   };
-  return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+  return sendPage(reply, frame);
 }
 
 function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): FastifyReply {

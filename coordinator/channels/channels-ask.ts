@@ -153,6 +153,8 @@ const addChannel = post({
 
 const channels = get({
   ...{ path: "/api/channels", needs: "read" },
+  navigation: { group: "Sites", order: 40, entry: "Channels", tab: "Channels" },
+  alsoFound: "feed news",
   summary: "Channels: what is crawled of parts of hosts",
   description:
     "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
@@ -205,6 +207,7 @@ const number = z
 
 const coverageOf = get({
   ...{ path: "/api/coverage", needs: "read" },
+  navigation: { group: "Sites", order: 41, entry: "Channels", tab: "Channel coverage" },
   summary: "How far the crawl of channels and seeds has come, and what limited it",
   description:
     "For every channel, or for what one parameter names. As CSV, one line per seed: format=csv, up to 1,000 channels or hosts.",

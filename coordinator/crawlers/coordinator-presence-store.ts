@@ -14,8 +14,10 @@
  * One leads: it does what is done once for the fleet. When it is gone, another takes the lead, by one statement that
  * succeeds for one of them. What the former one still writes of it is refused (`fence`), should it only have lost its lock.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { gatherArrivals } from "#core/coalesce";
 import { NoLongerLeads, Replaced } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
@@ -31,6 +33,7 @@ import { tell } from "#db/schema-channel";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { sqlStateOf } from "../database/transaction.ts";
 import { connectedState } from "./control-store.ts";
+import type { SessionEndCode } from "./session-ends.ts";
 
 const lockAgainMs = 1000;
 
@@ -83,9 +86,10 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
 /** Whether a coordinator works on this database now. */
 export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
-/** Who was offline keeps its reason; $1 is the reason, $2 the time. */
+/** Who was offline keeps its reason and its code; $1 is the reason, $2 the time. */
 const absent = `
   offline_reason = case when state = 'offline' then offline_reason else $1 end,
+  offline_code = case when state = 'offline' then offline_code else '${"coordinator-gone" satisfies SessionEndCode}' end,
   last_seen_at = case when state = 'offline' then last_seen_at else coalesce(last_seen_at, $2) end,
   state = 'offline'`;
 
@@ -181,6 +185,15 @@ export class CoordinatorPresence {
   /** Monotonic. */
   readonly #nowMs: () => number;
   readonly #name: string | null;
+  readonly #takingBack = gatherArrivals(async (connected: readonly CrawlerId[]) => {
+    await this.#pool.query(
+      `update crawler
+       set state = ${connectedState}, offline_reason = null, offline_code = null, coordinator_number = $2
+       where crawler_id = any($1) and state = 'offline'`,
+      [connected, this.number],
+    );
+    return connected;
+  });
   #client: PoolClient | null = null;
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
@@ -338,14 +351,9 @@ export class CoordinatorPresence {
     await this.#looking;
   }
 
-  /** Of those connected here, the ones that others have taken for absent. */
-  async takeBack(connected: readonly CrawlerId[]): Promise<void> {
-    await this.#pool.query(
-      `update crawler
-       set state = ${connectedState}, offline_reason = null, coordinator_number = $2
-       where crawler_id = any($1) and state = 'offline'`,
-      [connected, this.number],
-    );
+  /** It is connected here, and others may have taken it for absent. */
+  async takeBack(crawlerId: CrawlerId): Promise<void> {
+    await this.#takingBack.ask(crawlerId);
   }
 
   async #look(): Promise<void> {

@@ -129,6 +129,7 @@ type Related = RelatedCoordinator & { readonly isParent: boolean };
 
 const coordinators = get({
   ...{ path: "/api/coordinators", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 42, entry: "Versions", tab: "Coordinators" },
   summary: "The parent coordinator, the children, and what waits for each",
   input: z.object({}),
   output: coordinatorsSchema,

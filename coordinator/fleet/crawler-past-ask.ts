@@ -63,6 +63,7 @@ const crawlerLog = get({
 
 const moves = get({
   ...{ path: "/api/fleet/moves", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 41, entry: "Versions", tab: "Moves" },
   summary: "Moves of crawlers to other hosts, the latest first",
   input: z.object({
     crawler: z.string().max(63).optional().describe("That this crawler took part in."),

@@ -45,6 +45,7 @@ type Listed = FleetAnswer & { readonly invitations: readonly InvitationRecord[] 
 
 const fleet = get({
   ...{ path: "/api/fleet", needs: "read" },
+  navigation: { group: "Fleet", order: 10, entry: "Crawlers", also: ["/crawlers"] },
   summary: "Every crawler: state and why, work against budget, trust",
   description: "Scope read; identities with fleet-read.",
   input: z.object(fleetParameters),

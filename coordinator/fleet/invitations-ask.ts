@@ -179,6 +179,8 @@ when it joins again.`),
 
 const invitations = get({
   ...{ path: "/api/fleet/invitations", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 20, entry: "Invitations", also: ["/fleet/invite"] },
+  alsoFound: "invite add crawler join partner",
   summary: "Invitations, the latest first",
   input: z.object({}),
   output: record("Invitations", {

@@ -25,6 +25,7 @@ const { get } = operationsOf<Pick<FleetPorts, "reads" | "overview">>();
 
 const trust = get({
   ...{ path: "/api/fleet/trust", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 30, entry: "Trust", tab: "Trust" },
   summary: "Whether each crawler is trusted; those that are not come first",
   input: z.object(rangeParameters),
   output: record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema }),

@@ -9,7 +9,7 @@ import { starting } from "./gateway-settings.ts";
 
 type Line = Pick<
   CrawlerGateway,
-  "closed" | "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse"
+  "closed" | "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse" | "forEachConnected"
 >;
 
 /** Crawlers that are connected to other coordinators. */
@@ -46,6 +46,11 @@ export class FleetLine implements Fleet {
   /** Those that are connected to this coordinator, who alone can send them messages. */
   here(): readonly CrawlerId[] {
     return this.#gateway?.online() ?? [];
+  }
+
+  /** Of those, each while it neither comes nor leaves. */
+  async forEachHere(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
+    await this.#gateway?.forEachConnected(work);
   }
 
   /** More arrive at this coordinator than it lets in at once. */

@@ -85,6 +85,8 @@ const addComplaint = post({
 
 const fleetComplaints = get({
   ...{ path: "/api/fleet/complaints", needs: "fleet-read" },
+  navigation: { group: "Sites", order: 61, entry: "Opt-outs", tab: "Complaints" },
+  alsoFound: "abuse report record",
   summary: "Complaints, each with our requests",
   input: z.object({ all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") }),
   output: listed,

@@ -247,6 +247,8 @@ export const allOrFew = (path: string, isAll: boolean, [few, all]: readonly [few
 
 const fleetOptOuts = get({
   ...{ path: "/api/fleet/opt-outs", needs: "fleet-read" },
+  navigation: { group: "Sites", order: 60, entry: "Opt-outs", tab: "Opt-outs" },
+  alsoFound: "block exclude site",
   summary: "Pages, sites and networks that have opted out, the latest first",
   input: z.object({ all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") }),
   output: listed,

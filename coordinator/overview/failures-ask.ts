@@ -26,6 +26,8 @@ const hourMs = 3_600_000;
 
 const failures = get({
   ...{ path: "/api/fleet/failures", needs: "read" },
+  navigation: { group: "Crawl", order: 42, entry: "Queue", tab: "Failures" },
+  alsoFound: "errors",
   summary: "Fetches that failed: shares by blame and crawler, and the latest with words",
   input: z.object({
     blame: z

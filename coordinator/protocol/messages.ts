@@ -194,10 +194,36 @@ const crawlerLeaseEnd = z.object({
   hostWaitMs: milliseconds.optional(),
 });
 
+/** Why a crawler ends a session in order. */
+export const goodbyeCodes = [
+  /** Its process was asked to stop. */
+  "stops",
+  /** Its host takes it out of the fleet. */
+  "leaves",
+  /** It comes back as another crawler, or on another host (`crawlerMove`). */
+  "starts-over",
+  /** It comes back at once with other settings. */
+  "new-settings",
+  /** Its host's limit on bytes keeps it from being connected. */
+  "out-of-bytes",
+  /** It has joined, and no release was started yet. */
+  "joined",
+  /* Its supervisor runs no release, and waits: */
+  "awaits-release",
+  /** For one that it may run: what is offered is refused there. */
+  "awaits-other-release",
+  /** For an invitation that pins the keys of the fleet's releases. */
+  "awaits-key",
+  /** For the administrator of its machine, who decides which releases run there. */
+  "awaits-administrator",
+] as const;
+
 /** The session ends in order. `forGood`: the crawler will not be back, so others may have its subnets at once. */
 const crawlerGoodbye = z.object({
   type: z.literal("crawler:goodbye"),
   reason: words,
+  /** Earlier releases send none, and later ones may send codes that are unknown here: then the words are all there is. */
+  code: z.enum(goodbyeCodes).optional().catch(undefined),
   forGood: z.boolean().optional(),
 });
 
@@ -244,5 +270,6 @@ export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerSigningKey,
 ]);
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
+export type Goodbye = Omit<z.infer<typeof crawlerGoodbye>, "type">;
 export type CrawlerHello = z.infer<typeof crawlerHello>;
 export type CrawlerHeartbeat = z.infer<typeof crawlerHeartbeat>;

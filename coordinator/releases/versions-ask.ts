@@ -150,6 +150,8 @@ const hold = post({
 
 const fleetVersions = get({
   ...{ path: "/api/fleet/versions", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 40, entry: "Versions", tab: "Versions" },
+  alsoFound: "releases software upgrade",
   summary: "Releases, who is offered each, and who runs what",
   input: z.object({}),
   output: record("FleetVersions", { releases: z.array(release), docks: z.array(dock) }),

@@ -41,6 +41,7 @@ type CoverageQuestion = z.infer<typeof coverageQuestion>;
 export const coverageOperations = {
   coverageReport: get({
     ...{ path: "/api/reports/coverage", needs: "read" },
+    navigation: { group: "Crawl", order: 50, entry: "Reports", tab: "Coverage" },
     summary: "Coverage by country and language, over time",
     description: "Counted once an hour; what a day had last stays.",
     input: coverageQuestion,

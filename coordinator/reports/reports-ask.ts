@@ -46,6 +46,7 @@ export const reportOperations = {
   ...coverageOperations,
   organisationsReport: get({
     ...{ path: "/api/reports/organisations", needs: "read" },
+    navigation: { group: "Crawl", order: 51, entry: "Reports", tab: "Organisations" },
     summary: "Which organisation has how much of the crawl",
     input: z.object({}),
     output: organisationsSchema,
@@ -56,6 +57,7 @@ export const reportOperations = {
   }),
   subnetsReport: get({
     ...{ path: "/api/reports/subnets", needs: "read" },
+    navigation: { group: "Crawl", order: 52, entry: "Reports", tab: "Subnets" },
     summary: "Which subnets are served badly, and what would help",
     input: z.object({}),
     output: subnetsSchema,
@@ -66,6 +68,7 @@ export const reportOperations = {
   }),
   crawlersReport: get({
     ...{ path: "/api/reports/crawlers", needs: "read" },
+    navigation: { group: "Crawl", order: 53, entry: "Reports", tab: "Crawlers" },
     summary: "Which crawlers would be missed most",
     input: z.object({}),
     output: crawlersSchema,
@@ -76,6 +79,7 @@ export const reportOperations = {
   }),
   placementReport: get({
     ...{ path: "/api/reports/placement", needs: "read" },
+    navigation: { group: "Crawl", order: 54, entry: "Reports", tab: "Placement" },
     summary: "Where the next crawlers should stand",
     description:
       "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",

@@ -23,7 +23,8 @@ export const searchPart = ({ pool, searchIndex }: Pick<RoomOptions, "pool" | "se
 
 const searchViews =
   (reads: SearchReads & PageReads): WebPart =>
-  ({ views }) => {
+  ({ app, views }) => {
+    app.pages?.push({ page: "/search", ...searchApi.search });
     views.add({
       ...{ path: "/search", api: searchApi.search.path, needs: "read" },
       view: async (asked) => await searchView(asked, reads),

@@ -215,6 +215,8 @@ const mostSearched = 100;
 
 const policies = get({
   ...{ path: "/api/policies", needs: "read" },
+  navigation: { group: "Fleet", order: 60, entry: "Policies", tab: "Policies" },
+  alsoFound: "settings configuration change",
   summary: "The policies: what is in force, defaults, changes and the latest 50 versions",
   description:
     "Scope read, where reading needs one. A value is that of the coordinator's file unless an " +

@@ -130,7 +130,8 @@ export function sharing(ports: SharingPorts) {
     for (const crawlerId of fleet.here()) fleet.send(crawlerId, message);
   };
   const comeBack = async () => {
-    await presence.takeBack(fleet.here());
+    // One that leaves meanwhile is recorded as gone after it was taken back, never before.
+    await fleet.forEachHere(async (crawlerId) => await presence.takeBack(crawlerId));
     await memory.readAll();
     for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
   };

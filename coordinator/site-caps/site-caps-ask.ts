@@ -103,6 +103,8 @@ const setSiteCap = post({
 
 const siteCaps = get({
   ...{ path: "/api/fleet/site-caps", needs: "read" },
+  navigation: { group: "Sites", order: 50, entry: "Caps" },
+  alsoFound: "limit pace crawl-delay slow",
   summary: "Sites that operators have slowed down",
   description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
   input: z.object({}),

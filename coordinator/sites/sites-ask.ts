@@ -30,6 +30,8 @@ const crawlersOffered = 200;
 export const sitesOperations = {
   sites: operationsOf<SitesReads>().get({
     ...{ path: "/api/sites", needs: "read" },
+    navigation: { group: "Sites", order: 10, entry: "Sites" },
+    alsoFound: "hosts domains",
     summary: "Hosts, filtered and sorted",
     description:
       "Hosts without a value stand last in either direction. " +

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { Scope } from "#core/actor";
+import type { PageEntry } from "./navigation.ts";
 
 export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
   readonly description: string;
@@ -26,6 +27,10 @@ export interface ApiOperation {
   readonly tokenToo?: true;
   readonly summary: string;
   readonly description?: string;
+  /** Where its page is in the navigation. Left out: below the page whose path its own begins with. */
+  readonly navigation?: PageEntry;
+  /** Other words by which people look for its page. */
+  readonly alsoFound?: string;
   /** What has no `.optional()` or `.default()` has to be given; an example is in the schema's `meta`. */
   readonly parameters?: Readonly<
     Partial<Record<"path" | "query" | "header", Readonly<Record<string, z.ZodType>>>>

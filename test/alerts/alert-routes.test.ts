@@ -252,11 +252,7 @@ it.each([
   ],
   ["drained and left", "connected_at = now() - interval '2 hours', draining_since = now()", false],
   ["is connected", "connected_at = now(), state = 'online'", false],
-  [
-    "only said that it waits for a release",
-    "connected_at = now(), offline_reason = 'goodbye: it waits for a release'",
-    true,
-  ],
+  ["only said that it waits for a release", "connected_at = now(), offline_code = 'awaits-release'", true],
   ["was never connected", "connected_at = null", true],
   [
     "was there before the database went back, which may have lost that",
@@ -267,7 +263,7 @@ it.each([
   const { pool } = database;
   await pool.query(
     `update crawler set public_key = 'key of athens', release_version = null, connected_at = null, state = 'offline',
-       offline_reason = null, draining_since = null, created_at = now() where name = 'athens';
+       offline_reason = null, offline_code = null, draining_since = null, created_at = now() where name = 'athens';
      update crawler set ${change} where name = 'athens';
      insert into database_epoch (epoch, database_id, began_at, cause, words)
      select max(epoch) + 1, (array_agg(database_id))[1], now() - interval '1 day', 'timeline', 'restored' from database_epoch`,

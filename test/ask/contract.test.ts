@@ -7,7 +7,7 @@ import { parse } from "node-html-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
 import type { AnyOperation } from "#coordinator/ask/operation";
-import { apiGroups } from "#coordinator/open-api";
+import { apiOperations } from "#coordinator/open-api";
 import { scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { planImport } from "#rir-import/plan";
@@ -20,9 +20,7 @@ import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
-const all = Object.entries(
-  Object.assign({}, ...Object.values(apiGroups).flat()) as Record<string, AnyOperation>,
-);
+const all = Object.entries(apiOperations as Record<string, AnyOperation>);
 const questions = all.filter(([, one]) => one.method === "get" && one.view !== undefined);
 const deeds = all.filter(([, one]) => one.method === "post" && one.run !== undefined);
 

@@ -38,10 +38,12 @@ test("a crawler with name and key is welcomed, and is online until it leaves", a
   await crawler.send(helloOf("birch"));
   const welcome = await crawler.next("coordinator:welcome");
   const onlineThen = gateway.online();
-  await crawler.send({ type: "crawler:goodbye", reason: "upgrade" });
+  await crawler.send({ type: "crawler:goodbye", code: "stops", reason: "upgrade" });
   await crawler.closed;
   await vi.waitFor(() =>
-    expect(seen.leaves).toEqual([{ crawlerId: 2, reason: "goodbye: upgrade", forGood: false }]),
+    expect(seen.leaves).toEqual([
+      { crawlerId: 2, code: "stops", reason: "its host stopped it", forGood: false },
+    ]),
   );
 
   expect(welcome).toMatchObject({
@@ -327,3 +329,47 @@ async function roundTrip(crawler: RawCrawler): Promise<void> {
   crawler.socket.ping();
   await pong;
 }
+
+test("a departure that the database did not take is recorded later, unless the crawler has come back", async () => {
+  const leaves: string[] = [];
+  let isAway = true;
+  const { gateway, url } = await start({
+    handlers: {
+      async onLeave(crawlerId, reason) {
+        if (isAway) throw new Error("the database is away");
+        leaves.push(`${crawlerId} ${reason}`);
+      },
+    },
+  });
+  const [staying, returning] = [await RawCrawler.arrive(url, "amber"), await RawCrawler.arrive(url, "birch")];
+  for (const crawler of [staying, returning])
+    await crawler.send({ type: "crawler:goodbye", reason: "upgrade" });
+  await vi.waitFor(() => expect(gateway.online()).toEqual([]));
+  await RawCrawler.arrive(url, "birch");
+  isAway = false;
+
+  await vi.waitFor(() => expect(leaves).toEqual(["1 goodbye: upgrade"]), 10_000);
+
+  expect(gateway.online()).toEqual([2]);
+});
+
+test("what is done for every connected crawler comes before the departure of one that leaves meanwhile", async () => {
+  const done: string[] = [];
+  const { gateway, url } = await start({
+    handlers: { onLeave: async (crawlerId) => void done.push(`${crawlerId} left`) },
+  });
+  const crawler = await RawCrawler.arrive(url, "amber");
+  const gate = makeGate();
+
+  const work = gateway.forEachConnected(async (crawlerId) => {
+    await gate.opened;
+    done.push(`${crawlerId} taken back`);
+  });
+  await crawler.send({ type: "crawler:goodbye", reason: "upgrade" });
+  await vi.waitFor(() => expect(gateway.online()).toEqual([]));
+  gate.open();
+  await work;
+  await vi.waitFor(() => expect(done).toHaveLength(2));
+
+  expect(done).toEqual(["1 taken back", "1 left"]);
+});

@@ -73,7 +73,8 @@ async function copied(name: string, options: TestDatabaseOptions): Promise<Datab
 export async function rememberedDatabase({ schema }: Database): Promise<(() => Promise<void>) | null> {
   if (process.env.DATABASE_URL !== undefined) return null;
   const { url } = await startEmbeddedPostgres(inject("databaseHome"));
-  const kept = `${schema}_kept`;
+  // A test that is tried again remembers a second time.
+  const kept = `${schema}_${randomBytes(3).toString("hex")}`;
   const withoutOthers = async (server: Client, work: () => Promise<unknown>) => {
     await server.query(`alter database ${schema} allow_connections false`);
     await server.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1", [

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { z } from "zod";
-import { apiGroups } from "#coordinator/open-api";
+import { apiOperations } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-const operations = Object.assign({}, ...Object.values(apiGroups).flat()) as Record<
+const operations = apiOperations as Record<
   string,
   { readonly answers: Readonly<Record<number, { readonly schema?: z.ZodType }>> }
 >;
