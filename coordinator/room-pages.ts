@@ -10,10 +10,10 @@ type Parts = (options: RoomOptions) => Promise<WebPart | readonly WebPart[]>;
 const rooms: readonly (readonly [prefixes: string, parts: Parts])[] = [
   [
     "/api/overview /api/accuracy /api/alerts /api/fleet/queue /api/fleet/in-hand",
-    async (all) => (await import("./overview/routes.ts")).overviewPart(all),
+    async (all) => (await import("./overview/start.ts")).overviewPart(all),
   ],
   ["/api/who", async (all) => (await import("./who/start.ts")).whoPart(all)],
-  ["/api/search /api/pages", async (all) => (await import("./search/routes.ts")).searchPart(all)],
+  ["/api/search /api/pages", async (all) => (await import("./search/start.ts")).searchPart(all)],
   ["/api/fleet /api/crawlers", async (all) => (await import("./fleet/start.ts")).fleetPart(all)],
   ["/api/explore", async (all) => (await import("./explore/start.ts")).explorePart(all)],
   ["/api/policies", async (all) => (await import("./settings/start.ts")).policyPart(all)],

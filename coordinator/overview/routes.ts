@@ -1,5 +1,6 @@
 /** The overview, the list of alerts, and the overview's live events. */
 import type { FastifyInstance } from "fastify";
+import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
 import { alertOperations } from "../alerts/alerts-ask.ts";
@@ -7,7 +8,6 @@ import { readRunbook } from "../alerts/runbook-reads.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { sendRefusal } from "../ask/views.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { type Access, refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { withCellLabels } from "../web/table-labels.ts";
@@ -20,17 +20,14 @@ import {
   overviewRegions,
   usualRange,
 } from "./overview-ask.ts";
-import { createOverviewReads } from "./overview-reads.ts";
-import { AlertsInTime, withOwnFacts } from "./own-health.ts";
+import { AlertsInTime, type OwnHealth } from "./own-health.ts";
 
-type OverviewPartOptions = Pick<RoomOptions, "pool" | "live" | "runs" | "health" | "log" | "now" | "version">;
-
-export function overviewPart({ pool, ...options }: OverviewPartOptions): WebPart {
-  const reads = createOverviewReads(pool, () => performance.now());
-  return overviewPages({ ...options, reads: withOwnFacts(reads, options.health) });
+export interface OverviewPagePorts extends OverviewPorts {
+  readonly health: OwnHealth;
+  readonly log: Log;
+  readonly now: () => Date;
+  readonly version: string;
 }
-
-interface OverviewPagePorts extends Omit<OverviewPartOptions, "pool">, OverviewPorts {}
 
 /** `reads`: with what the coordinator knows of itself. */
 export function overviewPages(ports: OverviewPagePorts): WebPart {

@@ -6,6 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import type { WebPart } from "../ask/web-part.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import {
   accuracyDays,
@@ -22,6 +23,7 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
+import type { RoomOptions } from "../start-web.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
@@ -40,6 +42,7 @@ import type { LiveState } from "./overview.ts";
 import { createOverviewReads, type OverviewReads } from "./overview-reads.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
+import { type OverviewPagePorts, overviewPages } from "./routes.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
@@ -338,3 +341,10 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
 const bringBackMs = 60_000;
 /** Coordinators' clocks differ by less. */
 const clocksApartMs = 120_000;
+
+type PartOptions = Pick<RoomOptions, "pool"> & Omit<OverviewPagePorts, "reads">;
+
+export function overviewPart({ pool, ...options }: PartOptions): WebPart {
+  const reads = createOverviewReads(pool, () => performance.now());
+  return overviewPages({ ...options, reads: withOwnFacts(reads, options.health) });
+}

@@ -2,7 +2,6 @@
 
 import { type AskedView, numberIn } from "../ask/views.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { submitLink } from "../submissions/submissions-ask.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type CsvTable, html } from "../web/html.ts";
@@ -15,13 +14,8 @@ import { type SearchOptions, wordsFault } from "./query.ts";
 import { searchPages } from "./search.ts";
 import { filterNames, type SearchAnswer, type SearchReads } from "./search-answer.ts";
 import { maxListOffset, searchApi } from "./search-api.ts";
-import { createSearchReads } from "./search-reads.ts";
 
-/** `searchIndex`: the one in memory, which searches ask first. */
-export const searchPart = ({ pool, searchIndex }: Pick<RoomOptions, "pool" | "searchIndex">): WebPart =>
-  searchViews(createSearchReads(pool, () => performance.now(), searchIndex));
-
-const searchViews =
+export const searchViews =
   (reads: SearchReads & PageReads): WebPart =>
   ({ app, views }) => {
     app.pages?.push({ page: "/search", ...searchApi.search });

@@ -21,7 +21,7 @@ import { OwnHealth } from "#coordinator/overview/own-health";
 import { overviewPages } from "#coordinator/overview/routes";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
-import { searchPart } from "#coordinator/search/routes";
+import { searchPart } from "#coordinator/search/start";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
 import { whoPart } from "#coordinator/who/start";
