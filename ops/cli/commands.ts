@@ -69,7 +69,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   find: async () => (await import("./commands/of-rooms.ts")).findCommand(),
   explore: async () => (await import("./commands/of-rooms.ts")).exploreCommand(),
   urls: async () => (await import("./commands/urls.ts")).urlsCommand(),
-  search: async () => (await import("./commands/search.ts")).searchCommand(),
+  search: async () => (await import("./commands/of-rooms.ts")).searchCommand(),
   page: async () => (await import("./commands/of-rooms.ts")).pageCommand(),
   changes: async () => (await import("./commands/of-rooms.ts")).changesCommand(),
   channels: async () => (await import("./commands/of-rooms.ts")).channelsCommand(),

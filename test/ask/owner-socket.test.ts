@@ -10,10 +10,16 @@ import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { contextOfStart, socketPathOf, writeCurrentRun } from "#ops/cli/command-context";
-import { overviewCommand, siteCapsCommand, whoCommand } from "#ops/cli/commands/of-rooms";
+import {
+  overviewCommand,
+  pageCommand,
+  searchCommand,
+  siteCapsCommand,
+  whoCommand,
+} from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
-import { seedWorld } from "../support/seed-world.ts";
+import { seedPage, seedWorld } from "../support/seed-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const home = temporaryFolder("nearcrawl-socket-");
@@ -23,6 +29,8 @@ let place: readonly string[];
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
+  const url = "https://www.example.org/ferry";
+  await seedPage(database.pool, { url, title: "Ferry", text: "The harbour." });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
   const socketPath = socketPathOf(home);
@@ -84,6 +92,10 @@ it("answers as the same command does where none runs, to the byte, and its memor
   const args: readonly (readonly [() => Promise<import("commander").Command>, readonly string[]])[] = [
     [whoCommand, ["1.2.3.4"]],
     [whoCommand, ["nobody.example", "--json"]],
+    [pageCommand, ["https://www.example.org/ferry"]],
+    [pageCommand, ["https://www.example.org/ferry", "--csv"]],
+    [searchCommand, ["harbour", "--explain"]],
+    [searchCommand, ["submarine"]],
     [siteCapsCommand, ["list"]],
     [siteCapsCommand, ["list", "--csv"]],
     [siteCapsCommand, ["remove", "none.example"]],
@@ -100,7 +112,7 @@ it("answers as the same command does where none runs, to the byte, and its memor
   await coordinator!.stop();
   coordinator = null;
 
-  expect(asked.map(({ code }) => code)).toEqual([0, 3, 0, 0, 3, 2]);
+  expect(asked.map(({ code }) => code)).toEqual([0, 3, 0, 0, 0, 3, 0, 0, 3, 2]);
   expect(await all()).toEqual(asked);
   expect([startedAt, (await overview()).startedAt]).toEqual([expect.any(String), null]);
 });

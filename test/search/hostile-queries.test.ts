@@ -1,7 +1,7 @@
 /** What nobody asks in good faith: bounded, and answered or refused in words, on the page, over the API and by the command. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { searchCommand } from "#ops/cli/commands/search";
+import { searchCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
@@ -55,9 +55,9 @@ describe("a query", () => {
     const { status, page, api, command } = await ask(times(1000, (at) => `word${at}`).join(" "));
 
     expect(status).toBe(400);
-    expect(page).toContain("longer than 300 characters");
-    expect(JSON.stringify(api)).toContain("longer than 300 characters");
-    expect(command).toMatchObject({ code: 2, err: expect.stringContaining("longer than 300 characters") });
+    expect(page).toContain("has more than 300 characters");
+    expect(JSON.stringify(api)).toContain("has more than 300 characters");
+    expect(command).toMatchObject({ code: 2, err: expect.stringContaining("has more than 300 characters") });
   });
 
   it("of more words than are searched says how many were", async () => {

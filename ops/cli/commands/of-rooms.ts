@@ -158,18 +158,17 @@ export async function changesCommand(): Promise<Command> {
   return roomCommand(operationCommand(changeOperations.changes));
 }
 
+export async function searchCommand(): Promise<Command> {
+  const { searchOperations } = await import("#coordinator/search/search-ask");
+  const { exportCommand } = await import("../search/export-command.ts");
+  // What stands after export is export's.
+  const command = roomCommand(operationCommand(searchOperations.search)).enablePositionalOptions();
+  return command.addCommand(exportCommand());
+}
+
 export async function pageCommand(): Promise<Command> {
-  const { searchApi } = await import("#coordinator/search/search-api");
-  return roomCommand({
-    ...{ name: "page", operation: searchApi.page, takes: "url" },
-    says: "what the index has of a page: facts, fetches, links from and to it",
-    columns: {
-      items: "url title anchor nofollow state fetchedAt crawler outcome status firstByteMs totalMs bodyBytes",
-      changes: "seenAt kind words difference",
-      headings: "",
-    },
-    help: "\n\nExample:\n  nearcrawl page https://www.example.org/",
-  });
+  const { pageOperations } = await import("#coordinator/search/page-ask");
+  return roomCommand(operationCommand(pageOperations.page));
 }
 
 export async function reportCommand(): Promise<Command> {

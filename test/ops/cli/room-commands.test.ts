@@ -7,7 +7,6 @@ import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
-import { searchCommand } from "#ops/cli/commands/search";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
@@ -39,7 +38,7 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["show athens --range 24h", fleetCommand, "crawler"],
   ["failures --hours 24", fleetCommand, "failures"],
   ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
-  ["harbour --explain", async () => searchCommand(), "search"],
+  ["harbour --explain", ofRooms.searchCommand, "search"],
 ];
 
 it.each(readings)(

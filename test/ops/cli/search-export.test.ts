@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/server-database";
-import { searchCommand } from "#ops/cli/commands/search";
+import { searchCommand } from "#ops/cli/commands/of-rooms";
 import { progressText } from "#ops/cli/search/export-command";
 import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
 import { builtProgram } from "../../support/built-command.ts";
