@@ -10,12 +10,12 @@ import { noteAlerts } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, formBy, signIn } from "../support/signed-in.ts";
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const resolver = createNameResolver({ servers: [] });
   app = webServer(database, { parts: [alertPart({ pool: database.pool, config, resolver })] });
   headers = await bearer(database, ["read", "fleet-write"], { name: "ci" });
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   await noteAlerts(
     {
       ...{ store: createAlertStore(database.pool), channels: [], newId: () => "msg", chance: () => 0 },
@@ -211,8 +211,7 @@ it("a channel is tested by page, API and command, once in half a minute; its sec
 it("who joined and never ran, and who runs without work, is read with the reason", async () => {
   const { pool } = database;
   const facts = async () =>
-    (await createReports(pool, () => performance.now() + 1e9 * Math.random()).alertFacts(new Date()))
-      .crawlers;
+    (await everyRead(pool, () => performance.now() + 1e9 * Math.random()).alertFacts(new Date())).crawlers;
   await pool.query(
     `update crawler set public_key = 'key of athens', release_version = null, connected_at = null where name = 'athens';
      insert into invitation (secret_hash, name, created_by, created_at, expires_at, redeemed_at)
@@ -270,7 +269,7 @@ it.each([
      select max(epoch) + 1, (array_agg(database_id))[1], now() - interval '1 day', 'timeline', 'restored' from database_epoch`,
   );
 
-  const { crawlers } = await createReports(pool, () => performance.now()).alertFacts(new Date());
+  const { crawlers } = await everyRead(pool, () => performance.now()).alertFacts(new Date());
 
   expect(crawlers.find(({ name }) => name === "athens")).toMatchObject({ neverRan });
 });
