@@ -190,7 +190,11 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
   const ports = { ...world, state, denied: deniedOf(state), fleet: new TableFleet([north, full]) };
 
   const moved = await rebalanceLoad({ ...ports, putOff: new PutOffMoves() }, balanceSettings, noon);
-  const replaced = await replaceCrawler(gone, { ...ports, recrawlDays: 7, online: () => [north] }, noon);
+  const replaced = await replaceCrawler(
+    gone,
+    { ...ports, recrawlDays: () => 7, online: () => [north] },
+    noon,
+  );
 
   expect(moved).toEqual([]);
   expect(replaced).toMatchObject({ moved: [], orphans: [left] });
