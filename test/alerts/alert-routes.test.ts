@@ -13,8 +13,7 @@ import { describeApi } from "#coordinator/open-api";
 import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
-import { alertsCommand } from "#ops/cli/commands/alerts";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -72,7 +71,7 @@ afterAll(async () => {
 
 const run = async (...words: string[]) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
-  return await inProcess(alertsCommand(), [...words, ...place]);
+  return await inProcess(commandNamed("alerts"), [...words, ...place]);
 };
 const list = async () => (await app.inject({ url: "/api/alerts", headers })).json();
 const namesOf = async () => (await list()).alerts.map(({ name }: { name: string }) => name);
