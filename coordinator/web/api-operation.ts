@@ -48,24 +48,6 @@ export interface ApiOperation {
 /** Operations of one group, each under its operationId. */
 export type ApiOperations = Readonly<Record<string, ApiOperation>>;
 
-/** The JSON of an operation's answers, in TypeScript. */
-export type AnswerOf<One extends ApiOperation> = {
-  [Status in keyof One["answers"]]: One["answers"][Status] extends {
-    readonly schema: infer Value extends z.ZodType;
-  }
-    ? Told<z.infer<Value>>
-    : never;
-}[keyof One["answers"]];
-
-/** Read only; a time may be a Date, which becomes a text in the answer. */
-type Told<Value> = Value extends readonly (infer One)[]
-  ? readonly Told<One>[]
-  : Value extends Date
-    ? Value
-    : Value extends object
-      ? { readonly [Name in keyof Value]: Told<Value[Name]> }
-      : Value;
-
 /** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;
 

@@ -10,11 +10,11 @@ import { pageFacts } from "#coordinator/search/page-facts";
 import { searchPages } from "#coordinator/search/search";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { arrivedResult, newWorld, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
@@ -75,7 +75,7 @@ beforeAll(async () => {
   );
 });
 
-const reads = () => createReports(world.pool, () => performance.now());
+const reads = () => everyRead(world.pool, () => performance.now());
 const who = async (question: string) =>
   await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
 const search = async (preference?: string) =>
