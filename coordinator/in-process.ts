@@ -14,7 +14,6 @@ import { coordinatorRuns, readCoordinatorPlace } from "./crawlers/coordinator-pr
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
 import { CoordinatorState } from "./delegation/state.ts";
-import { frontierOrder } from "./frontier/order/strategies.ts";
 import { readState } from "./load-state.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
@@ -27,7 +26,6 @@ import { createPolicyStore } from "./settings/settings-store.ts";
 import { createWebServer } from "./start-web.ts";
 import { openAccess } from "./web/access.ts";
 import { ownerAccess } from "./web/owner-access.ts";
-import { createReports } from "./who/reads.ts";
 
 interface InProcessOptions {
   readonly database: Database;
@@ -61,22 +59,20 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
   const access = ownerAccess(openAccess, true);
   const shared = {
     ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
-    ...{ resolver: createNameResolver({ servers: resolvers }), now: clock.now },
+    ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
   const rooms = {
     ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
     // The tree takes half a minute for ten million subnets.
     state: path.startsWith("/api/explore") ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
+    resolver: createNameResolver({ servers: resolvers }),
+    runs: async () => await coordinatorRuns(pool),
   };
   const app = createWebServer({
     ...shared,
-    ...{ access, audit: audit(pool), runs: async () => await coordinatorRuns(pool) },
-    health: new OwnHealth({ database: watch, ...clock }),
-    reads: { ...createReports(pool, clock.nowMs), ...readinessReads(watch.pool) },
-    scope: config.scope,
-    order: frontierOrder(config.frontier),
-    domainSets: config.domainSets,
+    ...{ access, audit: audit(pool) },
+    reads: readinessReads(watch.pool),
     contact: {
       optOuts: createOptOutStore(pool),
       complaints: createComplaintStore(pool),

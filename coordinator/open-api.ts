@@ -1,71 +1,12 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
-import {
-  accessOperations,
-  accountOperations,
-  partnerAccessOperations,
-  signInLinkOperations,
-} from "./access/access-ask.ts";
-import { auditOperations } from "./access/audit-ask.ts";
-import { tokenOperations } from "./access/tokens-ask.ts";
-import { alertDeedOperations, alertOperations } from "./alerts/alerts-ask.ts";
-import { changeOperations } from "./changes/changes-ask.ts";
-import { channelOperations } from "./channels/channels-ask.ts";
-import { exploreOperations } from "./explore/explore-ask.ts";
-import { coordinatorOperations } from "./federation/coordinators-ask.ts";
-import { exchangeApi } from "./federation/federation-api.ts";
-import { findOperations } from "./find/find-ask.ts";
-import { fleetOperations } from "./fleet/fleet-ask.ts";
-import { complaintOperations } from "./opt-outs/complaints-ask.ts";
-import { contactApi } from "./opt-outs/opt-outs-api.ts";
-import { optOutOperations } from "./opt-outs/opt-outs-ask.ts";
-import { operationApi, overviewApi } from "./overview/overview-api.ts";
-import { overviewOperations } from "./overview/overview-ask.ts";
-import { recrawlOperations } from "./recrawl/recrawl-ask.ts";
-import { jobOperations } from "./registry/job-ask.ts";
-import { planOperations } from "./registry/plan-ask.ts";
-import { registryOperations } from "./registry/registry-ask.ts";
-import { releasesApi } from "./releases/releases-api.ts";
-import { versionOperations } from "./releases/versions-ask.ts";
-import { reportOperations } from "./reports/reports-ask.ts";
-import { searchApi } from "./search/search-api.ts";
-import { policyOperations } from "./settings/settings-ask.ts";
-import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
-import { siteOperations } from "./sites/site-ask.ts";
-import { sitesOperations } from "./sites/sites-ask.ts";
-import { storageOperations } from "./storage/storage-ask.ts";
-import { submissionOperations } from "./submissions/submissions-ask.ts";
+import { loadOperations } from "./room-operations.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
-import { graphOperations } from "./web-graph/graph-ask.ts";
-import { whoOperations } from "./who/who-ask.ts";
 
-/** By the tag of their operations, in the order of the document. */
-export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
-  access: [auditOperations, accountOperations, accessOperations, signInLinkOperations, tokenOperations],
-  changes: [changeOperations],
-  channels: [channelOperations],
-  contact: [contactApi],
-  coordinators: [coordinatorOperations, exchangeApi],
-  explore: [exploreOperations],
-  find: [findOperations],
-  fleet: [
-    ...[fleetOperations, partnerAccessOperations, versionOperations, optOutOperations],
-    ...[complaintOperations, siteCapOperations],
-  ],
-  graph: [graphOperations],
-  operation: [operationApi],
-  overview: [overviewOperations, overviewApi, alertOperations, alertDeedOperations],
-  policies: [policyOperations],
-  recrawl: [recrawlOperations],
-  registry: [registryOperations, jobOperations, planOperations],
-  releases: [releasesApi],
-  reports: [reportOperations],
-  search: [searchApi],
-  sites: [sitesOperations, siteOperations],
-  storage: [storageOperations],
-  urls: [submissionOperations],
-  who: [whoOperations],
-};
+const rooms = await loadOperations();
+
+/** Every room's operations, by their operationId. */
+export const apiOperations: ApiOperations = Object.assign({}, ...rooms.map(({ operations }) => operations));
 
 const info = {
   title: "Nearcrawl",
@@ -89,9 +30,7 @@ export function describeApi(): OpenApi {
 }
 
 function makeDescription(): OpenApi {
-  const parts = Object.entries(apiGroups).flatMap(([tag, all]) =>
-    all.map((operations) => describeOperations(operations, tag)),
-  );
+  const parts = rooms.map(({ operations, tag }) => describeOperations(operations, tag));
   return {
     openapi: "3.1.0",
     info,

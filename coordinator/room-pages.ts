@@ -8,6 +8,12 @@ import type { RoomOptions } from "./start-web.ts";
 type Parts = (options: RoomOptions) => Promise<WebPart | readonly WebPart[]>;
 
 const rooms: readonly (readonly [prefixes: string, parts: Parts])[] = [
+  [
+    "/api/overview /api/accuracy /api/alerts /api/fleet/queue /api/fleet/in-hand",
+    async (all) => (await import("./overview/start.ts")).overviewPart(all),
+  ],
+  ["/api/who", async (all) => (await import("./who/start.ts")).whoPart(all)],
+  ["/api/search /api/pages", async (all) => (await import("./search/start.ts")).searchPart(all)],
   ["/api/fleet /api/crawlers", async (all) => (await import("./fleet/start.ts")).fleetPart(all)],
   ["/api/explore", async (all) => (await import("./explore/start.ts")).explorePart(all)],
   ["/api/policies", async (all) => (await import("./settings/start.ts")).policyPart(all)],
@@ -15,8 +21,8 @@ const rooms: readonly (readonly [prefixes: string, parts: Parts])[] = [
   [
     "/api/fleet/recrawl /api/recrawl",
     async ({ pool }) => {
-      const { createReports } = await import("./who/reads.ts");
-      const charts = createReports(pool, () => performance.now()).charts;
+      const { createChartReads } = await import("./overview/chart-reads.ts");
+      const { charts } = createChartReads(pool);
       return (await import("./recrawl/start.ts")).recrawlPart(
         pool,
         async (range) => await charts("recrawl", range),

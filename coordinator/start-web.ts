@@ -14,9 +14,6 @@ import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
-import { alertOperations } from "./alerts/alerts-ask.ts";
-import { readRunbook } from "./alerts/runbook-reads.ts";
-import { addOperations } from "./ask/add-operations.ts";
 import { Views } from "./ask/views.ts";
 import type { WebPart } from "./ask/web-part.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -26,28 +23,21 @@ import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-store.ts";
-import type { CrawlScope } from "./frontier/frontier.ts";
-import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
-import { following } from "./live-config.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
 import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
+import { addOperation } from "./overview/health-routes.ts";
 import type { Metrics } from "./overview/metrics.ts";
 import type { LiveState } from "./overview/overview.ts";
-import { overviewOperations } from "./overview/overview-ask.ts";
-import type { OverviewReads, ReadinessReads } from "./overview/overview-reads.ts";
-import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
-import { addEvents, addOperation } from "./overview/routes.ts";
+import type { ReadinessReads } from "./overview/overview-reads.ts";
+import type { OwnHealth } from "./overview/own-health.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseFileStore, createReleaseStore, dockFile } from "./releases/release-store.ts";
 import { publishedKeySet } from "./room-settings.ts";
 import type { SearchIndex } from "./search/memory/index-answer.ts";
-import type { PageReads } from "./search/page-facts.ts";
-import { addSearchViews } from "./search/routes.ts";
-import type { SearchReads } from "./search/search-answer.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { addApiRoutes } from "./web/api-page.ts";
 import { addAssets, addRobots } from "./web/asset-routes.ts";
@@ -58,9 +48,6 @@ import { ownerAccess, ownersRouting } from "./web/owner-access.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
-import type { WhoReads } from "./who/reads.ts";
-import { createReports } from "./who/reads.ts";
-import { whoOperations } from "./who/who-ask.ts";
 
 interface OpenWebOptions {
   readonly config: CoordinatorConfig;
@@ -96,21 +83,17 @@ interface OpenWebOptions {
 export interface RoomOptions
   extends Omit<
     OpenWebOptions,
-    | (
-        | "rooms"
-        | "access"
-        | "attach"
-        | "beforeAnswer"
-        | "health"
-        | "certificate"
-        | "readiness"
-        | "searchIndex"
-      )
-    | ("socketPath" | "live")
+    | ("rooms" | "access" | "attach" | "beforeAnswer" | "certificate" | "readiness")
+    | ("socketPath" | "live" | "searchIndex")
   > {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
+  /** What the coordinator's memory knows now. Null: of a command, which has the database alone. */
   readonly live: () => LiveState | null;
+  /** Whether a coordinator works on the database; left out: this one does. */
+  readonly runs?: () => Promise<boolean>;
+  /** The index in memory, which searches ask first; left out: of a command, which has none. */
+  readonly searchIndex?: SearchIndex;
   /** The coordinator's own, for long readings. */
   readonly patientPool: Pool;
   readonly access: Access;
@@ -141,18 +124,8 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     access,
     ...(options.beforeAnswer === undefined ? {} : { beforeAnswer: options.beforeAnswer }),
     audit: createAuditLog(pool),
-    reads: {
-      ...withOwnFacts(
-        createReports(pool, () => performance.now(), options.searchIndex),
-        options.health,
-      ),
-      ...options.readiness,
-    },
+    reads: options.readiness,
     health: options.health,
-    resolver: options.resolver,
-    scope: following(() => config.scope),
-    order: following(() => frontierOrder(config.frontier)),
-    domainSets: config.domainSets,
     live: options.live,
     metrics: options.metrics,
     log,
@@ -335,18 +308,8 @@ interface WebSettings extends PublishedSettings {
 }
 
 export interface WebPorts {
-  readonly reads: WhoReads & SearchReads & PageReads & OverviewReads & ReadinessReads;
-  readonly resolver: NameResolver;
-  readonly scope: CrawlScope;
-  /** In what order URLs are fetched; left out, `who` tells no place. */
-  readonly order?: FrontierOrder;
-  /** The coordinator's own; left out: every host is its own. */
-  readonly domainSets?: readonly string[];
-  /** What the coordinator's memory knows now. */
-  /** Null: of a command, which has the database alone. */
-  readonly live: () => LiveState | null;
-  /** Whether a coordinator works on the database; left out: this one does. */
-  readonly runs?: () => Promise<boolean>;
+  readonly reads: ReadinessReads;
+  readonly live: RoomOptions["live"];
   readonly health: OwnHealth;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -409,13 +372,8 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const shared = { access, version: settings.version, now: ports.now };
   const views = new Views(app, shared);
   const deeds = { ...shared, audit: ports.audit ?? unaudited };
-  const alerts = new AlertsInTime(ports.reads, ports.health);
-  const operations = { ...alertOperations, ...overviewOperations, ...whoOperations };
-  addOperations(operations, { ...ports, alerts, runbook: readRunbook() })({ app, views, deeds, access });
-  addSearchViews(views, ports.reads);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, deeds, access });
-  addEvents(app, { ...ports, access: shared.access, alerts });
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   addContactRoutes(app, ports.contact, knowing);
   addOperation(app, { ...ports, access: shared.access });

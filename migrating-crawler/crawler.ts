@@ -5,7 +5,7 @@
  */
 import { within } from "#core/within";
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
-import { type CrawlerHello, maxHeldLeases } from "#protocol/messages";
+import { type CrawlerHello, type Goodbye, maxHeldLeases } from "#protocol/messages";
 import { steadyNowMs } from "./core/steady-time.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
@@ -213,18 +213,18 @@ export class Crawler {
   }
 
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
-  stop(reason = "the crawler stops"): Promise<void> {
-    this.#stopped ??= this.#stop(reason, false);
+  stop(goodbye: Goodbye = { code: "stops", reason: "the crawler stops" }): Promise<void> {
+    this.#stopped ??= this.#stop(goodbye);
     return this.#stopped;
   }
 
   /** The same, and tells the coordinator that this crawler will not be back: others get its subnets at once. */
   leave(): Promise<void> {
-    this.#stopped ??= this.#stop("the crawler leaves for good", true);
+    this.#stopped ??= this.#stop({ code: "leaves", reason: "the crawler leaves for good", forGood: true });
     return this.#stopped;
   }
 
-  async #stop(reason: string, forGood: boolean): Promise<void> {
+  async #stop(goodbye: Goodbye): Promise<void> {
     clearInterval(this.#learning);
     clearInterval(this.#reviewing);
     this.#live.close();
@@ -235,7 +235,7 @@ export class Crawler {
     this.#tools.connector.close();
     this.#link.seal();
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
-    await this.#link.stop(reason, forGood);
+    await this.#link.stop(goodbye);
     closeTools(this.#tools);
     await this.#extraction.close();
     await this.#warc?.close();
@@ -296,7 +296,7 @@ export class Crawler {
         },
         onStopped: (reason, refused) => {
           this.#loop.onDown();
-          if (refused !== null) void this.stop(reason).then(() => this.#refused(reason, refused.code));
+          if (refused !== null) void this.stop({ reason }).then(() => this.#refused(reason, refused.code));
         },
       },
     });

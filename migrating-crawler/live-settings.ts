@@ -48,7 +48,7 @@ export class LiveSettings {
     if (needRestart.length > 0) {
       log.warn({ settings: needRestart }, "changed settings wait for the crawler's next start");
     }
-    if (isTold) link.renew("the host has changed its settings");
+    if (isTold) link.renew({ code: "new-settings", reason: "the host has changed its settings" });
     this.#look();
   }
 
@@ -60,7 +60,7 @@ export class LiveSettings {
   #look(): void {
     const { governor, link, carrier } = this.#parts;
     if (governor.mayLink()) link.release();
-    else link.hold("the host's limit on bytes is reached");
+    else link.hold({ code: "out-of-bytes", reason: "the host's limit on bytes is reached" });
     carrier.pump();
   }
 }

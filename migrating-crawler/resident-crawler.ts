@@ -113,7 +113,7 @@ export class Resident {
   #beginAnew(before: Crawler, how: "moved" | "failed"): void {
     this.#turn = this.#turn.then(async () => {
       if (this.#isStopping || this.#crawler !== before) return;
-      await before.stop("the crawler starts over");
+      await before.stop({ code: "starts-over", reason: "the crawler starts over" });
       await this.#begin(how === "moved" ? settleMove(this.#config.home) : "nothing");
     });
     this.#turn = this.#turn.catch((error: unknown) => {

@@ -38,6 +38,8 @@ const { get } = operationsOf<Pick<AuditLog, "list">>();
 
 const audit = get({
   ...{ path: "/api/audit", needs: "audit-read" },
+  navigation: { group: "Fleet", order: 62, entry: "Policies", tab: "Audit log" },
+  alsoFound: "history who changed",
   summary: "Every change and who made it, the latest first",
   description:
     "Also as CSV: format=csv. An entry has no before or after where there is nothing to show; long values are cut off, secrets omitted.",

@@ -26,7 +26,7 @@ import { instant } from "../web/format.ts";
 import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { isFromElsewhere, whenceOf } from "../web/limits.ts";
-import { pageFrame } from "../web/page-frame.ts";
+import { sendPage } from "../web/page-frame.ts";
 import { homeOf } from "../web/session-access.ts";
 import { type BegunSession, redeemLink } from "./sign-in.ts";
 
@@ -60,7 +60,7 @@ async function start(request: FastifyRequest, reply: FastifyReply, ports: SignIn
   if (to !== null) reply.header("set-cookie", wantedPathCookie(request, to));
   const visit = await visitOf(request, ports);
   const body = signInBody(visit.signedInAs, queryOf(request, "out") !== "");
-  return sendPage(reply, { title: "Sign in", body, visit, version: ports.version });
+  return sendSignInPage(reply, { title: "Sign in", body, visit, version: ports.version });
 }
 
 async function showLink(request: FastifyRequest, reply: FastifyReply, ports: SignInPorts) {
@@ -69,7 +69,7 @@ async function showLink(request: FastifyRequest, reply: FastifyReply, ports: Sig
   const visit = await visitOf(request, ports);
   if (link?.state !== "open") return sendLinkOver(reply, { state: link?.state ?? null, visit, ports });
   const body = confirmBody(link, secret, visit.signedInAs);
-  return sendPage(reply, { title: `Sign in as ${link.name}`, body, visit, version: ports.version });
+  return sendSignInPage(reply, { title: `Sign in as ${link.name}`, body, visit, version: ports.version });
 }
 
 async function signIn(request: FastifyRequest, reply: FastifyReply, ports: SignInPorts) {
@@ -167,7 +167,7 @@ function sendLinkOver(
     visit: over.visit,
     version: over.ports.version,
   };
-  return sendPage(reply.code(410), page);
+  return sendSignInPage(reply.code(410), page);
 }
 
 interface Page {
@@ -177,12 +177,9 @@ interface Page {
   readonly version: string;
 }
 
-function sendPage(reply: FastifyReply, { visit, ...page }: Page): FastifyReply {
-  return reply
-    .header("cache-control", "no-store")
-    .header("x-robots-tag", "noindex")
-    .type("text/html; charset=utf-8")
-    .send(pageFrame({ ...page, path: "/sign-in", viewer: visit }));
+function sendSignInPage(reply: FastifyReply, { visit, ...page }: Page): FastifyReply {
+  reply.header("cache-control", "no-store").header("x-robots-tag", "noindex");
+  return sendPage(reply, { ...page, path: "/sign-in", viewer: visit });
 }
 
 const notOurForm = {

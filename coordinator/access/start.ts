@@ -11,12 +11,7 @@ import type { Access } from "../web/access.ts";
 import type { AnonymousReading } from "../web/anonymous-reading.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createSessionAccess } from "../web/session-access.ts";
-import {
-  accessOperations,
-  accountOperations,
-  ownSessionOperations,
-  signInLinkOperations,
-} from "./access-ask.ts";
+import { accessOperations, accountOperations, ownSessionForms, signInLinkOperations } from "./access-ask.ts";
 import { auditOperations } from "./audit-ask.ts";
 import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
@@ -69,7 +64,7 @@ export function accessParts(pool: Pool, options: AccessPartOptions): readonly We
   const ofAccess = {
     ...accessOperations,
     ...accountOperations,
-    ...ownSessionOperations,
+    ...ownSessionForms,
     ...signInLinkOperations,
   };
   return [

@@ -11,6 +11,7 @@ export function addOperations<Ports>(
   ports: Ports,
 ): WebPart {
   return ({ app, views, deeds }) => {
+    app.pages?.push(...Object.values(operations));
     for (const one of Object.values(operations)) {
       const { page, needs, crawlerIn, titleWhileSlow } = one;
       if (one.method === "get")

@@ -12,7 +12,7 @@ import { type Access, isRefusal, type Visit } from "../web/access.ts";
 import { routePath } from "../web/api-operation.ts";
 import { sendError } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
-import { type PageError, pageFrame } from "../web/page-frame.ts";
+import { type PageError, sendPage } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
 import { issueWords } from "./issue-words.ts";
@@ -248,8 +248,7 @@ class Deed {
 
   #sendPage(title: string, body: Html, viewer: Visit): FastifyReply {
     const { request, reply } = this.#sent;
-    const frame = { version: this.#settings.version, viewer, path: request.url, title, body };
-    return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+    return sendPage(reply, { version: this.#settings.version, viewer, path: request.url, title, body });
   }
 }
 

@@ -6,19 +6,18 @@ import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, type Refusal, type Visit } from "../web/access.ts";
-import { type AnswerOf, type ApiOperation, routePath } from "../web/api-operation.ts";
 import { skeleton } from "../web/components.ts";
 import { sendError, wantsJson } from "../web/guard.ts";
 import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
-import { type PageError, pageFrame } from "../web/page-frame.ts";
+import { type PageError, sendPage } from "../web/page-frame.ts";
 import type { Document } from "./operation.ts";
 import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
 import { documentCsv, hasRows } from "./text-rendering.ts";
 
-export interface Shown<Value = unknown> {
+export interface Shown {
   readonly status: number;
-  /** The JSON; null: this page has none. */
-  readonly value: Value | null;
+  /** The JSON. Null: this page has none. */
+  readonly value: unknown;
   readonly title: string;
   readonly body: (visit: Visit) => Html;
   readonly csv?: () => CsvTable;
@@ -40,12 +39,6 @@ export interface AskedView {
 
 /** Null: there is nothing at this address. A string: why this cannot be asked; an error: why not, with a status of its own. */
 export type View = (asked: AskedView) => Promise<Shown | PageError | string | null>;
-
-/** A view whose operation says its address, its scope and its answer's form. */
-export interface DescribedView<One extends ApiOperation> extends Omit<ViewRoute, "api" | "needs" | "view"> {
-  readonly operation: One;
-  readonly view: (asked: AskedView) => Promise<Shown<AnswerOf<One>> | string | null>;
-}
 
 export interface ViewRoute {
   readonly path: string;
@@ -90,10 +83,6 @@ export class Views {
   constructor(app: FastifyInstance, settings: ViewSettings) {
     this.#app = app;
     this.#settings = settings;
-  }
-
-  describe<One extends ApiOperation>({ operation, ...route }: DescribedView<One>): void {
-    this.add({ ...route, api: routePath(operation), needs: operation.needs });
   }
 
   add(route: ViewRoute): void {
@@ -220,7 +209,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
   };
-  return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+  return sendPage(reply, frame);
 }
 
 function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): FastifyReply {

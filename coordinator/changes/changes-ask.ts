@@ -56,6 +56,8 @@ const input = z.object({
 export const changeOperations = {
   changes: operationsOf<ChangeFeed>().get({
     ...{ path: "/api/changes", needs: "read" },
+    navigation: { group: "Sites", order: 30, entry: "Changes" },
+    alsoFound: "feed new gone",
     summary: "What visits found new, changed or gone, since a cursor",
     description:
       "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: " +

@@ -7,6 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
+import type { SessionEnd } from "./session-ends.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
@@ -86,6 +87,7 @@ export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedR
 export interface Departure {
   readonly crawlerId: CrawlerId;
   readonly reason: string;
+  readonly code?: SessionEnd["code"];
   readonly forGood?: boolean;
   readonly now: Date;
 }
@@ -101,21 +103,23 @@ export async function crawlersLeave(
 ): Promise<boolean[]> {
   // Who left and came and left within the time of one statement left last.
   const last = [...new Map(departures.map((one) => [one.crawlerId, one])).values()];
-  const given = last.map((one) => ({ ...one, forGood: one.forGood ?? false }));
+  const given = last.map((one) => ({ ...one, code: one.code ?? null, forGood: one.forGood ?? false }));
   const { rows } = await pool.query<{ crawler_id: number }>(
     `update crawler c
      set state = 'offline',
          offline_reason = given.reason,
+         offline_code = given.code,
          last_seen_at = given.at,
          draining_since = case when given.for_good then coalesce(draining_since, given.at) else draining_since end,
          drain_asked_by = case when given.for_good then coalesce(drain_asked_by, 'crawler') else drain_asked_by end,
          drain_subnets = case when given.for_good and draining_since is null
            then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
            else drain_subnets end
-     from unnest($1::int[], $2::text[], $3::boolean[], $4::timestamptz[]) as given (crawler_id, reason, for_good, at)
-     where c.crawler_id = given.crawler_id and coordinator_number is not distinct from $5
+     from unnest($1::int[], $2::text[], $3::text[], $4::boolean[], $5::timestamptz[])
+       as given (crawler_id, reason, code, for_good, at)
+     where c.crawler_id = given.crawler_id and coordinator_number is not distinct from $6
      returning c.crawler_id`,
-    [...columnsOf(given, ["crawlerId", "reason", "forGood", "now"]), coordinatorNumber],
+    [...columnsOf(given, ["crawlerId", "reason", "code", "forGood", "now"]), coordinatorNumber],
   );
   const own = new Set(rows.map((row) => row.crawler_id));
   return departures.map(({ crawlerId }) => own.has(crawlerId));

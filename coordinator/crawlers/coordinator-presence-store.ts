@@ -14,6 +14,7 @@
  * One leads: it does what is done once for the fleet. When it is gone, another takes the lead, by one statement that
  * succeeds for one of them. What the former one still writes of it is refused (`fence`), should it only have lost its lock.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -32,6 +33,7 @@ import { tell } from "#db/schema-channel";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { sqlStateOf } from "../database/transaction.ts";
 import { connectedState } from "./control-store.ts";
+import type { SessionEndCode } from "./session-ends.ts";
 
 const lockAgainMs = 1000;
 
@@ -84,9 +86,10 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
 /** Whether a coordinator works on this database now. */
 export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
-/** Who was offline keeps its reason; $1 is the reason, $2 the time. */
+/** Who was offline keeps its reason and its code; $1 is the reason, $2 the time. */
 const absent = `
   offline_reason = case when state = 'offline' then offline_reason else $1 end,
+  offline_code = case when state = 'offline' then offline_code else '${"coordinator-gone" satisfies SessionEndCode}' end,
   last_seen_at = case when state = 'offline' then last_seen_at else coalesce(last_seen_at, $2) end,
   state = 'offline'`;
 
@@ -185,7 +188,7 @@ export class CoordinatorPresence {
   readonly #takingBack = gatherArrivals(async (connected: readonly CrawlerId[]) => {
     await this.#pool.query(
       `update crawler
-       set state = ${connectedState}, offline_reason = null, coordinator_number = $2
+       set state = ${connectedState}, offline_reason = null, offline_code = null, coordinator_number = $2
        where crawler_id = any($1) and state = 'offline'`,
       [connected, this.number],
     );

@@ -211,7 +211,7 @@ async function noteArrivals(
          unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
          pace = null, pace_due_slices = null, pace_since = null, coordinator_number = $2,
          was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
-         was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
+         was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null, offline_code = null
      from given
      where c.crawler_id = given.crawler_id`,
     [JSON.stringify(arrivals.map(asRecord)), coordinatorNumber],

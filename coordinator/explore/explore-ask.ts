@@ -62,6 +62,8 @@ const mostListed = 200;
 export const exploreOperations = {
   explore: operationsOf<ExplorePorts>().get({
     ...{ path: "/api/explore", needs: "read" },
+    navigation: { group: "Crawl", order: 30, entry: "Explore", tab: "Explore" },
+    alsoFound: "map subnets ip space tree",
     summary: "Who crawls what: a map, a level of the tree, a list, or countries",
     description:
       "Needs the scope read where the pages are not open to everybody. " +

@@ -7,6 +7,7 @@ import { small } from "../web/components.ts";
 import { html } from "../web/html.ts";
 import {
   type FindAnswer,
+  type FindPorts,
   type Found,
   type FoundKind,
   find,
@@ -14,7 +15,6 @@ import {
   longestQuestion,
   mostOfKind,
 } from "./find.ts";
-import type { FindReads } from "./find-reads.ts";
 
 const kindNames: Readonly<Record<FoundKind, string>> = {
   page: "Pages",
@@ -26,7 +26,7 @@ const kindNames: Readonly<Record<FoundKind, string>> = {
 };
 
 export const findOperations = {
-  find: operationsOf<FindReads>().get({
+  find: operationsOf<FindPorts>().get({
     ...{ path: "/api/find", needs: null, tokenToo: true },
     summary: "Find a page, crawler, host or setting by its name",
     description: `What the search box at the top of every page asks. Exact matches come first, then names that begin with the

@@ -11,7 +11,7 @@ import { hostNamed, urlKeyOf } from "#core/url-key";
 import { record, type ToldOf } from "../web/api-operation.ts";
 import { pathWith } from "../web/html.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
-import { type Place, pagePlaces, settingPlaces } from "./places.ts";
+import { type PagePlace, type Place, settingPlaces } from "./places.ts";
 
 /** In the order in which they come where none matches better. */
 const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
@@ -49,9 +49,14 @@ interface Ranked extends Found {
   readonly rank: number;
 }
 
-export async function find(question: string, actor: Actor, reads: FindReads): Promise<FindAnswer> {
+export interface FindPorts {
+  readonly reads: FindReads;
+  readonly pages: () => Promise<readonly PagePlace[]>;
+}
+
+export async function find(question: string, actor: Actor, { reads, pages }: FindPorts): Promise<FindAnswer> {
   const asked = question.replace(/\p{Cc}/gu, " ").trim();
-  if (asked === "") return nothingAsked(actor);
+  if (asked === "") return nothingAsked(actor, await pages());
   const isName = asked.length <= longestName;
   const isReader = mayDo(actor, "read");
   const [crawlers, hosts] = await Promise.all([
@@ -59,7 +64,7 @@ export async function find(question: string, actor: Actor, reads: FindReads): Pr
     isName && isReader ? reads.findHosts(asked.toLowerCase(), mostOfKind) : none,
   ]);
   const ranked = [
-    ...matching("page", openTo(actor, pagePlaces), asked),
+    ...matching("page", openTo(actor, await pages()), asked),
     ...(crawlers?.rows ?? []).map((row) => crawlerFound(row, asked)),
     ...(hosts?.rows ?? []).map((row) => hostFound(row, asked)),
     ...(isReader ? whoFound(asked) : []),
@@ -74,8 +79,8 @@ export async function find(question: string, actor: Actor, reads: FindReads): Pr
 
 const none: NamedRows<never> = { rows: [], more: false };
 
-function nothingAsked(actor: Actor): FindAnswer {
-  const results = openTo(actor, pagePlaces)
+function nothingAsked(actor: Actor, pages: readonly PagePlace[]): FindAnswer {
+  const results = openTo(actor, pages)
     .filter(({ isMain }) => isMain)
     .map((place) => found("page", place));
   return { question: "", results, more: [], note: null };

@@ -44,7 +44,7 @@ const crawlerLog = get({
   input: z.object({ name: crawlerNamed, page: pageOfLog }),
   output: logPage.extend({ name: z.string(), absences: z.array(absence) }).meta({ id: "CrawlerLog" }),
   faults: { 404: noCrawlerWords },
-  command: { name: "log" },
+  command: { name: "fleet log" },
   run: async ({ input: { name, page = 1 }, ports, actor, now }) => {
     const view = await crawlerView({ name, logPage: page, actor, now }, ports);
     if (view === null || view.inside === null) throw noCrawler(name);
@@ -63,12 +63,13 @@ const crawlerLog = get({
 
 const moves = get({
   ...{ path: "/api/fleet/moves", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 41, entry: "Versions", tab: "Moves" },
   summary: "Moves of crawlers to other hosts, the latest first",
   input: z.object({
     crawler: z.string().max(63).optional().describe("That this crawler took part in."),
   }),
   output: record("Moves", { moves: z.array(move) }),
-  command: { name: "moves" },
+  command: { name: "fleet moves" },
   run: async ({ input: { crawler = null }, ports }) => ({ moves: await ports.reads.moves(crawler) }),
   view: ({ moves: all }, { viewer }) => ({
     title: "Moves",

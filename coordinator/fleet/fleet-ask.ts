@@ -45,11 +45,27 @@ type Listed = FleetAnswer & { readonly invitations: readonly InvitationRecord[] 
 
 const fleet = get({
   ...{ path: "/api/fleet", needs: "read" },
+  navigation: { group: "Fleet", order: 10, entry: "Crawlers", also: ["/crawlers"] },
   summary: "Every crawler: state and why, work against budget, trust",
   description: "Scope read; identities with fleet-read.",
   input: z.object(fleetParameters),
   output: fleetAnswer,
-  command: { name: "list" },
+  command: {
+    name: "fleet list",
+    group: {
+      says: "the crawlers and what each one has; invite, drain, resume or revoke one",
+      help: `
+
+Examples:
+  nearcrawl fleet show athens
+  nearcrawl fleet invite --name athens --capacity 50000
+  nearcrawl fleet incidents --name athens --since 24h
+  nearcrawl fleet budget athens --pages-per-day 50000
+  nearcrawl fleet domain-sets athens .gr lang:el
+  nearcrawl fleet failures --blame crawler
+  nearcrawl fleet advise`,
+    },
+  },
   run: async ({ input, ports, actor, now, isCsv }): Promise<Listed> => {
     const isInside = mayDo(actor, "fleet-read");
     const [all, invitations] = await Promise.all([

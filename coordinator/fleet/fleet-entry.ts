@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
+import { adviceOnEnd } from "../crawlers/session-ends.ts";
 import { trustStandings } from "../trust/trust-api.ts";
 import { dateTime, orNull, type ReadOf, record } from "../web/api-operation.ts";
 
@@ -72,6 +73,10 @@ export const fleetEntrySchema = record("FleetEntry", {
   country: z.string().nullable().describe("ISO 3166 code; null: not told."),
   state: z.enum(["online", "offline", "draining"]),
   offlineReason: z.string().nullable(),
+  offlineCode: orNull(
+    z.string(),
+    "Of the reason; null: nothing but the words is known. More codes may follow.",
+  ),
   lastSeenAt: dateTime().nullable(),
   connectedAt: dateTime().nullable().describe("Of its last session, whether it is open or not."),
   revoked: z.boolean(),
@@ -129,6 +134,7 @@ type Standing = Pick<
   | "lastSeenAt"
   | "connectedAt"
   | "offlineReason"
+  | "offlineCode"
   | "draining"
   | "subnets"
   | "openLeases"
@@ -165,53 +171,8 @@ function offlineWords(entry: Standing): StateWords {
     entry.identity.copiedAt === null
       ? null
       : "Its folder was seen on two machines: have one of them stopped, or give it a new identity.";
-  const advice = copied ?? adviceOn(why);
+  const advice = copied ?? adviceOnEnd(entry.offlineCode);
   return { state: "offline", since: iso(entry.lastSeenAt), why, advice };
-}
-
-/** How the reason begins that a dock leaves behind where nothing runs (migrating-crawler/supervisor/supervisor.ts). */
-export const waitingGoodbye = "goodbye: it waits for ";
-
-/** The first that fits; reasons are ours or the crawler's own (gateway/connection, the crawler's goodbye). */
-const advices: readonly (readonly [RegExp, string])[] = [
-  [
-    /^goodbye: it waits for a release: /,
-    "Offer one to all: nearcrawl release list, then nearcrawl release stage VERSION --to all. It takes it within a minute.",
-  ],
-  [
-    /^goodbye: it waits for (a release key|a release signed)/,
-    "Make a new identity for it (nearcrawl fleet reinvite): the invitation pins the keys that count now. Its partner joins with it and --again.",
-  ],
-  [
-    /^goodbye: it waits for this machine's administrator/,
-    "Its partner decides which releases run there. Ask for it to be accepted.",
-  ],
-  [/^goodbye: it waits for /, "It says itself what has to be done; its supervisor looks again by itself."],
-  [
-    /^goodbye: it has joined/,
-    "Its partner starts it: the last line that join printed (nearcrawl-crawler.mjs run). Whatever it waits for then, it says here.",
-  ],
-  [
-    /copied|another machine/i,
-    "Two machines hold its folder: have one of them stopped, or give it a new identity.",
-  ],
-  [/coordinator/i, "It connects again by itself within a minute or so."],
-  [
-    /stopped|SIGTERM|SIGINT|asked to|moves|leave|for good|paused/i,
-    "It is back when its host starts it again.",
-  ],
-  [
-    /vanished|heartbeat|ECONN|EPIPE|ETIMEDOUT|closed|link|does not read|power/i,
-    "Its machine, its process or its network is gone. It connects again by itself; if it stays away for an hour, ask its partner.",
-  ],
-];
-
-function adviceOn(reason: string): string {
-  const known = advices.find(([pattern]) => pattern.test(reason))?.[1];
-  return (
-    known ??
-    "It connects again by itself. If it stays away, ask its partner to look at nearcrawl crawler status."
-  );
 }
 
 const askers = {

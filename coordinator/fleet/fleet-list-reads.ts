@@ -34,7 +34,7 @@ async function entries(
 ): Promise<FleetEntry[]> {
   const rows = await readRows<FleetRow>(
     pool,
-    `select c.crawler_id as "crawlerId", c.name, c.place, c.country, c.state, c.offline_reason as "offlineReason",
+    `select c.crawler_id as "crawlerId", c.name, c.place, c.country, c.state, c.offline_reason as "offlineReason", c.offline_code as "offlineCode",
        c.last_seen_at as "lastSeenAt", c.connected_at as "connectedAt", c.revoked_at is not null as revoked,
        c.software_version as "softwareVersion", c.pages_per_day as "pagesPerDay",
        c.bytes_per_day::float8 as "bytesPerDay", c.joining_since as "joiningSince",

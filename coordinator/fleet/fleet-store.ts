@@ -17,11 +17,11 @@ import { createComplaintStore } from "../opt-outs/complaint-store.ts";
 import { createOptOutMarks } from "../opt-outs/mark-writes.ts";
 import { createOptOutStore } from "../opt-outs/store.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
+import { createOverviewReads } from "../overview/overview-reads.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import { createReports } from "../who/reads.ts";
 import { createFleetReads } from "./crawler-reads.ts";
 import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
 
@@ -38,7 +38,7 @@ export function fleetStores(pool: Pool, now: () => Date) {
   return {
     ...readsOver(pool, { invitationProgress, grantBudget, restoreTrust }),
     reads: createFleetReads(pool, now, nowMs),
-    overview: createReports(pool, nowMs),
+    overview: createOverviewReads(pool, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),

@@ -22,7 +22,8 @@ export async function readInvitationProgress(
        i.revoked_at is null and i.kept_at is null and i.expires_at > $2 as is_open, i.revoked_at as "withdrawnAt",
        case when c.release_version is not null or c.state = 'online' then coalesce(c.connected_at, c.last_seen_at)
        end as "ranAt",
-       c.state = 'online' as "isConnected", c.revoked_at as "removedAt", c.offline_reason as "awayBecause", c.crawler_id,
+       c.state = 'online' as "isConnected", c.revoked_at as "removedAt", c.crawler_id,
+       case when c.offline_code is distinct from 'joined' then c.offline_reason end as "awayBecause",
        (
          -- The quarter of an hour in which it was may have begun before the crawler came.
          select greatest(min(f.quarter), i.redeemed_at, c.connected_at)

@@ -15,6 +15,7 @@ import { briefly, MessageDeflater, type MessageInflater, NodeInflater } from "#p
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { timerMs } from "../core/timer-ms.ts";
+import { type SessionEnd, type SessionEndCode, sessionEnd } from "../crawlers/session-ends.ts";
 import type { MessageSize } from "./inbox.ts";
 import { ByteBudget } from "./liveness.ts";
 
@@ -39,7 +40,7 @@ interface ConnectionHandlers {
   /** Something of ours failed on a message; the crawler gets refused. */
   onFault(error: unknown): void;
   /** Called once: from now on nothing arrives and nothing can be sent. */
-  onEnd(reason: string, refusal: Refusal | null): void;
+  onEnd(end: SessionEnd, refusal: Refusal | null): void;
 }
 
 /** More than so much waiting to leave: the crawler does not read. */
@@ -82,8 +83,8 @@ export class CrawlerConnection {
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
     socket.on("ping", () => this.#countControlFrame());
     socket.on("pong", () => this.#countControlFrame());
-    socket.on("error", (error) => this.end(error.message));
-    socket.on("close", (code, words) => this.end(closeReason(code, words)));
+    socket.on("error", (error) => this.end("lost", error.message));
+    socket.on("close", (code, words) => this.end("lost", closeReason(code, words)));
     this.#boundStranger(stream);
   }
 
@@ -119,7 +120,7 @@ export class CrawlerConnection {
   send(message: CoordinatorMessage): void {
     const text = encodeMessage(message);
     if (this.#ended) return;
-    if (this.#deflatingBytes + this.#socket.bufferedAmount > maxQueuedBytes) this.end("it does not read");
+    if (this.#deflatingBytes + this.#socket.bufferedAmount > maxQueuedBytes) this.end("does-not-read");
     else this.#transmit(text);
   }
 
@@ -159,30 +160,30 @@ export class CrawlerConnection {
     if (this.#ended) return;
     const reason = refusal.reason.slice(0, 500);
     this.#transmit(encodeMessage({ type: "coordinator:refuse", ...refusal, reason }));
-    this.#finish(`refused (${refusal.code}): ${reason}`, refusal);
+    this.#finish(sessionEnd(refusal.code, `refused (${refusal.code}): ${reason}`), refusal);
     this.#closeWhenSent(refusedCode, refusal.code);
   }
 
   /** Sends what is under way, then closes. */
-  leave(reason: string): void {
+  leave(end: SessionEnd): void {
     if (this.#ended) return;
-    this.#finish(reason, null);
+    this.#finish(end, null);
     this.#closeWhenSent(normalCode, "");
   }
 
   /** At once, without a word. */
-  end(reason: string): void {
+  end(code: SessionEndCode, said?: string): void {
     this.#socket.terminate();
-    this.#finish(reason, null);
+    this.#finish(sessionEnd(code, said), null);
   }
 
-  #finish(reason: string, refusal: Refusal | null): void {
+  #finish(end: SessionEnd, refusal: Refusal | null): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#payDay);
     this.#frames = [];
     this.#inflater.release();
-    this.#handlers.onEnd(reason, refusal);
+    this.#handlers.onEnd(end, refusal);
   }
 
   #closeWhenSent(code: number, words: string): void {
@@ -207,7 +208,7 @@ export class CrawlerConnection {
     const count = (chunk: Buffer) => {
       bytes += chunk.length;
       if (this.#accepted) stream.off("data", count);
-      else if (bytes > 2 * maxHelloBytes) this.end(`${bytes} bytes before a hello`);
+      else if (bytes > 2 * maxHelloBytes) this.end("lost", `${bytes} bytes before a hello`);
     };
     stream.on("data", count);
   }

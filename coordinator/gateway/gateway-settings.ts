@@ -4,6 +4,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
+import type { SessionEnd } from "../crawlers/session-ends.ts";
 import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
@@ -34,7 +35,7 @@ export interface GatewayHandlers {
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /** `forGood`: it said goodbye and that it will not be back. */
-  onLeave(crawlerId: CrawlerId, reason: string, forGood: boolean): Promise<void>;
+  onLeave(crawlerId: CrawlerId, end: SessionEnd, forGood: boolean): Promise<void>;
   /** Somebody was refused for what he did. Must not throw. */
   onIncident?(incident: EdgeIncident): void;
 }

@@ -21,6 +21,7 @@ import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { heartbeatMsFor } from "../crawlers/heartbeats.ts";
+import { type SessionEnd, sessionEnd } from "../crawlers/session-ends.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import { AcceptPressure } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
@@ -288,7 +289,7 @@ export class CrawlerGateway implements Fleet {
       this.#log.error({ crawlerId: session.crawlerId, error }, "a crawler's messages could not be handled");
       this.#onFault(error);
     },
-    onEnd: (session, reason, refusal) => this.#onEnd(session, reason, refusal),
+    onEnd: (session, end, refusal) => this.#onEnd(session, end, refusal),
   };
 
   async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
@@ -357,7 +358,7 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     if (session.state !== "checking") {
-      await this.#handlers.onLeave(crawlerId, "it left while it arrived", false);
+      await this.#handlers.onLeave(crawlerId, sessionEnd("lost", "it left while it arrived"), false);
       return;
     }
     this.#sessions.set(crawlerId, session);
@@ -379,7 +380,8 @@ export class CrawlerGateway implements Fleet {
     this.#handlers.onWelcome?.(crawlerId);
   }
 
-  #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
+  #onEnd(session: CrawlerSession, end: SessionEnd, refusal: Refusal | null): void {
+    const { reason } = end;
     this.#connected.delete(session);
     this.#silent.delete(session);
     if (refusal) this.#refusals.set(refusal.code, (this.#refusals.get(refusal.code) ?? 0) + 1);
@@ -400,13 +402,13 @@ export class CrawlerGateway implements Fleet {
     this.#sessions.delete(crawlerId);
     this.#log.debug({ crawlerId, name: session.hello?.name, reason }, "a session has ended");
     this.#probes.abandon(crawlerId, reason);
-    void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
+    void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, end));
   }
 
-  async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {
+  async #depart(session: CrawlerSession, crawlerId: CrawlerId, end: SessionEnd): Promise<void> {
     try {
       await session.settled();
-      const leaves = () => this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
+      const leaves = () => this.#handlers.onLeave(crawlerId, end, session.leavesForGood);
       await this.#departures.take(() => false, leaves);
     } catch (error) {
       this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded and is tried again");
@@ -414,7 +416,7 @@ export class CrawlerGateway implements Fleet {
       setTimeout(() => {
         const hasReturned = () => this.#sessions.has(crawlerId) || this.#closed === shuttingDown;
         void this.#turns.take(crawlerId, async () => {
-          if (!hasReturned()) await this.#depart(session, crawlerId, reason);
+          if (!hasReturned()) await this.#depart(session, crawlerId, end);
         });
       }, departAgainMs).unref();
     }

@@ -22,6 +22,7 @@ import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messa
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import { badResultReason } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
+import { type SessionEnd, sessionEnd } from "../crawlers/session-ends.ts";
 import { CrawlerConnection, type Refusal } from "./connection.ts";
 import {
   type BatchedResult,
@@ -58,7 +59,7 @@ export interface SessionHandlers {
   /* At any time: */
   onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
   onFault(session: CrawlerSession, error: unknown): void;
-  onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void;
+  onEnd(session: CrawlerSession, end: SessionEnd, refusal: Refusal | null): void;
 }
 
 /** Of one crawler; one that keeps to what it is told asks twice. */
@@ -110,7 +111,7 @@ export class CrawlerSession {
         onArrived: () => this.#onArrived(),
         onMessage: (message, size) => this.#receive(message, size),
         onFault: (error) => handlers.onFault(this, error),
-        onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
+        onEnd: (end, refusal) => this.#onEnd(end, refusal),
       },
     });
   }
@@ -161,7 +162,7 @@ export class CrawlerSession {
       bytesRead: () => this.connection.bytesRead,
       isHeld: () => this.connection.isHeld,
       onPing: () => this.connection.ping(),
-      onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
+      onVanished: () => this.connection.end("vanished"),
     });
   }
 
@@ -292,7 +293,7 @@ export class CrawlerSession {
   async #deliver(message: OtherMessage, size: MessageSize): Promise<void> {
     if (message.type === "crawler:goodbye") {
       this.#leavesForGood = message.forGood ?? false;
-      this.connection.leave(`goodbye: ${message.reason}`);
+      this.connection.leave(sessionEnd(message.code ?? null, message.reason));
     } else if (this.#crawlerId !== null) {
       await this.#handlers.onMessage(this.#crawlerId, message, size);
     }
@@ -309,11 +310,11 @@ export class CrawlerSession {
     this.refuse({ code: "bad-message", reason, retry: true });
   }
 
-  #onEnd(reason: string, refusal: Refusal | null): void {
+  #onEnd(end: SessionEnd, refusal: Refusal | null): void {
     this.#state = "closed";
     clearInterval(this.#waiting);
     clearTimeout(this.#helloDeadline);
     this.#watch?.stop();
-    this.#handlers.onEnd(this, reason, refusal);
+    this.#handlers.onEnd(this, end, refusal);
   }
 }

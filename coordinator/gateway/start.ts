@@ -254,12 +254,13 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
       }
     },
-    onLeave: async (crawlerId, reason, forGood) => {
+    onLeave: async (crawlerId, end, forGood) => {
+      const { reason } = end;
       ports.idle.left(crawlerId);
       elsewhere.delete(crawlerId);
       ports.clock?.forgetCrawler(crawlerId);
       await ports.moves?.onLeave(crawlerId, reason);
-      const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
+      const isGone = await ports.crawlers.leave({ crawlerId, ...end, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);
       if (!isGone) {
         ports.log.info(

@@ -9,7 +9,7 @@ import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
 import { isFromElsewhere, networkOf, originOf, requesterOf } from "../web/limits.ts";
-import { type PageViewer, pageFrame } from "../web/page-frame.ts";
+import { type PageViewer, sendPage } from "../web/page-frame.ts";
 import type { ComplaintStore } from "./complaint-store.ts";
 import {
   type ContactForms,
@@ -24,6 +24,7 @@ import {
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import { type OptOut, readOptOut, readTarget, targetText } from "./opt-out.ts";
+import { contactApi } from "./opt-outs-api.ts";
 import { proofFileOf } from "./proof-file.ts";
 import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
@@ -43,9 +44,10 @@ interface Context {
 }
 
 export function addContactRoutes(app: FastifyInstance, ports: ContactPorts, context: Context): void {
+  app.pages?.push(contactApi.fleetAddresses);
   app.get("/about-crawler", async (request, reply) => {
     const viewer = await context.viewerOf(request);
-    return sendPage(reply, contactBody(context.settings, emptyForms), { ...context, viewer });
+    return sendContactPage(reply, contactBody(context.settings, emptyForms), { ...context, viewer });
   });
   addPublishedRoutes(app, ports.fleet, context);
   app.register(async (forms) => {
@@ -81,7 +83,7 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
     const { state } = optOut;
     context.log[state === "waiting" ? "warn" : "info"]({ site: optOut.target, state }, "a site opts out");
     if (wantsJson(request)) return reply.code(201).send(optOutAnswer(optOut));
-    return sendPage(reply, optOutTaken(optOut, hasFile), context);
+    return sendContactPage(reply, optOutTaken(optOut, hasFile), context);
   });
   forms.post(formPaths.report, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, {
@@ -106,7 +108,7 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
       "somebody complains",
     );
     if (wantsJson(request)) return reply.code(201).send({ complaintId, target: complaint.target });
-    return sendPage(reply, reportTaken(complaintId, complaint.target), context);
+    return sendContactPage(reply, reportTaken(complaintId, complaint.target), context);
   });
 }
 
@@ -129,7 +131,7 @@ function refuse(
   reply.code(fault.status).header("cache-control", "no-store");
   if (wantsJson(request)) return reply.send({ error: { status: fault.status, message: fault.words } });
   const forms = { ...emptyForms, [which]: { values: form.values, fault: fault.words } };
-  return sendPage(reply, contactBody(context.settings, forms), context);
+  return sendContactPage(reply, contactBody(context.settings, forms), context);
 }
 
 function optOutAnswer({ target, scope, site, state, token, ...times }: OptOut): object {
@@ -148,16 +150,15 @@ function optOutAnswer({ target, scope, site, state, token, ...times }: OptOut): 
   };
 }
 
-function sendPage(
+function sendContactPage(
   reply: FastifyReply,
   body: Html,
   { settings, viewer }: Context & { readonly viewer?: PageViewer | undefined },
 ): FastifyReply {
   const { version } = settings;
   const about = { title: "About this crawler", path: "/about-crawler" };
-  const page = pageFrame({ ...about, body, version, ...(viewer && { viewer }) });
   if (viewer) reply.header("cache-control", "no-store").header("vary", "cookie");
-  return reply.type("text/html; charset=utf-8").send(page);
+  return sendPage(reply, { ...about, body, version, ...(viewer && { viewer }) });
 }
 
 // What a form for everybody is protected by. There is nothing to forge (no cookie, no account), so the danger is

@@ -221,6 +221,13 @@ const agentCard = record("SignatureAgentCard", {
 export const contactApi = {
   fleetAddresses: {
     ...get("/about-crawler/addresses.json", null),
+    navigation: {
+      group: "Sites",
+      order: 62,
+      entry: "Opt-outs",
+      tab: "About this crawler",
+      path: "/about-crawler",
+    },
     summary:
       "Public addresses that crawlers connect from, or did within a week, except where their partners object",
     answers: {

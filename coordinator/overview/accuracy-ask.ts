@@ -20,6 +20,7 @@ const { get } = operationsOf<{ readonly reads: OverviewReads }>();
 export const accuracyOperations = {
   accuracy: get({
     ...{ path: "/api/accuracy", needs: "read" },
+    navigation: { group: "Crawl", order: 55, entry: "Reports", tab: "Accuracy" },
     summary: "How near the delegations are, by samples",
     description:
       "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",

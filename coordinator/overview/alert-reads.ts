@@ -3,9 +3,9 @@
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
+import { waitingEnds } from "../crawlers/session-ends.ts";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import type { AccuracyCounts } from "../delegation/delegation.ts";
-import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { epochs } from "../journal/epoch-store.ts";
@@ -156,7 +156,7 @@ export async function keptWaiting(
 }
 
 /** SQL: its supervisor said for what it waits, and left. */
-const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false))";
+const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_code = any($2), false))";
 
 /**
  * SQL: it has joined and was never connected, except to say that it waits. One that runs no release has no version of one
@@ -213,7 +213,7 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
      where c.revoked_at is null
      order by c.name
      limit ${crawlersLooked}`,
-    [now, waitingGoodbye],
+    [now, waitingEnds],
   );
   const idle = rows.flatMap(({ idleWhy: why, crawlerId }) => (why === mayWait ? [crawlerId] : []));
   const waiting = idle.length === 0 ? new Set<number>() : await keptWaiting(pool, idle, now);

@@ -26,6 +26,8 @@ const hourMs = 3_600_000;
 
 const failures = get({
   ...{ path: "/api/fleet/failures", needs: "read" },
+  navigation: { group: "Crawl", order: 42, entry: "Queue", tab: "Failures" },
+  alsoFound: "errors",
   summary: "Fetches that failed: shares by blame and crawler, and the latest with words",
   input: z.object({
     blame: z
@@ -49,7 +51,7 @@ const failures = get({
     ...{ hours: z.literal([1, 24]), shares: failureShares, latest: z.array(failureLine), more: z.boolean() },
     history: chartHistorySchema,
   }),
-  command: { name: "failures" },
+  command: { name: "fleet failures" },
   run: async ({ input, ports, now }) => {
     const hours = input.hours === "1" ? 1 : 24;
     const since = new Date(now.getTime() - hours * hourMs);

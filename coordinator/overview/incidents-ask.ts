@@ -18,6 +18,7 @@ const spanDays = { "24h": 1, "7d": 7, "30d": 30, "90d": incidentDays } as const;
 
 const incidents = get({
   ...{ path: "/api/fleet/incidents", needs: "fleet-read" },
+  navigation: { group: "Fleet", order: 31, entry: "Trust", tab: "Incidents" },
   summary: "What was refused and why, by crawler, kind and hour, the latest first",
   input: z.object({
     crawler: z.string().max(63).optional().meta({ title: "Crawler", description: "Of this crawler only." }),
@@ -32,7 +33,7 @@ const incidents = get({
       .meta({ title: "In the last", description: "How far back." }),
   }),
   output: record("Incidents", { incidents: z.array(incident), more: z.boolean() }),
-  command: { name: "incidents", named: { crawler: "name" } },
+  command: { name: "fleet incidents", named: { crawler: "name" } },
   run: async ({ input: { crawler, kind, since }, ports, now }) => {
     const listed = await ports.incidents.list({
       since: new Date(now.getTime() - spanDays[since] * dayMs),

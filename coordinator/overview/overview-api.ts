@@ -137,6 +137,8 @@ export const overviewApi = {
 export const operationApi = {
   openapi: {
     ...get("/api/openapi.json", null),
+    navigation: { group: null, entry: "API", path: "/api" },
+    alsoFound: "operations examples errors",
     summary: "This document",
     answers: { 200: { description: "OpenAPI 3.1", schema: z.looseObject({}) } },
   },

@@ -71,6 +71,8 @@ export const usualRange = "1h";
 export const overviewOperations = {
   overview: get({
     ...{ path: "/api/overview", page: "/", needs: "read" },
+    navigation: { group: "Crawl", order: 10, entry: "Overview" },
+    alsoFound: "home start",
     summary: "The state of the whole crawl",
     description: `Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last
 minute or two, what is under way is of this moment. The history is of the last hour where no range is named.`,

@@ -55,6 +55,8 @@ const leftOutShown = 10;
 export const queueOperations = {
   queue: get({
     ...{ path: "/api/fleet/queue", needs: "read" },
+    navigation: { group: "Crawl", order: 40, entry: "Queue", tab: "Queue" },
+    alsoFound: "frontier waiting due backlog",
     summary: "What is due and not being fetched, and why",
     description: "Ages are of hosts: since their longest due URL could have been fetched.",
     input: z.object({
@@ -86,6 +88,8 @@ export const queueOperations = {
   }),
   hostsInHand: get({
     ...{ path: "/api/fleet/in-hand", needs: "read" },
+    navigation: { group: "Crawl", order: 41, entry: "Queue", tab: "In progress" },
+    alsoFound: "in hand leases running",
     summary: "Hosts that are being crawled now, by whom and how fast",
     description: "Those of open leases. What is due and not being fetched: /api/fleet/queue.",
     input: z.object({
@@ -98,7 +102,7 @@ export const queueOperations = {
     }),
     output: hostsInHand,
     faults: { 400: "The parameter is not as described" },
-    command: { name: "in-hand", help: "\n\nExample:\n  nearcrawl queue in-hand --sort open" },
+    command: { name: "queue in-hand", help: "\n\nExample:\n  nearcrawl queue in-hand --sort open" },
     run: async ({ input: { sort }, ports, now, isCsv }) =>
       await ports.reads.hostsInHand({ sort, most: rowsShown({ isCsv }) }, now),
     view: (value, { input, viewer }) =>

@@ -6,6 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import type { WebPart } from "../ask/web-part.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import {
   accuracyDays,
@@ -22,7 +23,7 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import { createReports } from "../who/reads.ts";
+import type { RoomOptions } from "../start-web.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
@@ -38,9 +39,10 @@ import {
 import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
 import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
 import type { LiveState } from "./overview.ts";
-import type { OverviewReads } from "./overview-reads.ts";
+import { createOverviewReads, type OverviewReads } from "./overview-reads.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
+import { type OverviewPagePorts, overviewPages } from "./routes.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
@@ -86,7 +88,7 @@ export function overviewDuties(
   const writeFigures = figureWriter(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
-    createReports(pool, () => performance.now()),
+    createOverviewReads(pool, () => performance.now()),
     ports.health,
   );
   const { metrics } = counters;
@@ -345,3 +347,10 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
 const bringBackMs = 60_000;
 /** Coordinators' clocks differ by less. */
 const clocksApartMs = 120_000;
+
+type PartOptions = Pick<RoomOptions, "pool"> & Omit<OverviewPagePorts, "reads">;
+
+export function overviewPart({ pool, ...options }: PartOptions): WebPart {
+  const reads = createOverviewReads(pool, () => performance.now());
+  return overviewPages({ ...options, reads: withOwnFacts(reads, options.health) });
+}

@@ -48,21 +48,23 @@ export const probeOutcome = z.discriminatedUnion("type", [
     type: z.enum(["timed-out", "refused", "unreachable", "not-allowed", "failed"]),
     method: probeMethod,
     reason: words,
+    /**
+     * Nobody asked the target. `held-back`: the crawler's own pace, limits, pause or schedule kept it from that.
+     * `unreported`: the crawler, or the coordinator that it is connected to, did not report.
+     */
+    code: z.enum(["held-back", "unreported"]).optional().catch(undefined),
     address: address.optional(),
   }),
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
 
-/** How a crawler begins the reason of a probe that its own pace, limits, pause or schedule kept from being made. */
+/** How the reason of what is `held-back` begins; crawlers of 0.2.0 send no code, and are known by it. */
 export const heldBackWords = "held back by the crawler";
-
-/** How a coordinator begins the reason where the crawler, or the coordinator that it is connected to, did not report. */
-const unreportedWords = ["the crawler ", "the coordinator of its crawler "] as const;
 
 /** Nobody asked the target, as far as is known: the outcome says nothing of how far it is, or whether it answers. */
 export function saysNothing(outcome: ProbeOutcome): boolean {
   if (outcome.type !== "failed") return false;
-  return [heldBackWords, ...unreportedWords].some((words) => outcome.reason.startsWith(words));
+  return outcome.code !== undefined || outcome.reason.startsWith(heldBackWords);
 }
 
 /** Dots between numbers, and letters after a dash: 1.4.0, 2.0.0-beta1. */
@@ -194,10 +196,36 @@ const crawlerLeaseEnd = z.object({
   hostWaitMs: milliseconds.optional(),
 });
 
+/** Why a crawler ends a session in order. */
+export const goodbyeCodes = [
+  /** Its process was asked to stop. */
+  "stops",
+  /** Its host takes it out of the fleet. */
+  "leaves",
+  /** It comes back as another crawler, or on another host (`crawlerMove`). */
+  "starts-over",
+  /** It comes back at once with other settings. */
+  "new-settings",
+  /** Its host's limit on bytes keeps it from being connected. */
+  "out-of-bytes",
+  /** It has joined, and no release was started yet. */
+  "joined",
+  /* Its supervisor runs no release, and waits: */
+  "awaits-release",
+  /** For one that it may run: what is offered is refused there. */
+  "awaits-other-release",
+  /** For an invitation that pins the keys of the fleet's releases. */
+  "awaits-key",
+  /** For the administrator of its machine, who decides which releases run there. */
+  "awaits-administrator",
+] as const;
+
 /** The session ends in order. `forGood`: the crawler will not be back, so others may have its subnets at once. */
 const crawlerGoodbye = z.object({
   type: z.literal("crawler:goodbye"),
   reason: words,
+  /** Earlier releases send none, and later ones may send codes that are unknown here: then the words are all there is. */
+  code: z.enum(goodbyeCodes).optional().catch(undefined),
   forGood: z.boolean().optional(),
 });
 
@@ -244,5 +272,6 @@ export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerSigningKey,
 ]);
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
+export type Goodbye = Omit<z.infer<typeof crawlerGoodbye>, "type">;
 export type CrawlerHello = z.infer<typeof crawlerHello>;
 export type CrawlerHeartbeat = z.infer<typeof crawlerHeartbeat>;

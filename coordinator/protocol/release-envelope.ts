@@ -46,6 +46,8 @@ export const anyOf = (keys: readonly string[]): Role => ({ keys, threshold: 1 })
 /** Something was not as it should be, in words. */
 export interface Refused {
   readonly refused: string;
+  /** No key of the role has signed it. */
+  readonly isUntrusted?: true;
 }
 
 /** The one form of an envelope as a file. */
@@ -88,7 +90,10 @@ export function openEnvelope<Schema extends z.ZodType>(
   const { kind, role } = expected;
   const trusted = signatures.filter(({ key }) => role.keys.includes(key));
   if (trusted.length === 0)
-    return { refused: `it is not signed by a trusted key, but by ${keyList(signatures)}` };
+    return {
+      refused: `it is not signed by a trusted key, but by ${keyList(signatures)}`,
+      isUntrusted: true,
+    };
   const signed = signedBytes(kind, body);
   const wrong = trusted.find((made) => !isSignedBy(made.key, signed, made.signature));
   if (wrong)

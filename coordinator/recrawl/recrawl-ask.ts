@@ -37,6 +37,7 @@ const plansShown = 50;
 export const recrawlOperations = {
   recrawlPlans: get({
     ...{ path: "/api/fleet/recrawl", needs: "fleet-read" },
+    navigation: { group: "Crawl", order: 43, entry: "Queue", tab: "Recrawl" },
     summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
     description: "An empty list: every page is fetched again after the same interval.",
     input: z.object(rangeParameters),

@@ -57,6 +57,8 @@ const { get } = operationsOf<RegistryPorts>();
 
 const registry = get({
   ...{ path: "/api/registry", needs: "read" },
+  navigation: { group: "Crawl", order: 60, entry: "Registry" },
+  alsoFound: "rir import data dumps plan apply arin ripe apnic lacnic afrinic",
   summary: "The generation in force, its age and make-up, generations before, the download cache, the jobs",
   input: z.object({}),
   output: registryOverview,

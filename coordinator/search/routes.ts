@@ -1,6 +1,7 @@
 /** The views of the index: search, and what is known of one page. */
 
-import { type AskedView, numberIn, type Views } from "../ask/views.ts";
+import { type AskedView, numberIn } from "../ask/views.ts";
+import type { WebPart } from "../ask/web-part.ts";
 import { submitLink } from "../submissions/submissions-ask.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type CsvTable, html } from "../web/html.ts";
@@ -14,18 +15,19 @@ import { searchPages } from "./search.ts";
 import { filterNames, type SearchAnswer, type SearchReads } from "./search-answer.ts";
 import { maxListOffset, searchApi } from "./search-api.ts";
 
-export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
-  views.describe({
-    path: "/search",
-    operation: searchApi.search,
-    view: async (asked) => await searchView(asked, reads),
-  });
-  views.describe({
-    path: "/pages",
-    operation: searchApi.page,
-    view: async (asked) => await pageView(asked, reads),
-  });
-}
+export const searchViews =
+  (reads: SearchReads & PageReads): WebPart =>
+  ({ app, views }) => {
+    app.pages?.push({ page: "/search", ...searchApi.search });
+    views.add({
+      ...{ path: "/search", api: searchApi.search.path, needs: "read" },
+      view: async (asked) => await searchView(asked, reads),
+    });
+    views.add({
+      ...{ path: "/pages", api: searchApi.page.path, needs: "read" },
+      view: async (asked) => await pageView(asked, reads),
+    });
+  };
 
 async function pageView({ query, request }: AskedView, reads: PageReads) {
   const question = { url: query("url"), hostHash: query("host_hash"), urlHash: query("url_hash") };

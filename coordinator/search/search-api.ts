@@ -242,6 +242,7 @@ export const searchApi = {
   search: {
     method: "get",
     path: "/api/search",
+    navigation: { group: "Sites", order: 20, entry: "Search", also: ["/pages"] },
     needs: "read",
     summary: "Pages that hold these words, best first",
     description:

@@ -16,7 +16,7 @@ import {
   coordinatorAddresses,
   socketUrl,
 } from "../crawlers/coordinator-presence-store.ts";
-import type { DayBudget } from "../crawlers/crawler.ts";
+import { type DayBudget, unreported } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
@@ -101,7 +101,7 @@ export function sharing(ports: SharingPorts) {
       probe: async (crawlerId, target) =>
         fleet.isHere(crawlerId)
           ? await fleet.probe(crawlerId, target)
-          : { type: "failed", method: target.method, reason: "the crawler is not connected" },
+          : unreported(target.method, "the crawler is not connected"),
     },
     log,
   });

@@ -30,6 +30,8 @@ const crawlersOffered = 200;
 export const sitesOperations = {
   sites: operationsOf<SitesReads>().get({
     ...{ path: "/api/sites", needs: "read" },
+    navigation: { group: "Sites", order: 10, entry: "Sites" },
+    alsoFound: "hosts domains",
     summary: "Hosts, filtered and sorted",
     description:
       "Hosts without a value stand last in either direction. " +
@@ -37,7 +39,7 @@ export const sitesOperations = {
     input: sitesInput,
     output: sites,
     command: {
-      name: "list",
+      name: "site list",
       says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
       help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
     },

@@ -8,7 +8,7 @@ import { createChangeFeed } from "../changes/change-feed-reads.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
-import { createReports } from "../who/reads.ts";
+import { whoReads } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
 import { type SiteAskPorts, siteOperations } from "./site-ask.ts";
@@ -80,7 +80,7 @@ function sitePorts({ pool, ...who }: Pick<RoomOptions, "pool"> & Omit<SitePorts[
   return {
     who: {
       ...who,
-      reads: { ...createReports(pool, () => performance.now()), hostReport: hostReportNow },
+      reads: { ...whoReads(pool, () => performance.now()), hostReport: hostReportNow },
     },
     feed: createChangeFeed(pool),
     sites: createSiteReads(pool),

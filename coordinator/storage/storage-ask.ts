@@ -23,6 +23,8 @@ const { get } = operationsOf<{ readonly read: (now: Date) => Promise<StorageAnsw
 export const storageOperations = {
   storage: get({
     ...{ path: "/api/storage", needs: "read" },
+    navigation: { group: "Fleet", order: 61, entry: "Policies", tab: "Storage" },
+    alsoFound: "database disk retention",
     summary: "What the database holds: how large each table is, how long its rows are kept",
     description:
       "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* " +

@@ -142,6 +142,8 @@ const dayMs = 86_400_000;
 
 const submissions = get({
   ...{ path: "/api/submissions", page: "/submit", needs: "url-write" },
+  navigation: { group: "Sites", order: 42, entry: "Channels", tab: "Submit", also: ["/submissions"] },
+  alsoFound: "url add recrawl",
   summary: "The latest receipts",
   input: z.object({}),
   output: z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" }),

@@ -24,6 +24,8 @@ interface GraphAnswer {
 export const graphOperations = {
   graph: operationsOf<GraphRead>().get({
     ...{ path: "/api/graph", needs: "read" },
+    navigation: { group: "Crawl", order: 31, entry: "Explore", tab: "Web graph" },
+    alsoFound: "pagerank links",
     summary: "The web graph as it was last ranked",
     description:
       "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, " +

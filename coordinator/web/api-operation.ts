@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { Scope } from "#core/actor";
+import type { PageEntry } from "./navigation.ts";
 
 export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
   readonly description: string;
@@ -26,6 +27,10 @@ export interface ApiOperation {
   readonly tokenToo?: true;
   readonly summary: string;
   readonly description?: string;
+  /** Where its page is in the navigation. Left out: below the page whose path its own begins with. */
+  readonly navigation?: PageEntry;
+  /** Other words by which people look for its page. */
+  readonly alsoFound?: string;
   /** What has no `.optional()` or `.default()` has to be given; an example is in the schema's `meta`. */
   readonly parameters?: Readonly<
     Partial<Record<"path" | "query" | "header", Readonly<Record<string, z.ZodType>>>>
@@ -42,24 +47,6 @@ export interface ApiOperation {
 
 /** Operations of one group, each under its operationId. */
 export type ApiOperations = Readonly<Record<string, ApiOperation>>;
-
-/** The JSON of an operation's answers, in TypeScript. */
-export type AnswerOf<One extends ApiOperation> = {
-  [Status in keyof One["answers"]]: One["answers"][Status] extends {
-    readonly schema: infer Value extends z.ZodType;
-  }
-    ? Told<z.infer<Value>>
-    : never;
-}[keyof One["answers"]];
-
-/** Read only; a time may be a Date, which becomes a text in the answer. */
-type Told<Value> = Value extends readonly (infer One)[]
-  ? readonly Told<One>[]
-  : Value extends Date
-    ? Value
-    : Value extends object
-      ? { readonly [Name in keyof Value]: Told<Value[Name]> }
-      : Value;
 
 /** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;

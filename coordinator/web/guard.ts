@@ -9,7 +9,7 @@ import { errorStatus } from "./api-errors.ts";
 import { skeleton } from "./components.ts";
 import { html } from "./html.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
-import { errorBody, type PageError, type PageViewer, pageFrame } from "./page-frame.ts";
+import { errorBody, type PageError, type PageViewer, sendPage } from "./page-frame.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -42,6 +42,7 @@ export function guard(
     readonly bodyTimeoutMs?: number;
   },
 ): void {
+  app.decorate("pages", []);
   const open = new OpenRequests({
     bodyTimeoutMs: ports.bodyTimeoutMs ?? defaultBodyTimeoutMs,
     isKnown: async (request) => {
@@ -114,8 +115,7 @@ export function sendError(
   if (error.refreshSeconds !== undefined) reply.header("refresh", String(error.refreshSeconds));
   const isOverSoon = error.refreshSeconds !== undefined;
   const body = isOverSoon ? html`<h1>${error.title}</h1>${skeleton(error.words)}` : errorBody(error);
-  const page = pageFrame({ ...around, path: request.url, title: error.title, body });
-  return reply.type("text/html; charset=utf-8").send(page);
+  return sendPage(reply, { ...around, path: request.url, title: error.title, body });
 }
 
 /** A POST that reaches no route that takes it is refused as if nothing took any. */

@@ -1,6 +1,6 @@
 /**
- * Where every page stands: three groups of at most six entries, some of them with tabs. A page is found here by its path, and
- * so states nothing: the longest path below which it lies is its place.
+ * The navigation: three groups of at most six entries, some of them with tabs. It is made of what the operations state of their
+ * pages. Any other page belongs to the longest path that it lies below.
  */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 
@@ -23,96 +23,69 @@ export interface NavigationGroup {
   readonly entries: readonly NavigationEntry[];
 }
 
-type Line = readonly [path: string, name: string, needs: Scope | null, ...also: string[]];
+/** What an operation states of its page. */
+export interface PageEntry {
+  /** Null: it is in no group, and only `find` leads to it. */
+  readonly group: keyof typeof groupNames | null;
+  /** The order within the group, below 100. */
+  readonly order?: number;
+  readonly entry: string;
+  /** The page is one of several of its entry, and this is its tab's name. */
+  readonly tab?: string;
+  /** Further paths whose pages belong here. */
+  readonly also?: readonly string[];
+  /** Left out: the page of the operation. */
+  readonly path?: string;
+}
 
-const tab = ([path, name, needs, ...also]: Line): NavigationTab => ({ path, name, needs, also });
+/** What the navigation reads of an operation. */
+export interface Listed {
+  readonly path: string;
+  readonly page?: string | null;
+  readonly needs: Scope | null;
+  readonly summary: string;
+  readonly navigation?: PageEntry;
+  readonly alsoFound?: string;
+}
 
-/** The entry is called `name`; its first tab is its own page. */
-const tabbed = (name: string, ...lines: readonly [Line, ...Line[]]): NavigationEntry => ({
-  ...tab(lines[0]),
-  name,
-  tabs: lines.map(tab),
-});
+const groupNames = { Crawl: "Crawl", Fleet: "Fleet", Sites: "Sites and webmasters" };
 
-export const navigation: readonly NavigationGroup[] = [
-  {
-    name: "Crawl",
-    entries: [
-      tab(["/", "Overview", "read"]),
-      tab(["/who", "Look up", "read"]),
-      tabbed("Explore", ["/explore", "Explore", "read"], ["/graph", "Web graph", "read"]),
-      tabbed(
-        "Queue",
-        ["/fleet/queue", "Queue", "read"],
-        ["/fleet/in-hand", "In progress", "read"],
-        ["/fleet/failures", "Failures", "read"],
-        ["/fleet/recrawl", "Recrawl", "fleet-read"],
-      ),
-      tabbed(
-        "Reports",
-        ["/reports/coverage", "Coverage", "read"],
-        ["/reports/organisations", "Organisations", "read"],
-        ["/reports/subnets", "Subnets", "read"],
-        ["/reports/crawlers", "Crawlers", "read"],
-        ["/reports/placement", "Placement", "read"],
-        ["/accuracy", "Accuracy", "read"],
-      ),
-      tab(["/registry", "Registry", "read"]),
-    ],
-  },
-  {
-    name: "Fleet",
-    entries: [
-      tab(["/fleet", "Crawlers", "read", "/crawlers"]),
-      tab(["/fleet/invitations", "Invitations", "fleet-read", "/fleet/invite"]),
-      tabbed(
-        "Trust",
-        ["/fleet/trust", "Trust", "fleet-read"],
-        ["/fleet/incidents", "Incidents", "fleet-read"],
-      ),
-      tabbed(
-        "Versions",
-        ["/fleet/versions", "Versions", "fleet-read"],
-        ["/fleet/moves", "Moves", "fleet-read"],
-        ["/coordinators", "Coordinators", "fleet-read"],
-      ),
-      tab(["/alerts", "Alerts", "read"]),
-      tabbed(
-        "Policies",
-        ["/policies", "Policies", "read"],
-        ["/storage", "Storage", "read"],
-        ["/audit", "Audit log", "audit-read"],
-      ),
-    ],
-  },
-  {
-    name: "Sites and webmasters",
-    entries: [
-      tab(["/sites", "Sites", "read"]),
-      tab(["/search", "Search", "read", "/pages"]),
-      tab(["/changes", "Changes", "read"]),
-      tabbed(
-        "Channels",
-        ["/channels", "Channels", "read"],
-        ["/coverage", "Channel coverage", "read"],
-        ["/submit", "Submit", "url-write", "/submissions"],
-      ),
-      tab(["/fleet/site-caps", "Caps", "read"]),
-      tabbed(
-        "Opt-outs",
-        ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
-        ["/fleet/complaints", "Complaints", "fleet-read"],
-        ["/about-crawler", "About this crawler", null],
-      ),
-    ],
-  },
-];
+const groupKeys = Object.keys(groupNames);
+
+/** The pages that operations place, in the order of the groups and within them. Those in no group come last. */
+export const placedPages = (operations: readonly Listed[]) =>
+  operations
+    .flatMap(({ navigation, page, path, ...one }) => {
+      if (navigation === undefined) return [];
+      const { group, order = 0 } = navigation;
+      const groupName = group && groupNames[group];
+      const place = group === null ? Number.POSITIVE_INFINITY : groupKeys.indexOf(group) * 100 + order;
+      return [{ ...one, path: page ?? path, groupName, place, ...navigation }];
+    })
+    .sort((a, b) => (a.place < b.place ? -1 : Number(a.place > b.place)));
+
+export function navigationOf(operations: readonly Listed[]): readonly NavigationGroup[] {
+  const pages = placedPages(operations);
+  return Object.entries(groupNames).map(([key, name]) => {
+    const own = pages.filter(({ group }) => group === key);
+    const entries = [...new Set(own.map(({ entry }) => entry))].map((entry) => {
+      const tabs = own
+        .filter((one) => one.entry === entry)
+        .map(({ path, tab, needs, also = [] }) => ({ path, name: tab ?? entry, needs, also }));
+      return { ...tabs[0]!, name: entry, ...(tabs.length > 1 ? { tabs } : {}) };
+    });
+    return { name, entries };
+  });
+}
 
 /**
  * What this person may open. An entry whose own page is not for them goes by its first tab that is. A partner's crawlers, of
  * which the account lists all, come first.
  */
-export function navigationFor(actor: Actor): readonly NavigationGroup[] {
+export function navigationFor(
+  actor: Actor,
+  navigation: readonly NavigationGroup[],
+): readonly NavigationGroup[] {
   const own = ownCrawlers(actor);
   const groups = own.length > 0 ? [{ name: "Your crawlers", entries: own.map(crawlerTab) }] : [];
   for (const { name, entries } of navigation) {

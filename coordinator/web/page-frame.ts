@@ -1,16 +1,26 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
+import type { FastifyReply } from "fastify";
 import { type Actor, anybody, mayDo } from "#core/actor";
 import { assetAddress, pageScript } from "./assets.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
+  type Listed,
   type NavigationEntry,
   type NavigationGroup,
   type NavigationPlace,
   navigationFor,
+  navigationOf,
   ownCrawlers,
   placeOf,
 } from "./navigation.ts";
 import { withCellLabels } from "./table-labels.ts";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** What the navigation is made of: each part of the server adds its operations. */
+    pages?: Listed[];
+  }
+}
 
 export interface PageFrame {
   readonly title: string;
@@ -39,9 +49,12 @@ export interface PageViewer {
 
 export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
-export function pageFrame(frame: PageFrame): string {
+export const sendPage = (reply: FastifyReply, frame: PageFrame): FastifyReply =>
+  reply.type("text/html; charset=utf-8").send(pageFrame(frame, reply.server.pages));
+
+export function pageFrame(frame: PageFrame, pages: readonly Listed[] = []): string {
   const viewer = frame.viewer ?? nobody;
-  const groups = navigationFor(viewer.actor);
+  const groups = navigationFor(viewer.actor, navigationOf(pages));
   const place = placeOf(frame.path.replace(/\?.*$/s, ""), groups);
   const page = html`<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-/** Every read of the pages, the API and `who` and `search`. */
+/** Every read of `who`. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { readsOver } from "../database/cached-read.ts";
@@ -9,16 +9,6 @@ import { ownerOf } from "../federation/owner-reads.ts";
 import { findHosts } from "../find/find-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import {
-  createOverviewReads,
-  type OverviewReads,
-  type ReadinessReads,
-  readinessReads,
-} from "../overview/overview-reads.ts";
-import type { SearchIndex } from "../search/memory/index-answer.ts";
-import type { PageReads } from "../search/page-facts.ts";
-import type { SearchReads } from "../search/search-answer.ts";
-import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
@@ -28,22 +18,10 @@ import type { FleetSets } from "./explain-delegation.ts";
 import { createRollUpReads } from "./roll-up-reads.ts";
 import { hostReport, rejectionOf, urlReport, waitingReport } from "./url-reads.ts";
 
-export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
-
-/** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory. */
-export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
-  return {
-    ...whoReads(pool, nowMs),
-    ...createOverviewReads(pool, nowMs),
-    ...createSearchReads(pool, nowMs, index),
-    ...readinessReads(pool),
-  };
-}
-
 export type WhoReads = ReturnType<typeof whoReads>;
 
 /** Every one is bounded, and takes untrusted text as parameters only. */
-function whoReads(pool: Pool, nowMs: () => number) {
+export function whoReads(pool: Pool, nowMs: () => number) {
   return {
     ...readsOver(pool, { chainOf, publishedOf, neighboursOf, moveCountsOf, subnetsInside, subnetsOfCrawler }),
     ...readsOver(pool, { organisationNamed, namesLike, hostsLike, crawlerNamed, allCrawlers, membersAt }),

@@ -70,6 +70,8 @@ const { get } = operationsOf<WhoPorts>();
 
 const who = get({
   ...{ path: "/api/who", needs: "read" },
+  navigation: { group: "Crawl", order: 20, entry: "Look up" },
+  alsoFound: "url host address organisation",
   summary: "Who crawls this, and why (not)?",
   input: z.object({
     q: z

@@ -17,7 +17,7 @@ import type {
 } from "#protocol/coordinator-messages";
 import type { ChallengedConnection } from "#protocol/identity";
 import { isCoordinatorUrl } from "#protocol/invitation";
-import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage, Goodbye } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { CoordinatorAddresses } from "./coordinator-addresses.ts";
@@ -195,18 +195,18 @@ export class CoordinatorLink {
   }
 
   /** Begins another session, because what the hello says has changed. */
-  renew(reason: string): void {
+  renew(goodbye: Goodbye): void {
     if (!this.#up || this.#isHeld) return;
     this.#isRenewed = true;
-    void this.#connection?.close(reason);
+    void this.#connection?.close(goodbye);
   }
 
   /** Ends the session; there is none until `release`. */
-  hold(reason: string): void {
+  hold(goodbye: Goodbye): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
     clearTimeout(this.#retry);
-    void this.#connection?.close(reason);
+    void this.#connection?.close(goodbye);
   }
 
   release(): void {
@@ -216,16 +216,16 @@ export class CoordinatorLink {
   }
 
   /**
-   * Says goodbye (`forGood`: that this crawler will not be back) and ends; resolves when the socket is closed.
+   * Says goodbye and ends; resolves when the socket is closed.
    * What was sent may still be acknowledged.
    */
-  async stop(reason: string, forGood = false): Promise<void> {
+  async stop(goodbye: Goodbye): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
     clearTimeout(this.#retry);
-    await this.#connection?.close(reason, forGood);
+    await this.#connection?.close(goodbye);
     this.#down();
-    this.#settings.handlers.onStopped(reason, null);
+    this.#settings.handlers.onStopped(goodbye.reason, null);
   }
 
   #connect(): void {

@@ -19,7 +19,7 @@ import {
   sealText,
   tlsBindingOf,
 } from "#protocol/identity";
-import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHello, CrawlerMessage, Goodbye } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { ResultDigest, sealAfter } from "#protocol/result";
@@ -144,7 +144,8 @@ export class LinkConnection {
    * come in meanwhile. The welcome is waited for: only from it on does the coordinator read anything but a hello.
    * Resolves when the socket is closed, within five seconds.
    */
-  async close(reason: string, forGood = false): Promise<void> {
+  async close(goodbye: Goodbye): Promise<void> {
+    const reason = goodbye.reason.slice(0, 500);
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
       this.end(reason);
       return;
@@ -153,8 +154,7 @@ export class LinkConnection {
     const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
     await Promise.race([this.#welcomed, closed]);
     this.seal();
-    const goodbye = { type: "crawler:goodbye", reason: reason.slice(0, 500), forGood } as const;
-    await this.#transmit(this.#partsOf(goodbye));
+    await this.#transmit(this.#partsOf({ type: "crawler:goodbye", ...goodbye, reason }));
     await closed;
     clearTimeout(deadline);
     this.end(reason);

@@ -3,7 +3,7 @@
  * to be welcomed and to keep what the coordinator gives. It takes no work.
  */
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
-import type { CrawlerHeartbeat } from "#protocol/messages";
+import type { CrawlerHeartbeat, Goodbye } from "#protocol/messages";
 import { softwareVersion } from "#protocol/software-version";
 import type { CrawlerLog } from "../core/log.ts";
 import { isJoining } from "../core/membership.ts";
@@ -31,14 +31,14 @@ interface ShortSession {
 
 /** Ends with the first failure; nothing is tried again. */
 export async function joinInSession(session: ShortSession): Promise<SessionOutcome> {
-  return await shortSession(session, "it has joined and will be back");
+  return await shortSession(session, { code: "joined", reason: "it has joined and will be back" });
 }
 
 /** `goodbye`: what the coordinator is to know; it stands there as the reason why this crawler is away. */
-export async function shortSession(session: ShortSession, goodbye: string): Promise<SessionOutcome> {
+export async function shortSession(session: ShortSession, goodbye: Goodbye): Promise<SessionOutcome> {
   const spool = new Spool({ home: session.config.home, maxBytes: session.config.limits.spoolBytes });
   try {
-    return await runSession(session, { spoolId: spool.id, goodbye: goodbye.slice(0, 500) });
+    return await runSession(session, { spoolId: spool.id, goodbye });
   } finally {
     spool.close();
   }
@@ -46,7 +46,7 @@ export async function shortSession(session: ShortSession, goodbye: string): Prom
 
 async function runSession(
   session: ShortSession,
-  { spoolId, goodbye }: { readonly spoolId: string; readonly goodbye: string },
+  { spoolId, goodbye }: { readonly spoolId: string; readonly goodbye: Goodbye },
 ): Promise<SessionOutcome> {
   const { config, member, log, timeoutMs } = session;
   const ipv6 = await speaksIpv6(config);

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, rmSync } from "node:fs";
 import { z } from "zod";
 import { timerMs } from "#core/timer-ms";
-import { releaseVersion } from "#protocol/messages";
+import { type Goodbye, releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
 import { jsonOf } from "../core/json.ts";
@@ -21,6 +21,12 @@ import type { ReleaseShelf } from "./release-store.ts";
 import { dockVersion } from "./supervisor-home.ts";
 import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 
+/** For what nothing runs: `It waits for …`. */
+export interface ReleaseWait {
+  readonly code: Goodbye["code"];
+  readonly words: string;
+}
+
 interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */
   onRelease(release: KeptRelease): void;
@@ -28,8 +34,8 @@ interface UpdateHandlers {
   readonly onSeen: (manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]) => void;
   /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
   onLeft(report: ReleaseReport, done: string | null): void;
-  /** There is no release to run. `words`: `It waits for …`; `isFound`: the coordinator was reached, and this is so. */
-  onNothing(words: string, isFound: boolean): Promise<void>;
+  /** There is no release to run. `isFound`: the coordinator was reached, and this is so. */
+  onNothing(wait: ReleaseWait, isFound: boolean): Promise<void>;
   /** The lists were asked for: what was revoked may be what runs. */
   onTrust(trust: Trust): void;
 }
@@ -149,9 +155,9 @@ export class ReleaseUpdates {
     }
   }
 
-  async #onNothing(words: string, isFound: boolean): Promise<void> {
+  async #onNothing(wait: ReleaseWait, isFound: boolean): Promise<void> {
     if (this.#settings.state().current === null && !this.#stopped)
-      await this.#settings.handlers.onNothing(words, isFound);
+      await this.#settings.handlers.onNothing(wait, isFound);
   }
 
   /** A release that is left again for the same reason is no news. */
@@ -178,29 +184,42 @@ export class ReleaseUpdates {
   }
 }
 
-const coordinatorAway = (reason: string) =>
-  `an answer of the coordinator, which is asked again by itself: ${reason}`;
+const coordinatorAway = (reason: string): ReleaseWait => ({
+  code: undefined,
+  words: `an answer of the coordinator, which is asked again by itself: ${reason}`,
+});
 
 const withNewInvitation = "run join with it and --again";
 
 /** What is missing before anything can run, and who can do something about it. */
-function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Trust): string {
+function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Trust): ReleaseWait {
   if (roles.releases.keys.length === 0) {
     const why = "the invitation pinned none, so no release can be believed";
-    return `a release key: ${why}. Ask the operator for a new invitation, and ${withNewInvitation}`;
+    const words = `a release key: ${why}. Ask the operator for a new invitation, and ${withNewInvitation}`;
+    return { code: "awaits-key", words };
   }
   if (taken === null) {
     const what = "Its operator has to offer one (nearcrawl release list); it is taken by itself then";
-    return `a release: the coordinator offers none to all crawlers. ${what}`;
+    return {
+      code: "awaits-release",
+      words: `a release: the coordinator offers none to all crawlers. ${what}`,
+    };
   }
   if (taken.type === "failed") return coordinatorAway(taken.reason);
   const { version, state, reason } = taken.report;
-  if (state !== "refused")
-    return `this machine's administrator: release ${version} is offered, and by [releases] in settings.toml ${reason}`;
-  if (!reason.includes("not signed by a trusted key"))
-    return `a release that may run: ${version} is refused here, ${reason}. Tell the operator`;
+  if (state !== "refused") {
+    const words = `this machine's administrator: release ${version} is offered, and by [releases] in settings.toml ${reason}`;
+    return { code: "awaits-administrator", words };
+  }
+  if (!taken.isUntrusted) {
+    const words = `a release that may run: ${version} is refused here, ${reason}. Tell the operator`;
+    return { code: "awaits-other-release", words };
+  }
   const what = `Ask the operator whether the fleet has a new key, and for a new invitation; then ${withNewInvitation}`;
-  return `a release signed by a key that the invitation pinned: ${version} is not. ${what}`;
+  return {
+    code: "awaits-key",
+    words: `a release signed by a key that the invitation pinned: ${version} is not. ${what}`,
+  };
 }
 
 // From an offer to a verified bundle on the disk: manifest, keys and revocations, the partner's policy, then the
@@ -212,7 +231,13 @@ const maxCurrentBytes = 3 * maxEnvelopeBytes;
 /** `retry`: it may be better another time (the network, a bundle that is not there yet). */
 type Taken =
   | { readonly type: "taken"; readonly release: KeptRelease }
-  | { readonly type: "left"; readonly report: ReleaseReport; readonly retry: boolean }
+  | {
+      readonly type: "left";
+      readonly report: ReleaseReport;
+      readonly retry: boolean;
+      /** No key that is trusted here has signed it. */
+      readonly isUntrusted?: true;
+    }
   | { readonly type: "failed"; readonly reason: string };
 
 interface TakingTools {
@@ -285,7 +310,11 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
   const verified = verifyManifest(signed, conditions);
   // What is offered to all is mostly what runs here, or older: that is no news.
   if ("refused" in verified && digest === null && state.current !== null) return null;
-  if ("refused" in verified) return refused(versionIn(signed), verified.refused);
+  if ("refused" in verified)
+    return {
+      ...refused(versionIn(signed), verified.refused),
+      ...(verified.isUntrusted && { isUntrusted: true }),
+    };
   const { manifest, signers } = verified;
   tools.onSeen(manifest, signers);
   const { version } = manifest;

@@ -7,6 +7,7 @@ import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSy
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "#core/errors";
+import type { Goodbye } from "#protocol/messages";
 import { type CrawlerLog, lineLog, outliveLog, quietLog } from "../core/log.ts";
 import { readMembership } from "../core/membership.ts";
 import { shortSession } from "../link/short-session.ts";
@@ -84,7 +85,7 @@ export async function runDock({
     const dock = new Dock({
       allowance,
       ...{ home, settings, pings, log, onLine: write, env, timing },
-      tell: async (words) => await tellCoordinator(home, words),
+      tell: async (goodbye) => await tellCoordinator(home, goodbye),
       onPresence: async (isRunning) => await page.show(!isRunning),
       pinned: pinnedReleaseKeys(home, membership),
       shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
@@ -114,12 +115,12 @@ export async function runDock({
 const tellMs = 10_000;
 
 /** The crawler's own session is not there to do it. */
-async function tellCoordinator(home: string, words: string): Promise<Told> {
+async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
   try {
     const member = openMember(home);
     if (member === null) return { type: "failed" };
     const session = { config: homeSettings(home), member, log: quietLog, timeoutMs: tellMs };
-    const outcome = await shortSession(session, words);
+    const outcome = await shortSession(session, goodbye);
     if (outcome.type === "refused") {
       const { reason, code } = outcome;
       return { type: "refused", reason: withRefusalAdvice(reason, code), isRemoved: code === "revoked" };

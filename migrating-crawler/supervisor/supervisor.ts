@@ -10,6 +10,7 @@
 
 import { existsSync } from "node:fs";
 import { timerMs } from "#core/timer-ms";
+import type { Goodbye } from "#protocol/messages";
 import type { Role } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
 import { membershipFile } from "../core/membership.ts";
@@ -22,7 +23,7 @@ import type { PingService } from "./ping-service.ts";
 import { ReleaseMemory } from "./release-memory.ts";
 import type { ReleaseSource } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
-import { ReleaseUpdates } from "./release-updates.ts";
+import { ReleaseUpdates, type ReleaseWait } from "./release-updates.ts";
 import {
   childMark,
   type DockedSettings,
@@ -49,7 +50,7 @@ interface DockSettings {
   readonly onLine: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
   /** Tells the coordinator in a session of its own, while no crawler runs that could. Never rejects. */
-  readonly tell: (words: string) => Promise<Told>;
+  readonly tell: (goodbye: Goodbye) => Promise<Told>;
   /** A crawler is about to be started, or none runs for now. */
   readonly onPresence: (isRunning: boolean) => Promise<void>;
   readonly timing: DockTiming;
@@ -97,7 +98,7 @@ export class Dock {
         onSeen: ({ sequence }, signers) =>
           this.#memory.change((state) => states.noteSeen(state, sequence, signers)),
         onLeft: (report, done) => this.#onLeft(report, done),
-        onNothing: (words, isFound) => this.#onNothing(words, isFound),
+        onNothing: (wait, isFound) => this.#onNothing(wait, isFound),
         onTrust: (trust) => this.#onTrust(trust),
       },
     });
@@ -343,9 +344,9 @@ export class Dock {
   }
 
   /** The coordinator is told once for each reason, and again for as long as it refuses to hear it. */
-  async #onNothing(words: string, isFound: boolean): Promise<void> {
+  async #onNothing({ code, words }: ReleaseWait, isFound: boolean): Promise<void> {
     const isNews = isFound && words !== this.#told;
-    const told = isNews ? await this.#settings.tell(`it waits for ${words}`) : null;
+    const told = isNews ? await this.#settings.tell({ code, reason: `it waits for ${words}` }) : null;
     if (this.#stopping) return;
     if (told?.type === "told") this.#told = words;
     if (told?.type === "refused" && told.isRemoved) this.#onRemoved(told.reason);

@@ -17,7 +17,7 @@ import {
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/who/reads";
+import { createOverviewReads } from "#coordinator/overview/overview-reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { lostDataFolder } from "#db/embedded-cluster";
@@ -55,7 +55,7 @@ export class AlertsAnywhere {
         this.#context,
         async ({ pool }) =>
           await showAlerts(
-            createReports(pool, () => performance.now()),
+            createOverviewReads(pool, () => performance.now()),
             now,
           ),
       );

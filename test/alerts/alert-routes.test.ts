@@ -10,12 +10,11 @@ import { noteAlerts } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
-import { alertsCommand } from "#ops/cli/commands/alerts";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, formBy, signIn } from "../support/signed-in.ts";
@@ -54,7 +53,7 @@ beforeAll(async () => {
   const resolver = createNameResolver({ servers: [] });
   app = webServer(database, { parts: [alertPart({ pool: database.pool, config, resolver })] });
   headers = await bearer(database, ["read", "fleet-write"], { name: "ci" });
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   await noteAlerts(
     {
       ...{ store: createAlertStore(database.pool), channels: [], newId: () => "msg", chance: () => 0 },
@@ -72,7 +71,7 @@ afterAll(async () => {
 
 const run = async (...words: string[]) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
-  return await inProcess(alertsCommand(), [...words, ...place]);
+  return await inProcess(commandNamed("alerts"), [...words, ...place]);
 };
 const list = async () => (await app.inject({ url: "/api/alerts", headers })).json();
 const namesOf = async () => (await list()).alerts.map(({ name }: { name: string }) => name);
@@ -211,8 +210,7 @@ it("a channel is tested by page, API and command, once in half a minute; its sec
 it("who joined and never ran, and who runs without work, is read with the reason", async () => {
   const { pool } = database;
   const facts = async () =>
-    (await createReports(pool, () => performance.now() + 1e9 * Math.random()).alertFacts(new Date()))
-      .crawlers;
+    (await everyRead(pool, () => performance.now() + 1e9 * Math.random()).alertFacts(new Date())).crawlers;
   await pool.query(
     `update crawler set public_key = 'key of athens', release_version = null, connected_at = null where name = 'athens';
      insert into invitation (secret_hash, name, created_by, created_at, expires_at, redeemed_at)
@@ -253,11 +251,7 @@ it.each([
   ],
   ["drained and left", "connected_at = now() - interval '2 hours', draining_since = now()", false],
   ["is connected", "connected_at = now(), state = 'online'", false],
-  [
-    "only said that it waits for a release",
-    "connected_at = now(), offline_reason = 'goodbye: it waits for a release'",
-    true,
-  ],
+  ["only said that it waits for a release", "connected_at = now(), offline_code = 'awaits-release'", true],
   ["was never connected", "connected_at = null", true],
   [
     "was there before the database went back, which may have lost that",
@@ -268,13 +262,13 @@ it.each([
   const { pool } = database;
   await pool.query(
     `update crawler set public_key = 'key of athens', release_version = null, connected_at = null, state = 'offline',
-       offline_reason = null, draining_since = null, created_at = now() where name = 'athens';
+       offline_reason = null, offline_code = null, draining_since = null, created_at = now() where name = 'athens';
      update crawler set ${change} where name = 'athens';
      insert into database_epoch (epoch, database_id, began_at, cause, words)
      select max(epoch) + 1, (array_agg(database_id))[1], now() - interval '1 day', 'timeline', 'restored' from database_epoch`,
   );
 
-  const { crawlers } = await createReports(pool, () => performance.now()).alertFacts(new Date());
+  const { crawlers } = await everyRead(pool, () => performance.now()).alertFacts(new Date());
 
   expect(crawlers.find(({ name }) => name === "athens")).toMatchObject({ neverRan });
 });

@@ -20,7 +20,6 @@ import { sitesQuestion } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerHost } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { gateName } from "#protocol/bot-gate";
 import { decodePackedMessage } from "#protocol/codec";
@@ -34,6 +33,7 @@ import {
   startGatedSite,
 } from "../migrating-crawler/support/gated-site.ts";
 import { sliceRunner } from "../migrating-crawler/support/slices.ts";
+import { everyRead } from "../support/every-read.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { longOr } from "../support/long.ts";
 import { noon, scope, spoolOf } from "../support/store-world.ts";
@@ -123,7 +123,7 @@ async function outside() {
   await target.close();
   const { changes } = await createChangeFeed(pool).latest({ filter: everyChange, limit: 100 });
   const found = await searchPages(
-    createReports(pool, () => performance.now()),
+    everyRead(pool, () => performance.now()),
     "ferry",
     {},
     noon,
@@ -143,7 +143,7 @@ async function outside() {
 }
 
 const who = async (now: Date) => {
-  const reads = createReports(world.pool, () => performance.now());
+  const reads = everyRead(world.pool, () => performance.now());
   return await answerHost(host, { reads, resolver: tinyResolver, scope }, now);
 };
 

@@ -11,13 +11,13 @@ import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReleaseStore } from "#coordinator/releases/release-store";
-import { createReports } from "#coordinator/who/reads";
 import { runDock } from "#crawler/supervisor/run-supervisor";
 import { dockTiming } from "#crawler/supervisor/supervisor-home";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";
 import { builtDoors, projectRoot } from "../support/built-command.ts";
+import { everyRead } from "../support/every-read.ts";
 import { freePort } from "../support/free-port.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { until } from "../support/until.ts";
@@ -75,7 +75,7 @@ const reason = async () =>
   String((await world.rows("select offline_reason from crawler where name = 'athens'"))[0]?.offline_reason);
 const alerts = async () => {
   const nowMs = () => performance.now();
-  const facts = await alertFacts(world.pool, createReports(world.pool, nowMs), { now: new Date(), nowMs });
+  const facts = await alertFacts(world.pool, everyRead(world.pool, nowMs), { now: new Date(), nowMs });
   return alertsOf(facts).map(({ name, targets }) => [name, ...targets].join(" "));
 };
 

@@ -5,9 +5,9 @@ import { splitByOwner } from "#coordinator/federation/foreign-url-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import { verdictOf } from "#coordinator/who/words";
 import { hostHashOf } from "#core/url-key";
+import { everyRead } from "../support/every-read.ts";
 import { noon, seeds } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -358,7 +358,7 @@ describe("owners that change", () => {
 
 describe("who URL", () => {
   const answer = async (of: TestCoordinator, url: string) => {
-    const reads = createReports(of.world.pool, () => performance.now());
+    const reads = everyRead(of.world.pool, () => performance.now());
     const answered = await answerWho(url, { reads, resolver: tinyResolver, scope: null }, noon);
     return [
       verdictOf(answered),

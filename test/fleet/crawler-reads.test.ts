@@ -39,7 +39,7 @@ describe("absences", () => {
   it("are written when the crawler comes back, with its last words when its process ended", async () => {
     const north = await world.crawler("north");
     await arrive(north, 0);
-    await leave(north, 10, "vanished: three heartbeats did not come");
+    await leave(north, 10, "three heartbeats did not come");
     const whileAway = await absencesOf(world.pool, "north");
     await arrive(north, 70);
     await leave(north, 80, "its link broke");
@@ -54,7 +54,7 @@ describe("absences", () => {
       },
       {
         ...{ since: secondsAfterNoon(10), until: secondsAfterNoon(70) },
-        ...{ reason: "vanished: three heartbeats did not come", lastWords: null },
+        ...{ reason: "three heartbeats did not come", lastWords: null },
       },
     ]);
   });

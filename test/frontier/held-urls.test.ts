@@ -7,9 +7,9 @@ import { addUrls, lockHosts } from "#coordinator/frontier/admission-writes";
 import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
 import { pageOf } from "#coordinator/search/page-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
-import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, text } from "../results/shipping-world.ts";
+import { everyRead } from "../support/every-read.ts";
 import { keyOf, noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
 const world = worldOfFile(newShippingWorld);
@@ -168,7 +168,7 @@ describe("held URLs", () => {
 describe("who asks for a held URL", () => {
   it("learns how it was found, and that it is held", async () => {
     await ship(pages(60));
-    const reports = createReports(world.pool, () => performance.now());
+    const reports = everyRead(world.pool, () => performance.now());
 
     const report = await reports.urlReport(keyOf(`${root}50`), noon);
     const host = await reports.hostReport(keyOf(root).hostHash, noon);

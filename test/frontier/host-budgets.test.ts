@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { hostBudget } from "#coordinator/frontier/budgets";
 import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { seededRandom } from "#core/random";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { everyRead } from "../support/every-read.ts";
 import { shownAs } from "../support/shown-as.ts";
 import { noon, scope, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
@@ -40,7 +40,7 @@ const who = async (question: string, pagesPerHost = 1000) =>
   await answerWho(
     question,
     {
-      reads: createReports(world.pool, () => performance.now()),
+      reads: everyRead(world.pool, () => performance.now()),
       resolver: { resolve: async () => ({ failed: "nobody asks" }) },
       scope: { ...scope, pagesPerHost },
     },

@@ -163,7 +163,7 @@ describe("turns of the event loop", () => {
         new CrawlerSession(socket, stream, settings, {
           onHello: (_, hello) => resolve(hello),
           ...{ onResults: none, onMessage: none, onProbeReport() {}, onFault() {} },
-          onEnd: (_, reason) => void ended.push(reason),
+          onEnd: (_, { reason }) => void ended.push(reason),
         });
         // Others were here before: a second of them, twice as long as a hello may take, which comes at once.
         for (let others = 0; others < 200; others += 1) strangers.take(() => busyFor(5));

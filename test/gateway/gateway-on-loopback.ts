@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Admitted } from "#coordinator/crawlers/admit-crawler";
+import type { SessionEnd } from "#coordinator/crawlers/session-ends";
 import { CrawlerGateway } from "#coordinator/gateway/gateway";
 import {
   type Arrival,
@@ -38,7 +39,7 @@ export interface Seen {
     results: readonly BatchedResult[];
   }[];
   readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
-  readonly leaves: { crawlerId: CrawlerId; reason: string; forGood: boolean }[];
+  readonly leaves: (SessionEnd & { crawlerId: CrawlerId; forGood: boolean })[];
   /** Highest sequence that onResults has taken, per crawler. */
   readonly committed: Map<CrawlerId, number>;
 }
@@ -121,8 +122,8 @@ function recordingHandlers(seen: Seen): GatewayHandlers {
     async onMessage(crawlerId, message, { wireBytes }) {
       seen.messages.push({ crawlerId, message, wireBytes });
     },
-    async onLeave(crawlerId, reason, forGood) {
-      seen.leaves.push({ crawlerId, reason, forGood });
+    async onLeave(crawlerId, end, forGood) {
+      seen.leaves.push({ crawlerId, ...end, forGood });
     },
   };
 }

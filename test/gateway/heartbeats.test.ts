@@ -132,7 +132,7 @@ describe("a connection that goes dead without a FIN", () => {
 
     await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1), { timeout: 10_000 });
     expect(world.seen.leaves).toEqual([
-      { crawlerId: 1, reason: "vanished: three heartbeats did not come", forGood: false },
+      { crawlerId: 1, code: "vanished", reason: "three heartbeats did not come", forGood: false },
     ]);
     expect(world.gateway.online()).toEqual([2]);
   });

@@ -201,7 +201,7 @@ test("a crawler that does not read what it is sent", async () => {
   while (sent < 1000 && world.gateway.send(amber, tasks)) sent += 1;
 
   expect(sent).toBeLessThan(1000);
-  await until(() => world.seen.leaves.some(({ reason }) => reason === "it does not read"), 5000);
+  await until(() => world.seen.leaves.some(({ code }) => code === "does-not-read"), 5000);
 });
 
 test("a message that is under way for ever", async () => {
@@ -211,7 +211,7 @@ test("a message that is under way for ever", async () => {
   await crawler.closed;
   clearInterval(drip);
 
-  expect(brief.seen.leaves[0]?.reason).toMatch(/^vanished/);
+  expect(brief.seen.leaves[0]?.code).toBe("vanished");
   await brief.close();
 });
 

@@ -4,6 +4,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { Heartbeats } from "#coordinator/crawlers/heartbeats";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
+import { sessionEnd } from "#coordinator/crawlers/session-ends";
 import { createSigningKeyStore } from "#coordinator/crawlers/signing-key-store";
 import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
 import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
@@ -221,11 +222,11 @@ it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
 it("marks a crawler that leaves as offline, with the reason, and hands over what it has if it leaves for good", async () => {
   const { handlers, north, state, happened } = await connected();
 
-  await handlers.onLeave(north, "its machine restarts", false);
+  await handlers.onLeave(north, { code: null, reason: "its machine restarts" }, false);
   expect(state.crawler(north)).toMatchObject({
     ...{ state: "offline", offlineReason: "its machine restarts", lastSeenAt: noon, drainingSince: null },
   });
-  await handlers.onLeave(north, "goodbye: the crawler leaves for good", true);
+  await handlers.onLeave(north, sessionEnd("leaves"), true);
 
   expect(state.crawler(north)).toMatchObject({ state: "offline", drainingSince: noon });
   expect(happened).toEqual(["fleet changed", "draining"]);

@@ -54,7 +54,7 @@ describe("a crawler process", () => {
     crawler.child.kill("SIGTERM");
 
     expect(await crawler.ended).toBe(0);
-    await vi.waitFor(() => expect(world.seen.leaves[0]?.reason).toContain("the crawler stops"), soon);
+    await vi.waitFor(() => expect(world.seen.leaves[0]?.code).toBe("stops"), soon);
     expect(crawler.output()).toContain('"msg":"the crawler has stopped"');
   });
 

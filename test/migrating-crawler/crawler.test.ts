@@ -195,7 +195,7 @@ describe("a crawler", () => {
       hostWaitMs: expect.closeTo(30_000, -4),
     });
     await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1), 10_000);
-    expect(world.seen.leaves[0]?.reason).toContain("the crawler stops");
+    expect(world.seen.leaves[0]?.code).toBe("stops");
   });
 
   it("leaves no site connected when it stops, nor takes in what comes later", {

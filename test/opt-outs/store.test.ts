@@ -17,11 +17,11 @@ import {
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
 import { createTrustStore } from "#coordinator/trust/trust-store";
-import { createReports } from "#coordinator/who/reads";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
@@ -31,7 +31,7 @@ const storesOf = ({ pool }: Database) => ({
   optOuts: createOptOutStore(pool),
   marks: createOptOutMarks(pool),
   frontier: createFrontierStore(pool),
-  reports: createReports(pool, () => 0),
+  reports: everyRead(pool, () => 0),
 });
 const scope = { pagesPerHost: 10, maxDepth: 5, admitNewHosts: true };
 const later = (days: number) => new Date(worldNow.getTime() + days * 86_400_000);

@@ -2,9 +2,10 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMetrics } from "#coordinator/overview/metrics";
+import { readinessReads } from "#coordinator/overview/overview-reads";
 import { observeOperation } from "#coordinator/overview/start";
-import { createReports } from "#coordinator/who/reads";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-const reads = () => createReports(database.pool, () => performance.now());
+const reads = () => everyRead(database.pool, () => performance.now());
 
 describe("what is behind the numbers", () => {
   it("the figures are those of the world", async () => {
@@ -85,7 +86,7 @@ describe("readiness", () => {
   };
 
   it("tells what is missing: migrations of the database, the tree", async () => {
-    const old = { ...reads(), pendingMigrations: async () => ["0099-later"] };
+    const old = { pendingMigrations: async () => ["0099-later"] };
     const noTree = () => ({ ...liveState, treeGeneration: null });
 
     const [status, { ready, reason, faults }] = await readyWith({ reads: old, live: noTree });
@@ -98,7 +99,7 @@ describe("readiness", () => {
   });
 
   it("a migrated database with its tree in memory is ready", async () => {
-    expect(await reads().pendingMigrations()).toEqual([]);
+    expect(await readinessReads(database.pool).pendingMigrations()).toEqual([]);
     expect(await readyWith({ live: () => ({ ...liveState, treeGeneration: 1 }) })).toEqual([
       200,
       { ready: true, faults: [] },

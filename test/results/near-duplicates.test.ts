@@ -1,9 +1,9 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
 import { describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/who/reads";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
+import { everyRead } from "../support/every-read.ts";
 import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 import { newShippingWorld, text, turned } from "./shipping-world.ts";
 
@@ -138,7 +138,7 @@ describe("a page that is stored", () => {
 describe("search", () => {
   const find = async (words: string) =>
     await searchPages(
-      createReports(world.pool, () => performance.now()),
+      everyRead(world.pool, () => performance.now()),
       words,
       {},
       new Date(),

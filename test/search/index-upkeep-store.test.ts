@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { searchPages } from "#coordinator/search/search";
 import { searchTurn } from "#coordinator/search/start";
-import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -41,7 +41,7 @@ function keyOf(url: string) {
 const round = async (now: Date) => await searchTurn({ pool: database.pool, now: () => now, nowMs: () => 0 });
 const search = async (words: string) =>
   await searchPages(
-    createReports(database.pool, () => performance.now()),
+    everyRead(database.pool, () => performance.now()),
     words,
     { explain: true },
     worldNow,

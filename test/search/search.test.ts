@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/who/reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) =>
   searchPages(
-    createReports(database.pool, () => performance.now()),
+    everyRead(database.pool, () => performance.now()),
     words,
     options,
     worldNow,

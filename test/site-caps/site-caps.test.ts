@@ -5,9 +5,9 @@ import { hostsInHand } from "#coordinator/overview/in-hand-reads";
 import { queueAges } from "#coordinator/overview/queue-reads";
 import { createSiteCapStore } from "#coordinator/site-caps/site-cap-store";
 import { siteCapPart } from "#coordinator/site-caps/start";
-import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
+import { everyRead } from "../support/every-read.ts";
 import { bearer } from "../support/signed-in.ts";
 import {
   arrivedResult,
@@ -84,7 +84,7 @@ it("holds for known hosts and for those that come later, the longest of several,
 });
 
 it("stands in who, in the verdict and beside the host in hand", async () => {
-  const reports = createReports(world.pool, () => performance.now());
+  const reports = everyRead(world.pool, () => performance.now());
   const inHand = await hostsInHand(world.pool, { sort: "rate", most: 10 }, secondsAfterNoon(60));
   // The other hosts of this world wait for their addresses, which would be what limits it.
   await world.pool.query("update frontier_host set due_at = null where state = 'unresolved'");

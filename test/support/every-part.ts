@@ -2,8 +2,10 @@
 
 import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { createMetrics } from "#coordinator/overview/metrics";
+import { OwnHealth } from "#coordinator/overview/own-health";
 import { pagesOfRooms } from "#coordinator/room-pages";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -18,7 +20,9 @@ export async function everyPart(
     path,
   }: { readonly state?: CoordinatorState; readonly path?: string } = {},
 ): Promise<readonly WebPart[]> {
-  return await pagesOfRooms(
+  const clock = { now: () => new Date(), nowMs: () => performance.now() };
+  const watch = new DatabaseWatch(database.url, clock);
+  const parts = await pagesOfRooms(
     {
       config: readCoordinatorConfig({}),
       database,
@@ -27,6 +31,7 @@ export async function everyPart(
       access: testAccess(database, () => worldNow),
       resolver: tinyResolver,
       live: () => liveState,
+      health: new OwnHealth({ database: watch, ...clock }),
       metrics: createMetrics(),
       version: softwareVersion,
       log: silentLog,
@@ -37,4 +42,5 @@ export async function everyPart(
     },
     path,
   );
+  return [...parts, ({ app }) => app.addHook("onClose", async () => await watch.close())];
 }

@@ -15,7 +15,7 @@ export async function seedFleet(pool: Pool): Promise<void> {
       ('sydney', 'Sydney', 'AU', 'draining', '2026-03-01T09:00:00Z', '2026-03-01T11:59:00Z', null,
         '2026-03-01T11:30:00Z', 'operator', 40, null, '0.1.0', null),
       ('lima', 'Lima', 'PE', 'offline', '2026-02-28T09:00:00Z', '2026-03-01T11:52:00Z',
-        'vanished: three heartbeats did not come', null, null, 0, null, '0.0.9', null),
+        'three heartbeats did not come', null, null, 0, null, '0.0.9', null),
       ('cairo', null, null, 'offline', null, null, null, null, null, 0, null, null, null),
       ('quito', 'Quito', 'EC', 'offline', '2026-02-01T09:00:00Z', '2026-02-11T11:52:00Z', 'its key was revoked',
         null, null, 0, '2026-02-11T11:52:00Z', '0.0.9', null);
@@ -25,7 +25,7 @@ export async function seedFleet(pool: Pool): Promise<void> {
       (1, 'a', '2026-01-02T00:00:00Z', '2026-01-02T00:00:05Z', '2026-03-01T11:00:00Z');
     insert into crawler_absence (crawler_id, away_since, back_at, reason, last_words) values
       (1, '2026-02-20T03:00:00Z', '2026-02-20T03:05:00Z', 'its link broke: ECONNRESET', null),
-      (1, '2026-02-27T01:00:00Z', '2026-02-27T01:20:00Z', 'vanished: three heartbeats did not come', 'it was ended by SIGKILL');
+      (1, '2026-02-27T01:00:00Z', '2026-02-27T01:20:00Z', 'three heartbeats did not come', 'it was ended by SIGKILL');
     insert into incident (crawler_id, kind, hour, incidents, first_at, last_at, words, remote_address) values
       (1, 'link-flood', '2026-03-01T10:00:00Z', 3, '2026-03-01T10:00:00Z', '2026-03-01T10:40:00Z',
         '40,000 new hosts in a day, 10,000 are taken', '192.0.2.7'),

@@ -169,13 +169,13 @@ const registryRows = `
 
 const crawlerRows = `
   insert into crawler (name, address, place, country, latitude, longitude, probe_methods, state,
-    connected_at, last_seen_at, offline_reason) values
+    connected_at, last_seen_at, offline_reason, offline_code) values
     ('athens', '1.2.200.1', 'Athens', 'GR', 37.98, 23.73, '{head,connect}', 'online',
-      '2026-03-01T11:00:00Z', '2026-03-01T11:59:55Z', null),
+      '2026-03-01T11:00:00Z', '2026-03-01T11:59:55Z', null, null),
     ('berlin', '5.6.200.1', 'Berlin', 'DE', 52.52, 13.4, '{head}', 'offline',
-      '2026-03-01T10:00:00Z', '2026-03-01T11:00:00Z', 'it was stopped by its host'),
+      '2026-03-01T10:00:00Z', '2026-03-01T11:00:00Z', 'it was stopped by its host', 'stops'),
     ('tokyo', '9.9.9.9', 'Tokyo', 'JP', 35.68, 139.69, '{head}', 'online',
-      '2026-03-01T11:00:00Z', '2026-03-01T11:59:58Z', null);
+      '2026-03-01T11:00:00Z', '2026-03-01T11:59:58Z', null, null);
   update crawler set created_at = '2026-01-01T00:00:00Z';
   insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at) values
     (1, 2, 45, 'connect', '2026-03-01T11:30:00Z'),

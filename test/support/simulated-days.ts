@@ -32,7 +32,6 @@ import { createSubmissionStore } from "#coordinator/submissions/submission-store
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { createReports } from "#coordinator/who/reads";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { silentLog } from "#core/log";
@@ -44,6 +43,7 @@ import type { Lease } from "#protocol/lease";
 import type { CrawlerHeartbeat, CrawlerHello } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { applyImport } from "#rir-import/apply";
+import { everyRead } from "./every-read.ts";
 
 export interface SimulatedSettings {
   /** Each in a /24 of its own; 250 at most. */
@@ -408,7 +408,7 @@ export class SimulatedDays {
     timekeeper.every("settle-checks", 0, async () => {
       await createTrustStore(pool).dropStale(now(), new Date(this.#nowMs - 30 * dayMs));
     });
-    const reads = createReports(pool, nowMs);
+    const reads = everyRead(pool, nowMs);
     const metrics = createMetrics();
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }

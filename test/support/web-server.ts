@@ -1,6 +1,8 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance } from "fastify";
 import { accessOver } from "#coordinator/access/start";
+import type { WebPart } from "#coordinator/ask/web-part";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
@@ -10,13 +12,19 @@ import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createMetrics } from "#coordinator/overview/metrics";
 import type { LiveState } from "#coordinator/overview/overview";
-import { readinessReads } from "#coordinator/overview/overview-reads";
+import {
+  createOverviewReads,
+  type OverviewReads,
+  readinessReads,
+} from "#coordinator/overview/overview-reads";
 import { OwnHealth } from "#coordinator/overview/own-health";
+import { overviewPages } from "#coordinator/overview/routes";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
+import { searchPart } from "#coordinator/search/start";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
-import { createReports } from "#coordinator/who/reads";
+import { whoPart } from "#coordinator/who/start";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -65,35 +73,41 @@ export function testAccess(
   return accessOver(pool, anonymousMayRead, now);
 }
 
-export function webServer(database: Database, changed: Partial<WebPorts> = {}): FastifyInstance {
+interface Changes extends Partial<Omit<WebPorts, "reads">> {
+  readonly reads?: Partial<WebPorts["reads"] & OverviewReads>;
+}
+
+/** With what operators look at first, also where a test names `parts` of its own. */
+export function webServer(database: Database, changed: Changes = {}): FastifyInstance {
+  const { pool } = database;
   const clock = { now: () => new Date(), nowMs: () => performance.now() };
   const watch = new DatabaseWatch(database.url, clock);
+  const { now = () => worldNow, live = () => liveState, log = silentLog } = changed;
+  const { health = new OwnHealth({ database: watch, ...clock }) } = changed;
+  const reads = {
+    ...createOverviewReads(pool, clock.nowMs),
+    ...readinessReads(watch.pool),
+    ...changed.reads,
+  };
+  const firstLook: WebPart = (to) => {
+    if (to.app.hasRoute({ method: "GET", url: "/who" })) return;
+    overviewPages({ reads, live, health, log, now, version: softwareVersion })(to);
+    whoPart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })(to);
+    searchPart({ pool })(to);
+  };
+  const { parts = [fleetPart({ pool, succession: async () => [] }, now)] } = changed;
   const server = createWebServer({
-    health: new OwnHealth({ database: watch, ...clock }),
-    reads: {
-      ...createReports(database.pool, () => performance.now()),
-      ...readinessReads(watch.pool),
-    },
-    resolver: tinyResolver,
-    scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
-    order: { name: "anansi", newShare: 0.9 },
-    live: () => liveState,
-    metrics: createMetrics(),
-    log: silentLog,
-    now: () => worldNow,
+    ...{ health, live, log, now, metrics: createMetrics(), settings: webSettings },
     releaseFiles: {
-      files: createReleaseFileStore(database.pool),
-      releases: createReleaseStore(database.pool),
-      keys: createReleaseKeyStore(database.pool),
+      files: createReleaseFileStore(pool),
+      releases: createReleaseStore(pool),
+      keys: createReleaseKeyStore(pool),
       dock: async () => null,
       now: () => worldNow,
     },
-    parts: [fleetPart({ pool: database.pool, succession: async () => [] }, changed.now ?? (() => worldNow))],
-    settings: webSettings,
-    access: testAccess(database, changed.now ?? (() => worldNow)),
-    audit: createAuditLog(database.pool),
-    contact: contactPorts(database),
+    ...{ access: testAccess(database, now), audit: createAuditLog(pool), contact: contactPorts(database) },
     ...changed,
+    ...{ reads, parts: [...parts, firstLook] },
   });
   server.addHook("onClose", async () => await watch.close());
   return server;

@@ -2,7 +2,8 @@
  * The pages in a real browser, over real sockets and a real database.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { navigation } from "#coordinator/web/navigation";
+import { everyOperation } from "#coordinator/room-operations";
+import { navigationOf } from "#coordinator/web/navigation";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";
@@ -50,7 +51,9 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     const viewport = { width: 350, height: 250 };
     await site.withPage({ storageState, viewport, javaScriptEnabled: false }, async (page) => {
       const bad: unknown[] = [];
-      const paths = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
+      const paths = navigationOf(await everyOperation()).flatMap(({ entries }) =>
+        entries.flatMap((entry) => entry.tabs ?? [entry]),
+      );
       for (const path of [...paths.map((tab) => tab.path), "/search?q=ferry", "/who?q=long.example.org"]) {
         const status = (await page.goto(path))?.status();
         const tooWide = await page.evaluate(

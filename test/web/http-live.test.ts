@@ -12,8 +12,8 @@ import {
   maxReceived,
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
-import { createReports } from "#coordinator/who/reads";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { makeGate } from "../support/gate.ts";
 import { seedWorld } from "../support/seed-world.ts";
@@ -37,10 +37,10 @@ async function listenWith(server: FastifyInstance): Promise<void> {
 
 /** A server whose overview waits for this. */
 async function reopen(held: Promise<void>, behindProxy = false): Promise<void> {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   await listenWith(
     webServer(database, {
-      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+      reads: { crawlTotals: () => held.then(() => reads.crawlTotals()) },
       settings: { ...webSettings, behindProxy },
     }),
   );

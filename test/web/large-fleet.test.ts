@@ -1,6 +1,7 @@
 /** Ten thousand crawlers: no page of the navigation grows with them beyond what a browser and a line bear. */
 import { expect, it } from "vitest";
-import { navigation } from "#coordinator/web/navigation";
+import { everyOperation } from "#coordinator/room-operations";
+import { navigationOf } from "#coordinator/web/navigation";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld } from "../support/seed-world.ts";
@@ -20,7 +21,9 @@ it("every page says what it has to in 400 kB of HTML, whatever the crawlers are 
   );
   const app = webServer(database, { parts: await everyPart(database) });
   const { headers } = await signIn(database, "operator");
-  const tabs = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
+  const tabs = navigationOf(await everyOperation()).flatMap(({ entries }) =>
+    entries.flatMap((entry) => entry.tabs ?? [entry]),
+  );
   const bad: unknown[] = [];
   for (const { path } of tabs) {
     const { statusCode, body } = await app.inject({

@@ -1,7 +1,8 @@
 /** Every link of every page leads somewhere, for each role: pages are followed from the first one, each path once. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type NavigationGroup, navigation, navigationFor } from "#coordinator/web/navigation";
+import { everyOperation } from "#coordinator/room-operations";
+import { type NavigationGroup, navigationFor, navigationOf } from "#coordinator/web/navigation";
 import { type Role, scopesOf } from "#core/actor";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
@@ -14,6 +15,8 @@ import { testAccess, webServer } from "../support/web-server.ts";
 
 /** More pages than the tiny world has; what a page repeats with other filters counts once. */
 const mostPages = 400;
+
+const navigation = navigationOf(await everyOperation());
 
 const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
@@ -59,7 +62,7 @@ it.each(["operator", "staff", "partner"] as const)(
   async (role) => {
     const { headers } = await signIn(database, role, { name: `a ${role}` });
     const actor = { name: role, role, scopes: scopesOf[role], crawlers: [] };
-    const shown = pathsIn(navigationFor(actor));
+    const shown = pathsIn(navigationFor(actor, navigation));
 
     for (const path of pathsIn(navigation)) {
       const { statusCode } = await app.inject({ url: path, headers: { ...headers, accept: "text/html" } });

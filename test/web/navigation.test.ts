@@ -1,9 +1,13 @@
 /** The three groups of the navigation: what stands in them, for whom, and where a page finds itself. */
 import { describe, expect, it } from "vitest";
+import { everyOperation } from "#coordinator/room-operations";
 import { html } from "#coordinator/web/html";
-import { type NavigationGroup, navigation, navigationFor, placeOf } from "#coordinator/web/navigation";
+import { type NavigationGroup, navigationFor, navigationOf, placeOf } from "#coordinator/web/navigation";
 import { nobody, pageFrame } from "#coordinator/web/page-frame";
 import { type Actor, anybody, scopesOf } from "#core/actor";
+
+const pages = await everyOperation();
+const navigation = navigationOf(pages);
 
 const operator: Actor = { name: "anna", role: "operator", scopes: scopesOf.operator, crawlers: [] };
 const partner: Actor = { name: "chris", role: "partner", scopes: [], crawlers: ["athens", "a/b"] };
@@ -12,7 +16,7 @@ const names = (groups: readonly NavigationGroup[]) =>
   Object.fromEntries(groups.map(({ name, entries }) => [name, entries.map((entry) => entry.name)]));
 
 const where = (path: string, actor = operator) => {
-  const place = placeOf(path, navigationFor(actor));
+  const place = placeOf(path, navigationFor(actor, navigation));
   return place && [place.group.name, place.entry.name, place.tab?.name ?? null];
 };
 
@@ -40,7 +44,7 @@ describe("the navigation", () => {
   it("is open at the page's group, and at the first where the page stands in none", () => {
     const openAt = (path: string) => {
       const viewer = { ...nobody, actor: operator };
-      const page = pageFrame({ version: "1", path, title: "Page", body: html`<h1>Page</h1>`, viewer });
+      const page = pageFrame({ version: "1", path, title: "Page", body: html`<h1>Page</h1>`, viewer }, pages);
       return [...page.matchAll(/<details name="group" open><summary[^>]*>([^<]+)/g)].map(([, name]) => name);
     };
 
@@ -48,13 +52,15 @@ describe("the navigation", () => {
   });
 
   it("shows nobody what they may not open, and goes by the first tab that is open", () => {
-    expect(names(navigationFor(anybody(true)))).toEqual({
+    expect(names(navigationFor(anybody(true), navigation))).toEqual({
       Crawl: ["Overview", "Look up", "Explore", "Queue", "Reports", "Registry"],
       Fleet: ["Crawlers", "Alerts", "Policies"],
       "Sites and webmasters": ["Sites", "Search", "Changes", "Channels", "Caps", "About this crawler"],
     });
-    expect(names(navigationFor(anybody(false)))).toEqual({ "Sites and webmasters": ["About this crawler"] });
-    expect(names(navigationFor(partner))).toEqual({
+    expect(names(navigationFor(anybody(false), navigation))).toEqual({
+      "Sites and webmasters": ["About this crawler"],
+    });
+    expect(names(navigationFor(partner, navigation))).toEqual({
       "Your crawlers": ["athens", "a/b"],
       "Sites and webmasters": ["About this crawler"],
     });

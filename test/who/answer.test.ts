@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => await seedWorld(database.pool));
 const scope = { pagesPerHost: 5, maxDepth: 8, admitNewHosts: false };
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope }, worldNow);
 }
 

@@ -2,12 +2,12 @@
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { shownAs } from "../support/shown-as.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { answerWho } from "#coordinator/who/answer";
 import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
-import { createReports } from "#coordinator/who/reads";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { shownAs } from "../support/shown-as.ts";
@@ -58,7 +58,7 @@ function keyOf(url: string) {
 }
 
 async function who(question: string, order: OrderName = "anansi") {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   const inForce = { name: order, newShare: 0.9, worthShare: 0.75 };
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null, order: inForce }, worldNow);
 }

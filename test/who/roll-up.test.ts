@@ -4,12 +4,12 @@ import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import { createRollUpReads } from "#coordinator/who/roll-up-reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { verdictOf } from "#coordinator/who/words";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { shownAs } from "../support/shown-as.ts";
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

@@ -10,13 +10,11 @@ import { pageFacts } from "#coordinator/search/page-facts";
 import { searchPages } from "#coordinator/search/search";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
-import { pageCommand, whoCommand } from "#ops/cli/commands/of-rooms";
-import { searchCommand } from "#ops/cli/commands/search";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { arrivedResult, newWorld, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
@@ -77,7 +75,7 @@ beforeAll(async () => {
   );
 });
 
-const reads = () => createReports(world.pool, () => performance.now());
+const reads = () => everyRead(world.pool, () => performance.now());
 const who = async (question: string) =>
   await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
 const search = async (preference?: string) =>
@@ -90,10 +88,9 @@ const page = async (url: string) => {
 };
 const urls = (answer: { readonly pages: readonly { readonly url: string }[] }) =>
   answer.pages.map(({ url }) => url).sort();
-const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
-const command = async (name: keyof typeof commands, ...args: string[]) => {
+const command = async (name: string, ...args: string[]) => {
   const { database } = world;
-  return await inProcess(commands[name](), [
+  return await inProcess(commandNamed(name), [
     ...args,
     "--database-url",
     database.url,

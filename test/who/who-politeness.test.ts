@@ -2,9 +2,9 @@
 import { beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
 import { connectionText } from "#coordinator/who/explain-host";
-import { createReports } from "#coordinator/who/reads";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { newShippingWorld, text } from "../results/shipping-world.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { shownAs } from "../support/shown-as.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
@@ -17,7 +17,7 @@ const who = async (question: string, at = noon) =>
   await answerWho(
     question,
     {
-      reads: createReports(world.pool, () => performance.now()),
+      reads: everyRead(world.pool, () => performance.now()),
       resolver: { resolve: async () => ({ failed: "nobody asks" }) },
       scope,
     },

@@ -1,12 +1,12 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
 import { beforeAll, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
 import { whoOperations } from "#coordinator/who/who-ask";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { sourceFolder } from "../rir-import/source-folder.ts";
 import { testDatabase } from "../support/database.ts";
+import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { shownAs } from "../support/shown-as.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 async function who(question: string) {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = everyRead(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

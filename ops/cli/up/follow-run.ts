@@ -4,8 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createOverviewReads } from "#coordinator/overview/overview-reads";
 import type { Verdict } from "#coordinator/overview/queue-api";
-import { createReports } from "#coordinator/who/reads";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
@@ -53,7 +53,7 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
   const { pool } = run.database;
   const frontier = createFrontierStore(pool);
   const crawlers = createCrawlerStore(pool);
-  const reports = createReports(pool, () => performance.now());
+  const reports = createOverviewReads(pool, () => performance.now());
   const startMs = performance.now();
   const clock = new RunClock(startMs);
   let stopped = false;

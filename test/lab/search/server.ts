@@ -5,9 +5,9 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { IndexClient } from "#coordinator/search/memory/index-client";
-import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
+import { everyRead } from "../../support/every-read.ts";
 import { webServer } from "../../support/web-server.ts";
 
 const [url = "", way = "database"] = process.argv.slice(2);
@@ -15,7 +15,7 @@ const pool = createPool(url, 4, 5000);
 const nowMs = () => performance.now();
 let indexBuiltMs: number | null = null;
 const index = way === "index" ? await indexInMemory() : null;
-const reads = createReports(pool, nowMs, index ?? undefined);
+const reads = everyRead(pool, nowMs, index ?? undefined);
 const app = webServer(
   { pool, schema: "", description: "", url, close: async () => await pool.end() },
   { reads },

@@ -76,7 +76,7 @@ describe("join", () => {
       identity: { publicKey: openIdentity(home).publicKey },
     });
     expect(world.keysKept).toBe(1);
-    expect(world.goodbyes).toEqual([{ reason: "it has joined and will be back", forGood: false }]);
+    expect(world.goodbyes).toEqual([{ code: "joined", reason: "it has joined and will be back" }]);
     expect(modeOf(home)).toBe("700");
     const secrets = ["identity.json", "membership.json", "settings.toml"];
     expect(secrets.map((file) => modeOf(join(home, file)))).toEqual(["600", "600", "600"]);

@@ -47,7 +47,9 @@ describe("leave", () => {
 
     expect(code).toBe(0);
     expect(text).toMatch(/^Left: the coordinator gives this crawler's work to others/);
-    expect(world.goodbyes.at(-1)).toEqual({ reason: "the crawler leaves for good", forGood: true });
+    expect(world.goodbyes.at(-1)).toEqual({
+      ...{ code: "leaves", reason: "the crawler leaves for good", forGood: true },
+    });
     expect(world.hellos.at(-1)?.limits.pagesPerDay).toBe(0);
     expect(existsSync(join(home, "identity.json"))).toBe(true);
   });

@@ -117,7 +117,7 @@ function linkTo(addresses: CoordinatorAddresses) {
     random: () => 0,
     backOff: { firstMs: 10, mostMs: 40 },
   });
-  atEnd(() => link.stop("the test is over"));
+  atEnd(() => link.stop({ reason: "the test is over" }));
   link.start();
   return { link, up, stops };
 }
@@ -145,7 +145,7 @@ describe("a link", () => {
 
     first.gateway.send(asCrawlerId(1), { type: "coordinator:addresses", urls: [first.url, second.url] });
     await vi.waitFor(() => expect(kept).toEqual([second.url]));
-    await link.stop("a new life begins");
+    await link.stop({ reason: "a new life begins" });
     await first.close();
     const { up: later } = linkTo(new CoordinatorAddresses({ own: [first.url], learned: kept }));
 

@@ -71,7 +71,7 @@ function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: Coo
     backOff: { firstMs: 10, mostMs: 40 },
     ...changes,
   });
-  atEnd(() => link.stop("the test is over"));
+  atEnd(() => link.stop({ reason: "the test is over" }));
   return { link, heard };
 }
 
@@ -89,7 +89,7 @@ async function downReason(url: string, changes: Partial<LinkSettings> = {}): Pro
   const { link, heard } = makeLink(url, changes);
   link.start();
   await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-  await link.stop("seen");
+  await link.stop({ reason: "seen" });
   return heard.downs[0]!;
 }
 
@@ -121,12 +121,12 @@ describe("a session", () => {
       reason: "nothing is due",
     });
     await vi.waitFor(() => expect(heard.messages.length).toBe(1));
-    await link.stop("upgrade");
+    await link.stop({ reason: "upgrade" });
     await vi.waitFor(() => expect(seen.leaves.length).toBe(1));
 
     expect(seen.messages[0]?.message).toEqual({ type: "crawler:ready", freeHosts: 3 });
     expect(heard.messages[0]).toMatchObject({ type: "coordinator:tasks", reason: "nothing is due" });
-    expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade");
+    expect(seen.leaves[0]?.reason).toBe("upgrade");
     expect(heard.stops).toEqual([{ reason: "upgrade", refused: null }]);
     expect(heard.downs).toEqual([]);
     expect(link.isUp).toBe(false);
@@ -140,12 +140,12 @@ describe("a session", () => {
     });
 
     for (const result of outgoing(3)) link.sendResult(result);
-    const stopped = link.stop("upgrade");
+    const stopped = link.stop({ reason: "upgrade" });
     gate.open();
     await stopped;
 
     expect(heard.messages.at(-1)).toEqual({ type: "coordinator:acknowledge", sequence: 3 });
-    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("upgrade"));
   });
 
   test("that is stopped before its welcome says goodbye after it", async () => {
@@ -164,11 +164,11 @@ describe("a session", () => {
     link.start();
     await vi.waitFor(() => expect(arrived).toBe(true));
 
-    const stopped = link.stop("upgrade");
+    const stopped = link.stop({ reason: "upgrade" });
     gate.open();
     await stopped;
 
-    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("upgrade"));
   });
 
   test("is kept alive by heartbeats that the link sends by itself", async () => {
@@ -311,7 +311,7 @@ describe("when the coordinator is lost or refuses", () => {
         );
         gateway.refuse(asCrawlerId(1), lost);
         await vi.waitFor(() => expect(heard.downs.length).toBe(1));
-        await link.stop("the wait is known");
+        await link.stop({ reason: "the wait is known" });
       }
 
       expect(waits.map((waitMs) => Math.round(waitMs / 5) * 5)).toEqual(backMs);
@@ -373,7 +373,7 @@ describe("when the coordinator is lost or refuses", () => {
     await vi.waitFor(() => expect(heard.downs.length).toBe(1));
     const waiting = vi.getTimerCount();
 
-    await link.stop("enough");
+    await link.stop({ reason: "enough" });
 
     expect(heard.stops).toEqual([{ reason: "enough", refused: null }]);
     expect([waiting, vi.getTimerCount()]).toEqual([1, 0]);

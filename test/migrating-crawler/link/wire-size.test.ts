@@ -60,7 +60,7 @@ async function ship(results: readonly FetchResult[], identity?: TestIdentity): P
     log: quietLog,
     random: () => 0,
   });
-  atEnd(() => link.stop("the test is over"));
+  atEnd(() => link.stop({ reason: "the test is over" }));
   carrier = new Carrier({ spool, link, log: quietLog });
   link.start();
   await vi.waitFor(() => expect(link.isUp).toBe(true));

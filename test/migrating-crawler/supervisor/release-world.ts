@@ -15,6 +15,7 @@ import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { pinnedReleaseKeys, ReleaseShelf } from "#crawler/supervisor/release-store";
 import { Dock, type Told } from "#crawler/supervisor/supervisor";
 import { type DockTiming, readDockSettings } from "#crawler/supervisor/supervisor-home";
+import type { Goodbye } from "#protocol/messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -201,7 +202,7 @@ export async function startDock(
   home: Home,
   timing: Partial<DockTiming> = {},
   now: () => Date = () => new Date(),
-  tell: (words: string) => Promise<Told> = async () => ({ type: "told" }),
+  tell: (goodbye: Goodbye) => Promise<Told> = async () => ({ type: "told" }),
 ): Promise<RunningDock> {
   const { path, membership } = home;
   const lines: string[] = [];

@@ -11,7 +11,7 @@ import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinato
 import { briefly, MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, helloText, isSignedBy } from "#protocol/identity";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
-import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHello, CrawlerMessage, Goodbye } from "#protocol/messages";
 import { FrameReader, splitFrame } from "#protocol/packed/message-frames";
 import { testReleaseKey } from "../../support/releases.ts";
 import { onLoopback } from "./loopback.ts";
@@ -22,7 +22,7 @@ export interface SmallCoordinator {
   /** Of each session whose hello was signed. */
   readonly hellos: CrawlerHello[];
   readonly tickets: string[];
-  readonly goodbyes: { readonly reason: string; readonly forGood: boolean | undefined }[];
+  readonly goodbyes: Goodbye[];
   /** How often a key was said to be kept. */
   keysKept: number;
   invitation(changes?: Partial<Invitation>): string;
@@ -138,7 +138,8 @@ async function greet(world: SmallCoordinator, { challenge, hello, send }: Greeti
 function hear(world: SmallCoordinator, message: CrawlerMessage, socket: WebSocket): void {
   if (message.type === "crawler:key-kept") world.keysKept += 1;
   if (message.type !== "crawler:goodbye") return;
-  world.goodbyes.push({ reason: message.reason, forGood: message.forGood });
+  const { type: _, ...goodbye } = message;
+  world.goodbyes.push(goodbye);
   socket.close();
 }
 
