@@ -10,8 +10,7 @@ import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { contextOfStart, socketPathOf, writeCurrentRun } from "#ops/cli/command-context";
-import { overviewCommand, siteCapsCommand, whoCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -38,11 +37,13 @@ afterAll(async () => {
 });
 
 const overview = async () =>
-  JSON.parse((await inProcess(overviewCommand(), [...place, "--json"])).out) as { startedAt: string | null };
+  JSON.parse((await inProcess(commandNamed("overview"), [...place, "--json"])).out) as {
+    startedAt: string | null;
+  };
 
 it("is for the owner of the home, who may do everything, by name", async () => {
   const words = ["set", "slow.example", "--seconds", "10", "--words", "by phone"];
-  const { code, out } = await inProcess(siteCapsCommand(), [...words, ...place]);
+  const { code, out } = await inProcess(commandNamed("site-caps"), [...words, ...place]);
   const { entries } = await createAuditLog(database.pool).list({ limit: 1 });
 
   expect([code, out]).toEqual([
@@ -81,17 +82,18 @@ it("makes nobody an owner who comes by the network and says so", async () => {
 });
 
 it("answers as the same command does where none runs, to the byte, and its memory is asked where there is one", async () => {
-  const args: readonly (readonly [() => Promise<import("commander").Command>, readonly string[]])[] = [
-    [whoCommand, ["1.2.3.4"]],
-    [whoCommand, ["nobody.example", "--json"]],
-    [siteCapsCommand, ["list"]],
-    [siteCapsCommand, ["list", "--csv"]],
-    [siteCapsCommand, ["remove", "none.example"]],
-    [siteCapsCommand, ["set", "no site", "--seconds", "1"]],
+  const args: readonly (readonly [string, readonly string[]])[] = [
+    ["who", ["1.2.3.4"]],
+    ["who", ["nobody.example", "--json"]],
+    ["site-caps", ["list"]],
+    ["site-caps", ["list", "--csv"]],
+    ["site-caps", ["remove", "none.example"]],
+    ["site-caps", ["set", "no site", "--seconds", "1"]],
   ];
   const all = async () => {
     const outcomes = [];
-    for (const [command, words] of args) outcomes.push(await inProcess(command(), [...words, ...place]));
+    for (const [command, words] of args)
+      outcomes.push(await inProcess(commandNamed(command), [...words, ...place]));
     return outcomes.map(({ code, out, err }) => ({ code, out: out.replace(/"at": ".*"/g, ""), err }));
   };
 

@@ -11,11 +11,9 @@ import { searchPages } from "#coordinator/search/search";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import type { CrawlerId } from "#core/ids";
-import { pageCommand, whoCommand } from "#ops/cli/commands/of-rooms";
-import { searchCommand } from "#ops/cli/commands/search";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -90,10 +88,9 @@ const page = async (url: string) => {
 };
 const urls = (answer: { readonly pages: readonly { readonly url: string }[] }) =>
   answer.pages.map(({ url }) => url).sort();
-const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
-const command = async (name: keyof typeof commands, ...args: string[]) => {
+const command = async (name: string, ...args: string[]) => {
   const { database } = world;
-  return await inProcess(commands[name](), [
+  return await inProcess(commandNamed(name), [
     ...args,
     "--database-url",
     database.url,

@@ -5,12 +5,11 @@ import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/sear
 import { operatorHelp, searchApi } from "#coordinator/search/search-api";
 import { printable } from "#core/terminal-text";
 import { roomCommand } from "../room-command.ts";
-import { exportCommand } from "../search/export-command.ts";
 
 const operatorLines = operatorHelp.map(([typed, words]) => `  ${typed.padEnd(24)}${words}`).join("\n");
 
 export function searchCommand(): Command {
-  const command = roomCommand({
+  return roomCommand({
     ...{ name: "search", operation: searchApi.search, takes: "q..." },
     says: "search the crawled pages; export the index to a search engine",
     columns: { pages: "url" },
@@ -25,8 +24,19 @@ Examples:
 Filters among the words:
 ${operatorLines}`,
   });
-  // What stands after export is export's.
-  return command.enablePositionalOptions().addCommand(exportCommand());
+}
+
+export function pageCommand(): Command {
+  return roomCommand({
+    ...{ name: "page", operation: searchApi.page, takes: "url" },
+    says: "what the index has of a page: facts, fetches, links from and to it",
+    columns: {
+      items: "url title anchor nofollow state fetchedAt crawler outcome status firstByteMs totalMs bodyBytes",
+      changes: "seenAt kind words difference",
+      headings: "",
+    },
+    help: "\n\nExample:\n  nearcrawl page https://www.example.org/",
+  });
 }
 
 // An answer of the search as people read it in a terminal.
