@@ -22,6 +22,9 @@ interface CopyWatch {
   readonly owner?: number | undefined;
 }
 
+/** What the folder holds is nothing that is copied: a link, a device, another user's. */
+export class NotCopied extends DatabaseError {}
+
 /**
  * As many bytes as the file had when it was opened: what grows meanwhile is not chased. `to` must not be there; null:
  * digests only. The answer is null where the file is gone.
@@ -37,9 +40,9 @@ export async function copyFile(
   try {
     const found = await source.stat();
     const { size } = found;
-    if (!found.isFile()) throw new DatabaseError(`${from} is no plain file, and is not copied`);
+    if (!found.isFile()) throw new NotCopied(`${from} is no plain file, and is not copied`);
     if (owner !== undefined && found.uid !== owner && (found.mode & 0o004) === 0)
-      throw new DatabaseError(`${from} belongs to uid ${found.uid} and not to ${owner}, and is not copied`);
+      throw new NotCopied(`${from} belongs to uid ${found.uid} and not to ${owner}, and is not copied`);
     target = to === null ? null : await open(to, "wx", 0o600);
     const digest = createHash("sha256");
     const piece = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(1, size)));
@@ -69,14 +72,14 @@ async function openIfThere(file: string): Promise<FileHandle | null> {
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code === "ENOENT") return null;
-    if (code === "ELOOP") throw new DatabaseError(`${file} is a link, and is not copied`, { cause: error });
+    if (code === "ELOOP") throw new NotCopied(`${file} is a link, and is not copied`, { cause: error });
     throw error;
   }
 }
 
 /**
- * Copies what is in one folder into another, but for names that `isLeftOut` says, and brings it to the disk. Throws a
- * DatabaseError for a link, a device and whatever is not `owner`'s.
+ * Copies what is in one folder into another, but for names that `isLeftOut` says, and brings it to the disk. Throws
+ * NotCopied for a link, a device and whatever is not `owner`'s.
  */
 export async function copyTree(
   from: string,

@@ -25,7 +25,7 @@ import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
-import { copyTree, freeBytesAt } from "./copy-files.ts";
+import { copyTree, freeBytesAt, NotCopied } from "./copy-files.ts";
 import {
   accountOf,
   asAccount,
@@ -334,7 +334,7 @@ async function copyForOwnAccount(
     onKeptAside?.(aside);
   } catch (error) {
     if (lstatSync(dataFolder, { throwIfNoEntry: false })?.ino !== ino) return;
-    if (error instanceof DatabaseError && !/is not copied$/.test(error.message)) throw error;
+    if (error instanceof DatabaseError && !(error instanceof NotCopied)) throw error;
     throw new DatabaseError(
       `${dataFolder} belongs to uid ${uid}, which other programs may run under, and cannot be copied for an account of its own: ${wordsOf(error)}`,
       { cause: error },

@@ -38,6 +38,14 @@ import {
   prepareCluster,
 } from "./embedded-cluster.ts";
 import { wordsOf } from "./server-database.ts";
+import {
+  closedWords,
+  emptyLock,
+  lastingFailure,
+  passingFailure,
+  recoveringWords,
+  timeoutWords,
+} from "./server-words.ts";
 
 export interface EmbeddedServer {
   readonly home: string;
@@ -133,11 +141,10 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
   const code = (error as { code?: unknown }).code;
   if (code === "3D000") return { type: "without-database", socketFolder };
   if (code === "53300") return { type: "ready", socketFolder }; // too many clients: it runs
-  if (code === "57P03")
-    return { type: /not yet accepting connections/.test(wordsOf(error)) ? "recovering" : "busy" };
+  if (code === "57P03") return { type: recoveringWords.test(wordsOf(error)) ? "recovering" : "busy" };
   if (code === "ECONNRESET" || code === "EPIPE") return { type: "busy" };
   if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") return { type: "silent" };
-  if (/timeout|terminated unexpectedly/.test(wordsOf(error))) return { type: "busy" };
+  if (timeoutWords.test(wordsOf(error)) || closedWords.test(wordsOf(error))) return { type: "busy" };
   throw new DatabaseError(`the embedded Postgres at ${socketFolder} refuses us: ${wordsOf(error)}`, {
     cause: error,
   });
@@ -204,16 +211,6 @@ async function commandsOfChildren(pid: number): Promise<readonly string[] | null
 }
 
 /**
- * Failures that pass by themselves: another process starts it too (and may just be letting initdb into the home), or the
- * last server's backends are still going. A folder that stays closed is named before the start.
- */
-const passingFailure =
-  /could not access directory|lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
-
-/** The data folder is not to be recovered: no other start would go better. */
-const lastingFailure = /startup process \(PID \d+\) (exited with exit code|was terminated by signal 6)/;
-
-/**
  * Starts the server and waits until it answers; returns "" or why it did not start, when looking again makes
  * sense. `pg_ctl start` would do, but hands the paths to a shell in double quotes: a folder with a `$` or a
  * quote in its name would be something else there. Detached (setsid), so that it outlives us.
@@ -261,7 +258,7 @@ async function start(
  * to start, which fills it within milliseconds, and would do so for ever.
  */
 async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> {
-  const [, name] = /lock file "([^"]+)" is empty/.exec(said) ?? [];
+  const [, name] = emptyLock.exec(said) ?? [];
   if (name === undefined) return;
   const file = resolve(dataFolder, name);
   await delay(pidFileFilledMs);

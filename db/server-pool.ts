@@ -13,6 +13,7 @@ import { DatabaseError, Replaced } from "#core/errors";
 import { coordinatorOfSession, isRegisteredSql } from "./coordinator-locks.ts";
 import { PrimaryFinder } from "./primary.ts";
 import { readServerUrl, type ServerPlace } from "./server-url.ts";
+import { lostWords } from "./server-words.ts";
 
 /** How long a connection may take before it counts as failed. */
 const connectionTimeoutMs = 10_000;
@@ -277,7 +278,3 @@ const lostCodes = /^(08...|57P0[123])$/;
 /** Of the system: a socket that leads nowhere, a machine that does not answer. */
 const lostSystemCodes =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTSOCK|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
-
-/** Of pg's own errors, which have no code. */
-const lostWords =
-  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered|Client was closed)/;

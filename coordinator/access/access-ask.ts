@@ -85,7 +85,7 @@ interface LinkPorts {
 }
 
 interface AccessPorts extends LinkPorts {
-  readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke">;
+  readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke" | "unknownCrawlers">;
   readonly sessions: Pick<SessionStore, "list" | "end">;
 }
 
@@ -134,6 +134,7 @@ const issueSignInLink = post({
   command: {
     ...{ name: "sign-in", says: "print a link that signs in to the web pages, once; there are no passwords" },
     named: { crawlers: "crawler" },
+    usual: (name) => ({ name, role: "operator" }),
     help: `
 
 Examples:
@@ -143,6 +144,11 @@ Examples:
   },
   run: async ({ input, ports, visit, now }) => {
     checkGiven(visit, input);
+    const unknown = await ports.links.unknownCrawlers(input.crawlers, now);
+    if (input.role === "partner" && unknown.length > 0) {
+      const words = `no crawler is named ${unknown.join(" or ")}, and nobody was invited by that name`;
+      throw new UsageError(words);
+    }
     const webUrl = (await ports.webUrl()) ?? "http://127.0.0.1:7411";
     return await issueLink({ ...input, issuedBy: visit.actor.name }, { ...ports, webUrl }, now);
   },
@@ -165,7 +171,7 @@ const revokeSignInLink = post({
   output: record("RevokedSignInLink", { linkId: z.int(), revoked: z.boolean() }),
   example: {},
   faults: { 404: "No open link of this number" },
-  command: { name: "withdraw", says: "withdraw an unused sign-in link" },
+  command: { name: "access withdraw", says: "withdraw an unused sign-in link" },
   run: async ({ input: { id }, ports, now }) => {
     const link = await ports.links.revoke(id, now);
     if (link === null) throw gone("link", "it was used, withdrawn or expired");
@@ -186,7 +192,7 @@ const endSession = post({
   output: record("EndedSession", { sessionId: z.int(), ended: z.boolean() }),
   example: {},
   faults: { 404: "No session of this number" },
-  command: { name: "end", says: "sign somebody out at once" },
+  command: { name: "access end", says: "sign somebody out at once" },
   run: async ({ input: { id: sessionId }, ports: { sessions }, now }) => {
     const found = (await sessions.list(now)).find((one) => one.sessionId === sessionId);
     if (!found || (await sessions.end({ sessionId })) === 0) throw gone("session", "it has already ended");
@@ -207,7 +213,10 @@ const access = get({
   summary: "Who is signed in, and the unused sign-in links",
   input: z.object({}),
   output: record("WhoHasAccess", { sessions: z.array(session), links: z.array(openSignInLink) }),
-  command: { name: "list" },
+  command: {
+    name: "access list",
+    group: { says: "who is signed in to the pages, and unused sign-in links; end either" },
+  },
   run: async ({ ports: { sessions, links }, now }) => ({
     ...{ sessions: await sessions.list(now), links: await links.open(now) },
   }),

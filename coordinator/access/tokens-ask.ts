@@ -68,7 +68,12 @@ const createToken = post({
   answer: { status: 201, description: "Created" },
   faults: { 409: "The name is or was in use", 422: "An invalid name, or no scope" },
   command: {
-    ...{ name: "create", says: "create a token and print it, only once", takes: "name", setsUp: true },
+    ...{
+      name: "operator-token create",
+      says: "create a token and print it, only once",
+      takes: "name",
+      setsUp: true,
+    },
     named: { scopes: "scope" },
     usual: () => ({ scopes: ["fleet-read", "fleet-write"] }),
   },
@@ -110,7 +115,7 @@ const revokeToken = post({
   output: record("RevokedToken", { name: z.string(), revoked: z.boolean() }),
   example: {},
   faults: { 404: "No valid token of this name" },
-  command: { name: "revoke", says: "revoke a token at once" },
+  command: { name: "operator-token revoke", says: "revoke a token at once" },
   run: async ({ input: { name }, ports, now }) => {
     if (await ports.tokens.revoke(name, now)) return { name, revoked: true };
     throw new Fault(404, `There is no valid token "${name.slice(0, 80)}".`, "Not there any more");
@@ -127,7 +132,20 @@ const tokens = get({
   summary: "The tokens, and when each was last used",
   input: z.object({}),
   output: record("Tokens", { tokens: z.array(token) }),
-  command: { name: "list", says: "the tokens, and when each was last used" },
+  command: {
+    name: "operator-token list",
+    says: "the tokens, and when each was last used",
+    group: {
+      says: "tokens for operators' programs: invite, rotate and revoke crawlers over HTTP",
+      help: `
+
+Examples:
+  nearcrawl operator-token create dashboard --scope fleet-read
+  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)
+
+What can be asked: /api/openapi.json`,
+    },
+  },
   run: async ({ ports }) => ({ tokens: await ports.tokens.list() }),
   view: ({ tokens: all }, { now }) => ({
     title: "Tokens",

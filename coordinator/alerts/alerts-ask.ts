@@ -69,7 +69,7 @@ const acknowledgeAlert = post({
   answer: { description: "The acknowledgement" },
   faults: { 404: "There is no such alert, or it does not hold" },
   command: {
-    name: "ack",
+    name: "alerts ack",
     says: "acknowledge an alert: nobody is told again until it ends or names something new",
   },
   run: async ({ input: { name, note: words }, ports, actor, now }) => {
@@ -94,7 +94,7 @@ const reopenAlert = post({
   example: {},
   answer: { description: "What is listed again" },
   faults: { 404: "Nobody has acknowledged it" },
-  command: { name: "reopen", says: "withdraw the acknowledgement of an alert" },
+  command: { name: "alerts reopen", says: "withdraw the acknowledgement of an alert" },
   run: async ({ input: { name }, ports }) => {
     checkName(name);
     if (await ports.store.reopen(name)) return { name };
@@ -138,7 +138,7 @@ const muteAlert = post({
   answer: { description: "The mute" },
   faults: { 404: "There is no such alert" },
   command: {
-    ...{ name: "mute", says: "tell nobody of an alert until an hour that you name" },
+    ...{ name: "alerts mute", says: "tell nobody of an alert until an hour that you name" },
     ...{ named: { target: "of" }, usual: () => ({ hours: 24 }) },
   },
   run: async ({ input: { name, target: of, hours, reason }, ports, actor, now }) => {
@@ -162,7 +162,7 @@ const unmuteAlert = post({
   example: { target: "berlin" },
   answer: { description: "What is told again" },
   faults: { 404: "It is not muted" },
-  command: { name: "unmute", says: "end a mute", named: { target: "of" } },
+  command: { name: "alerts unmute", says: "end a mute", named: { target: "of" } },
   run: async ({ input: muted, ports, now }) => {
     checkName(muted.name);
     if (await ports.store.unmute(muted, now)) return muted;
@@ -192,7 +192,11 @@ const testAlertChannel = post({
     404: "There is no such channel",
     429: "A test was sent to it within the last half minute",
   },
-  command: { name: "test", says: "send a test by a channel of the coordinator's file", goesByFile: true },
+  command: {
+    name: "alerts test",
+    says: "send a test by a channel of the coordinator's file",
+    goesByFile: true,
+  },
   run: async ({ input: { channel: name }, ports: { store, channels, newId }, now }) => {
     const channel = channels.find((one) => one.name === name);
     if (channel === undefined) {

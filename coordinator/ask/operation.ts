@@ -66,12 +66,15 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly partnersToo?: boolean;
   readonly mostBytes?: number;
   readonly titleWhileSlow?: string;
-  readonly command?: Command;
+  readonly command?: Command | readonly Command[];
 }
 
 /** The command that asks an operation, with what a command has and an operation has not. */
 export interface Command {
+  /** The words behind `nearcrawl`: one, or two where commands stand below a common one. */
   readonly name: string;
+  /** What the common command says of those below it, where it asks nothing itself. One of them states it. */
+  readonly group?: { readonly says: string; readonly help?: string };
   /** Left out: the operation's summary. */
   readonly says?: string;
   /** The fields that are arguments, after those of the path. Dots behind the last one let it take several words. */
@@ -80,8 +83,12 @@ export interface Command {
   readonly without?: string;
   /** The names of options that differ from their fields', by the name of the field. */
   readonly named?: Readonly<Record<string, string>>;
-  /** Values of required fields for when nothing is typed. */
-  readonly usual?: () => Readonly<Record<string, unknown>>;
+  /** Values of required fields for when nothing is typed. `user`: the name of whoever types. */
+  readonly usual?: (user: string) => Readonly<Record<string, unknown>>;
+  /** Makes the body of what is typed, where it is not simply the fields. */
+  readonly body?: (words: readonly string[], options: Readonly<Record<string, unknown>>) => unknown;
+  /** Only the section of the answer that has this id is printed. */
+  readonly part?: string;
   /** The consequences, which a terminal shows before it asks for the name to be typed. */
   readonly follows?: string;
   /** It sets up a database that is still empty. */

@@ -83,7 +83,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "onward":
       return node.next === null
         ? ""
-        : `There are more: --${node.option ?? node.name ?? "after"} ${shellWord(printable(String(node.next), mostInCode))}`;
+        : `${node.words.replace(/ ?[←→] ?/g, "")}: --${node.option ?? node.name ?? "after"} ${shellWord(printable(String(node.next), mostInCode))}`;
     case "actions":
     case "form":
     case "filters":

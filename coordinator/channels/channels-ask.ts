@@ -78,7 +78,7 @@ const removeChannel = post({
   output: channel,
   example: {},
   faults: { 404: "There is no channel with this number" },
-  command: { name: "remove" },
+  command: { name: "channels remove" },
   run: async ({ input: { number }, ports, now }) => {
     const removed = await ports.store.remove(number, now);
     if (removed === null) throw new Fault(404, `There is no channel ${number}.`);
@@ -139,7 +139,7 @@ const addChannel = post({
   faults: {
     422: "The settings contradict each other, or another channel of the host; each fault is named",
   },
-  command: { name: "add", takes: "prefixes...", named: { seeds: "seed" } },
+  command: { name: "channels add", takes: "prefixes...", named: { seeds: "seed" } },
   run: async ({ input, ports, now }) => {
     const made = await ports.store.add(readChannel(input), now);
     if (!("channelId" in made)) throw new UsageError(made.join("\n"));
@@ -160,7 +160,19 @@ const channels = get({
     "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
   input: z.object({}),
   output: z.object({ channels: z.array(channel) }).meta({ id: "Channels" }),
-  command: { name: "list" },
+  command: {
+    name: "channels list",
+    group: {
+      says: "what is crawled of a host, one of its directories or a set of them: list, add, remove",
+      help: `
+
+Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
+
+Examples:
+  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5
+  nearcrawl channels remove 3`,
+    },
+  },
   run: async ({ ports }) => ({ channels: (await ports.store.list()).map(told) }),
   view: ({ channels: rows }) => ({
     title: "Channels",

@@ -84,6 +84,11 @@ export interface Fleet {
   ): Promise<ProbeOutcome>;
 }
 
+/** What a probe comes to where nobody reports whether the target was asked. */
+export function unreported(method: ProbeMethod, reason: string): ProbeOutcome {
+  return { type: "failed", code: "unreported", method, reason: reason.slice(0, 500) };
+}
+
 /** Neither its results nor its probe reports are doubted; one that is not registered any more is not believed. */
 export function isBelieved(crawler: CrawlerRecord | null): boolean {
   if (crawler === null) return false;

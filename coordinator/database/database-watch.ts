@@ -15,6 +15,7 @@ import type { Pool, PoolClient } from "pg";
 import { type Log, silentLog } from "#core/log";
 import { within } from "#core/within";
 import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
+import { fullDiskWords, timeoutWords, usedUpWords } from "#db/server-words";
 
 export interface DatabaseFault {
   /** For anybody to read: no names, no addresses. */
@@ -343,7 +344,7 @@ const lateWords = `the database does not answer within ${lookMs / 1000} s`;
 
 function silentWords(error: unknown): string {
   const code = codeOf(error);
-  if (code === null && /timeout/i.test(wordsOf(error))) return lateWords;
+  if (code === null && timeoutWords.test(wordsOf(error))) return lateWords;
   if (code === "57P03") return "the database does not answer: it starts, stops or recovers";
   if (code === "53300") return "the database does not answer: it has no connection left";
   if (code !== null && !isSqlState(code)) return `the database does not answer (${code})`;
@@ -406,14 +407,14 @@ function writeFaultWords(error: unknown): string | null {
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 
-/** `too_many_connections`: of the server, of a database or of a role; PgBouncer says it in words alone. */
+/** `too_many_connections`: of the server, of a database or of a role; PgBouncer has no code for it. */
 const isRefusedConnection = (error: unknown): boolean =>
-  codeOf(error) === "53300" || /no more connections allowed/i.test(wordsOf(error));
+  codeOf(error) === "53300" || usedUpWords.test(wordsOf(error));
 
 /** Full, read-only, out of order; and what the server says where it can do no better. */
 const readsLikeDisk = (error: unknown) =>
   /^(53(?!300)[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
-  /No space left on device/.test(wordsOf(error));
+  fullDiskWords.test(wordsOf(error));
 
 const codeOf = (error: unknown): string | null => {
   const { code } = (error ?? {}) as { code?: unknown };

@@ -15,7 +15,7 @@ import { type AlarmClock, StartWindow, systemClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import { type IpAddress, parseAddress } from "#core/ip/address";
 import type { ProbeOutcome } from "#protocol/messages";
-import type { Fleet } from "../crawlers/crawler.ts";
+import { type Fleet, unreported } from "../crawlers/crawler.ts";
 
 export interface ProbeBudgetSettings {
   /** Probes under way, and started in any second, for one crawler. */
@@ -256,7 +256,7 @@ export function pacedFleet(fleet: Fleet, budget: ProbeBudget): Fleet {
   const ask = async (crawlerId: CrawlerId, target: Target) =>
     await budget.run({ crawlerId, address: target.address }, async (): Promise<ProbeOutcome> => {
       if (!budget.isClosed) return await fleet.probe(crawlerId, target);
-      return { type: "failed", method: target.method, reason: "the coordinator is stopping" };
+      return unreported(target.method, "the coordinator is stopping");
     });
   return {
     online: () => fleet.online(),

@@ -55,7 +55,11 @@ const inviteCoordinator = post({
     422: "An invalid name",
   },
   command: {
-    ...{ name: "invite", says: "create a child's key and print it once, for its settings", takes: "name" },
+    ...{
+      name: "coordinators invite",
+      says: "create a child's key and print it once, for its settings",
+      takes: "name",
+    },
   },
   run: async ({ input: { name }, ports, actor, now }) =>
     await inviteChild(name, ports, { createdBy: actor.name, now }),
@@ -112,7 +116,7 @@ const removeCoordinator = post({
   answer: { description: "Removed" },
   faults: { 404: "There is no child of this name", 422: "The confirmation is not the child's name" },
   command: {
-    ...{ name: "remove", says: "revoke its key; URLs that wait for it are rerouted" },
+    ...{ name: "coordinators remove", says: "revoke its key; URLs that wait for it are rerouted" },
     follows: "the URLs that wait for it are rerouted, and its key stops working.",
   },
   run: async ({ input: { name }, ports }) => {
@@ -134,8 +138,19 @@ const coordinators = get({
   input: z.object({}),
   output: coordinatorsSchema,
   command: {
-    name: "list",
+    name: "coordinators list",
     says: "the parent and the children: when each was last seen, and what waits for it",
+    group: {
+      says: "coordinators above and below this one: who owns which domains, and what waits",
+      help: `
+
+A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what
+it does not own, and gets what it owns.
+
+Examples:
+  nearcrawl coordinators invite athens
+  nearcrawl coordinators remove athens`,
+    },
   },
   run: async ({ ports, now }) => await ports.coordinators.list(now),
   view: (all, { viewer, now }) => {

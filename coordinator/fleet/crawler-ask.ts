@@ -74,7 +74,7 @@ const crawler = get({
   input: z.object({ name: crawlerNamed, page: pageOfLog, ...rangeParameters }),
   output: crawlerDetail,
   faults: { 404: noCrawlerWords },
-  command: { name: "show" },
+  command: { name: "fleet show" },
   run: async ({ input, ports, actor, now }) => {
     const view = await crawlerView({ name: input.name, logPage: input.page ?? 1, actor, now }, ports);
     if (view === null) throw noCrawler(input.name);

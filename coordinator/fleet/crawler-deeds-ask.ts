@@ -50,7 +50,7 @@ export const drainCrawler = post({
   description: "Partners may do this with their own, on its page.",
   input: z.object(ofOne),
   output: drained,
-  command: { name: "drain" },
+  command: { name: "fleet drain" },
   run: async ({ input: { name }, ports, actor, now }) => {
     if (!(await ports.crawlers.drain(name, now, byOf(actor)))) throw noCrawler(name);
     return { name, draining: true };
@@ -66,7 +66,7 @@ export const resumeCrawler = post({
   description: "Partners may resume what they drained themselves.",
   input: z.object(ofOne),
   output: drained,
-  command: { name: "resume" },
+  command: { name: "fleet resume" },
   run: async ({ input: { name }, ports, actor, now }) => {
     const by = byOf(actor);
     if (await ports.crawlers.resume(name, now, by)) return { name, draining: false };
@@ -98,7 +98,7 @@ export const revokeCrawler = post({
   example: { confirmation: "athens" },
   faults: unconfirmed,
   command: {
-    name: "revoke",
+    name: "fleet revoke",
     follows: "its leases return when they expire; its subnets go to others after the departure delay.",
   },
   run: async ({ input: { name }, ports, now }) => {
@@ -117,7 +117,7 @@ export const killCrawler = post({
   output: shutOut,
   example: { confirmation: "athens" },
   faults: unconfirmed,
-  command: { name: "kill", follows: "its leases return and its subnets go to others at once." },
+  command: { name: "fleet kill", follows: "its leases return and its subnets go to others at once." },
   run: async ({ input: { name }, ports, now }) => {
     const returnedLeases = await shutOutAtOnce(name, ports, now);
     if (returnedLeases === null) throw noCrawler(name);
@@ -165,7 +165,7 @@ export const rotateKey = post({
   answer: { status: 202 },
   example: { graceHours: 24 },
   faults: { 409: "No crawler of this name has an identity of its own" },
-  command: { name: "rotate" },
+  command: { name: "fleet rotate" },
   run: async ({ input: { name, graceHours }, ports, now }) => {
     const [asked] = await ports.keys.askRotation(name, { graceHours, now });
     if (asked) return { ...asked, graceHours };
@@ -189,7 +189,7 @@ export const renewSigningKey = post({
   output: record("AskedSigningKey", { name: z.string(), online: z.boolean() }),
   answer: { status: 202 },
   faults: { 409: "No crawler of this name makes signing keys" },
-  command: { name: "renew-signing-key" },
+  command: { name: "fleet renew-signing-key" },
   run: async ({ input: { name }, ports, now }) => {
     const [asked] = await ports.keys.askSigningKey(name, now);
     if (asked) return asked;
@@ -209,7 +209,7 @@ export const believeCrawler = post({
   description: "The evidence against it no longer counts, and it starts as a newcomer.",
   input: z.object(ofOne),
   output: z.strictObject({ name: z.string(), restored: z.boolean() }),
-  command: { name: "believe" },
+  command: { name: "fleet believe" },
   run: async ({ input: { name }, ports, now }) => {
     if (!(await ports.restoreTrust(name, now))) throw noCrawler(name);
     return { name, restored: true };
@@ -244,7 +244,7 @@ export const grantBudget = post({
     inForce: z.strictObject({ pagesPerDay: z.int(), bytesPerDay: z.number() }),
   }),
   example: { pagesPerDay: 50000 },
-  command: { name: "budget" },
+  command: { name: "fleet budget" },
   run: async ({ input: { name, pagesPerDay, bytesPerDay }, ports }) => {
     if (pagesPerDay === undefined && bytesPerDay === undefined)
       throw new Fault(400, "say pagesPerDay, bytesPerDay or both");
@@ -299,7 +299,7 @@ export const setDomainSets = post({
     422: "A set cannot be read, contradicts itself, or has nothing in common with what the partner allows; the message says which",
   },
   command: {
-    ...{ name: "domain-sets", takes: "sets..." },
+    ...{ name: "fleet domain-sets", takes: "sets..." },
     help: `
 
 A set: .gr, "example.org not shop.example.org", ".gr lang:el"; none: every domain again. A host must be in one of the
@@ -339,7 +339,7 @@ export const moveCrawler = post({
   example: { to: "athens-new" },
   faults: { 404: noCrawlerWords, 409: "It cannot be moved now; the words say why" },
   goTo: () => "/fleet/moves",
-  command: { name: "move", help: "\n\nLimits, daily counts and settings.toml stay with each host." },
+  command: { name: "fleet move", help: "\n\nLimits, daily counts and settings.toml stay with each host." },
   run: async ({ input: { name, to }, ports, now }) => {
     const moveId = await ports.moves.ask({ name, otherName: to }, now);
     if (typeof moveId === "string") throw moveRefused(moveId, name, to);

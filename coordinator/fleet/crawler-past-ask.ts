@@ -44,7 +44,7 @@ const crawlerLog = get({
   input: z.object({ name: crawlerNamed, page: pageOfLog }),
   output: logPage.extend({ name: z.string(), absences: z.array(absence) }).meta({ id: "CrawlerLog" }),
   faults: { 404: noCrawlerWords },
-  command: { name: "log" },
+  command: { name: "fleet log" },
   run: async ({ input: { name, page = 1 }, ports, actor, now }) => {
     const view = await crawlerView({ name, logPage: page, actor, now }, ports);
     if (view === null || view.inside === null) throw noCrawler(name);
@@ -69,7 +69,7 @@ const moves = get({
     crawler: z.string().max(63).optional().describe("That this crawler took part in."),
   }),
   output: record("Moves", { moves: z.array(move) }),
-  command: { name: "moves" },
+  command: { name: "fleet moves" },
   run: async ({ input: { crawler = null }, ports }) => ({ moves: await ports.reads.moves(crawler) }),
   view: ({ moves: all }, { viewer }) => ({
     title: "Moves",

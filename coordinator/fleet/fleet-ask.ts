@@ -50,7 +50,22 @@ const fleet = get({
   description: "Scope read; identities with fleet-read.",
   input: z.object(fleetParameters),
   output: fleetAnswer,
-  command: { name: "list" },
+  command: {
+    name: "fleet list",
+    group: {
+      says: "the crawlers and what each one has; invite, drain, resume or revoke one",
+      help: `
+
+Examples:
+  nearcrawl fleet show athens
+  nearcrawl fleet invite --name athens --capacity 50000
+  nearcrawl fleet incidents --name athens --since 24h
+  nearcrawl fleet budget athens --pages-per-day 50000
+  nearcrawl fleet domain-sets athens .gr lang:el
+  nearcrawl fleet failures --blame crawler
+  nearcrawl fleet advise`,
+    },
+  },
   run: async ({ input, ports, actor, now, isCsv }): Promise<Listed> => {
     const isInside = mayDo(actor, "fleet-read");
     const [all, invitations] = await Promise.all([

@@ -43,7 +43,7 @@ const withdrawInvitation = post({
   input: z.object(numbered),
   output: z.strictObject({ revoked: z.int() }),
   faults: { 404: "It can no longer be used, or does not exist" },
-  command: { name: "revoke-invitation" },
+  command: { name: "fleet revoke-invitation" },
   run: async ({ input: { number }, ports, now }) => {
     const revoked = await ports.invitations.revoke({ invitationId: number }, now);
     if (revoked > 0) return { revoked, number };
@@ -201,7 +201,7 @@ const invitations = get({
       }),
     ),
   }),
-  command: { name: "invitations" },
+  command: { name: "fleet invitations" },
   run: async ({ ports, now }) => ({ invitations: await ports.invitations.list(now) }),
   view: ({ invitations: all }, { viewer }) => ({
     ...{ title: "Invitations", beside: addPartner(viewer) },

@@ -29,7 +29,7 @@ const trust = get({
   summary: "Whether each crawler is trusted; those that are not come first",
   input: z.object(rangeParameters),
   output: record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema }),
-  command: { name: "trust", help: "\n\nThe evidence: nearcrawl fleet show NAME." },
+  command: { name: "fleet trust", help: "\n\nThe evidence: nearcrawl fleet show NAME." },
   run: async ({ input, ports, now }) => {
     const range = timeRange(input, now, "7d");
     const [crawlers, past] = await Promise.all([ports.reads.trust(), ports.overview.charts("trust", range)]);

@@ -1,6 +1,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { timerMs } from "../core/timer-ms.ts";
+import { unreported } from "../crawlers/crawler.ts";
 
 /**
  * Whether a crawler is still there, on a connection that may have died without a word (a half-open TCP
@@ -153,10 +154,10 @@ export class PendingProbes {
         this.#pending.delete(requestId);
         resolve(outcome);
       };
-      const silent = failed(probe.method, `the crawler did not report within ${probe.waitMs} ms`);
+      const silent = unreported(probe.method, `the crawler did not report within ${probe.waitMs} ms`);
       const deadline = setTimeout(() => settle(silent), probe.waitMs);
       this.#pending.set(requestId, { crawlerId: probe.crawlerId, method: probe.method, settle });
-      if (!ask(requestId)) settle(failed(probe.method, "the crawler is not connected"));
+      if (!ask(requestId)) settle(unreported(probe.method, "the crawler is not connected"));
     });
   }
 
@@ -171,11 +172,8 @@ export class PendingProbes {
   /** The crawler's session ended. */
   abandon(crawlerId: CrawlerId, reason: string): void {
     for (const probe of [...this.#pending.values()]) {
-      if (probe.crawlerId === crawlerId) probe.settle(failed(probe.method, `the crawler left: ${reason}`));
+      if (probe.crawlerId === crawlerId)
+        probe.settle(unreported(probe.method, `the crawler left: ${reason}`));
     }
   }
-}
-
-function failed(method: ProbeMethod, reason: string): ProbeOutcome {
-  return { type: "failed", method, reason: reason.slice(0, 500) };
 }

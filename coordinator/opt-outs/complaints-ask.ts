@@ -42,7 +42,7 @@ const closeComplaint = post({
   output: fleetComplaint,
   example: { words: "answered on 3 March" },
   faults: { 404: "There is no open one with this number" },
-  command: { name: "close" },
+  command: { name: "complaints close" },
   run: async ({ input: { number, words }, ports, now }) => {
     const closed = await ports.complaints.close(number, words, now);
     if (closed === null) throw new Fault(404, "There is no open complaint with this number.");
@@ -69,7 +69,7 @@ const addComplaint = post({
   output: fleetComplaint,
   example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
   command: {
-    name: "add",
+    name: "complaints add",
     says: "record a complaint, with our requests to the target in the last 24 hours",
   },
   run: async ({ input, ports, now }) => {
@@ -90,7 +90,18 @@ const fleetComplaints = get({
   summary: "Complaints, each with our requests",
   input: z.object({ all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") }),
   output: listed,
-  command: { name: "list", says: "the complaints, the latest first" },
+  command: {
+    name: "complaints list",
+    says: "the complaints, the latest first",
+    group: {
+      says: "complaints about our requests, each with what we sent and an answer to forward: add, list, close",
+      help: `
+
+Examples:
+  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'
+  nearcrawl complaints close 12 --words 'answered on 3 March'`,
+    },
+  },
   run: async ({ input, ports }) => {
     const found = await ports.complaints.list({ open: input.all === undefined, most: mostListed });
     return { complaints: found.map((one) => ({ ...one, answer: deedsParagraph(one) })) };

@@ -113,7 +113,7 @@ const addOptOut = post({
   output: fleetOptOut,
   example: { target: "www.example.org", words: "by letter" },
   faults: tooWide,
-  command: { name: "add", takes: "target", named },
+  command: { name: "opt-outs add", takes: "target", named },
   run: async ({ input, ports: { optOuts }, now }) => {
     const of = readOptOut(input.target, "networks", input.scope ?? null);
     if (typeof of === "string") throw new Fault(400, `target: ${of}`);
@@ -152,7 +152,7 @@ https://www.example.org/part/* (with what is below it), https://www.example.org/
   output: optOutPreview,
   faults: { 400: "The target or the scope names nothing" },
   command: {
-    ...{ name: "preview", takes: "target" },
+    ...{ name: "opt-outs preview", takes: "target" },
     says: "what an opt-out would cover: hosts, pages, URLs and how many of them are due",
   },
   run: async ({ input, ports: { optOuts }, now }) => {
@@ -196,7 +196,7 @@ const erasePage = post({
   output: erasedPage,
   example: { url: "https://www.example.org/jane", words: "request of 3 March" },
   command: {
-    ...{ name: "erase", takes: "url" },
+    ...{ name: "opt-outs erase", takes: "url" },
     says: "erase what is kept of one page from database, index and exports, and opt its URL out; the audit log says what went where",
     follows: "what is kept of it goes, and its URL is opted out. This cannot be undone.",
   },
@@ -216,7 +216,7 @@ const confirmOptOut = post({
   example: {},
   faults: { ...notOpen, ...tooWide },
   command: {
-    ...{ name: "confirm", named },
+    ...{ name: "opt-outs confirm", named },
     says: "confirm an opt-out: it becomes permanent, and its pages are deleted from the index",
   },
   run: async ({ input, ports: { optOuts }, now }) => {
@@ -234,7 +234,7 @@ const liftOptOut = post({
   example: { words: "the owner did not request it" },
   faults: notOpen,
   command: {
-    name: "lift",
+    name: "opt-outs lift",
     says: "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
   },
   run: async ({ input, ports, now }) => opened(await ports.optOuts.lift(input.number, input.words, now)),
@@ -253,8 +253,30 @@ const fleetOptOuts = get({
   input: z.object({ all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") }),
   output: listed,
   command: {
-    name: "list",
+    name: "opt-outs list",
     says: "what has opted out, by whom, since when, and how much of it is in the frontier and the index",
+    group: {
+      says: "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
+      help: `
+
+A running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of
+release 0.2.0 do not hear of a part of a site, and finish the slice of pages that they have.
+
+What opts out is its scope, which the target says: a URL is that page alone, in all its spellings, by http and
+https; a URL with /* at its end is that page with what is below it, by whole path segments; https://HOST/* is one
+host; a name, or a URL of a front page, is a site with everything below its name; and a range is a network. --scope
+says otherwise. Much (more than two hosts or 100 pages, a public suffix, a network larger than a /16 or an IPv6 /29)
+takes --yes-remove and the number of pages that go, which the refusal names; a tenth off counts as the same, since
+pages come and go.
+
+Examples:
+  nearcrawl opt-outs preview 'https://www.example.org/members/*'
+  nearcrawl opt-outs add https://www.example.org/members/jane
+  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'
+  nearcrawl opt-outs add 192.0.2.0/24 --yes-remove 1204
+  nearcrawl opt-outs erase https://www.example.org/members/jane
+  nearcrawl opt-outs lift 17 --words 'the owner did not request it'`,
+    },
   },
   run: async ({ input, ports }) => ({
     optOuts: await ports.optOuts.list({ open: input.all === undefined, most: mostListed }),

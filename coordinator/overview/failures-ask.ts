@@ -51,7 +51,7 @@ const failures = get({
     ...{ hours: z.literal([1, 24]), shares: failureShares, latest: z.array(failureLine), more: z.boolean() },
     history: chartHistorySchema,
   }),
-  command: { name: "failures" },
+  command: { name: "fleet failures" },
   run: async ({ input, ports, now }) => {
     const hours = input.hours === "1" ? 1 : 24;
     const since = new Date(now.getTime() - hours * hourMs);

@@ -33,7 +33,7 @@ const incidents = get({
       .meta({ title: "In the last", description: "How far back." }),
   }),
   output: record("Incidents", { incidents: z.array(incident), more: z.boolean() }),
-  command: { name: "incidents", named: { crawler: "name" } },
+  command: { name: "fleet incidents", named: { crawler: "name" } },
   run: async ({ input: { crawler, kind, since }, ports, now }) => {
     const listed = await ports.incidents.list({
       since: new Date(now.getTime() - spanDays[since] * dayMs),

@@ -102,7 +102,7 @@ export const queueOperations = {
     }),
     output: hostsInHand,
     faults: { 400: "The parameter is not as described" },
-    command: { name: "in-hand", help: "\n\nExample:\n  nearcrawl queue in-hand --sort open" },
+    command: { name: "queue in-hand", help: "\n\nExample:\n  nearcrawl queue in-hand --sort open" },
     run: async ({ input: { sort }, ports, now, isCsv }) =>
       await ports.reads.hostsInHand({ sort, most: rowsShown({ isCsv }) }, now),
     view: (value, { input, viewer }) =>

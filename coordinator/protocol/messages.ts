@@ -48,21 +48,23 @@ export const probeOutcome = z.discriminatedUnion("type", [
     type: z.enum(["timed-out", "refused", "unreachable", "not-allowed", "failed"]),
     method: probeMethod,
     reason: words,
+    /**
+     * Nobody asked the target. `held-back`: the crawler's own pace, limits, pause or schedule kept it from that.
+     * `unreported`: the crawler, or the coordinator that it is connected to, did not report.
+     */
+    code: z.enum(["held-back", "unreported"]).optional().catch(undefined),
     address: address.optional(),
   }),
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
 
-/** How a crawler begins the reason of a probe that its own pace, limits, pause or schedule kept from being made. */
+/** How the reason of what is `held-back` begins; crawlers of 0.2.0 send no code, and are known by it. */
 export const heldBackWords = "held back by the crawler";
-
-/** How a coordinator begins the reason where the crawler, or the coordinator that it is connected to, did not report. */
-const unreportedWords = ["the crawler ", "the coordinator of its crawler "] as const;
 
 /** Nobody asked the target, as far as is known: the outcome says nothing of how far it is, or whether it answers. */
 export function saysNothing(outcome: ProbeOutcome): boolean {
   if (outcome.type !== "failed") return false;
-  return [heldBackWords, ...unreportedWords].some((words) => outcome.reason.startsWith(words));
+  return outcome.code !== undefined || outcome.reason.startsWith(heldBackWords);
 }
 
 /** Dots between numbers, and letters after a dash: 1.4.0, 2.0.0-beta1. */

@@ -101,7 +101,7 @@ const offerRelease = post({
   }),
   ...{ output: staged, example: { to: "one=athens" }, faults, told, change },
   command: {
-    name: "stage",
+    name: "release stage",
     help: `
 
 Examples:
@@ -118,7 +118,7 @@ const autoRelease = post({
   input: z.object({ version, soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) }),
   ...{ output: staged, example: {}, faults, told, change },
   command: {
-    name: "auto",
+    name: "release auto",
     help: `
 
 It moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when
@@ -135,7 +135,10 @@ const hold = post({
   output: z.strictObject({ version: z.string(), stage: z.enum(["none"]) }),
   ...{ example: { reason: "too many failures" }, faults },
   command: {
-    ...{ name: "hold", says: "stop offering a release: crawlers that have it keep it, no others get it" },
+    ...{
+      name: "release hold",
+      says: "stop offering a release: crawlers that have it keep it, no others get it",
+    },
   },
   run: async ({ input: { version, reason }, ports, now }) => {
     await holdRelease(version, reason, ports, now);
@@ -155,7 +158,7 @@ const fleetVersions = get({
   summary: "Releases, who is offered each, and who runs what",
   input: z.object({}),
   output: record("FleetVersions", { releases: z.array(release), docks: z.array(dock) }),
-  command: { name: "list" },
+  command: { name: "release list" },
   run: async ({ ports, now }) => await versionsNow(ports, now),
   view: ({ releases, docks }, seen) => ({
     title: "Versions",

@@ -47,7 +47,19 @@ export const coverageOperations = {
     input: coverageQuestion,
     output: coverageSchema,
     faults: { 400: "That is no day, country or language" },
-    command: { name: "coverage" },
+    command: {
+      name: "report coverage",
+      group: {
+        says: "what the crawl comes to: coverage, organisations, subnets, crawlers, placement",
+        help: `
+
+The same as pages: /reports/coverage, /reports/organisations and so on.
+
+Examples:
+  nearcrawl report coverage --country DE
+  nearcrawl report subnets --csv > subnets.csv`,
+      },
+    },
     run: async ({ input, ports, now }) => {
       const [country = null, language = null] = [input.country?.toUpperCase(), input.language?.toLowerCase()];
       const range = timeRange(input, now, usualRange);

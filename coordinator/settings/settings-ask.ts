@@ -1,6 +1,7 @@
 /** The policies, /policies: what holds now, what it does, what a change would come to, who changed what, and the change. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
+import { UsageError } from "#core/errors";
 import {
   column,
   facts,
@@ -31,6 +32,7 @@ import {
   rangeText,
   setAtStart,
   shortRange,
+  unknownPolicy,
   valueFromText,
   valueIn,
   valueText,
@@ -102,6 +104,11 @@ const previewPolicies = post({
   answer: { description: "What would change" },
   faults: changeFaults,
   fromForm: formBody,
+  command: {
+    ...{ name: "policy preview", takes: "name=value..." },
+    says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
+    body: (words) => ({ values: valuesIn(words) }),
+  },
   run: async ({ input, ports }): Promise<PreviewAnswer> => {
     const weighed = await weighPolicies(input, ports.store);
     if (weighed.type === "fault") throw await refusal(weighed, input.values, ports.store);
@@ -138,6 +145,25 @@ const changePolicies = post({
   answer: { description: "Saved" },
   faults: changeFaults,
   fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
+  command: [
+    {
+      ...{ name: "policy set", takes: "name=value...", named: { words: "why" } },
+      says: "change policies; all of them or none. NAME= alone: back to the file's value",
+      body: (words, { why = "" }) => ({ values: valuesIn(words), basedOn: null, words: why }),
+    },
+    {
+      ...{ name: "policy reset", takes: "name...", named: { words: "why" } },
+      says: "back to the value of the coordinator's file, or the default where it has none",
+      body: (words, { why = "" }) => ({
+        ...{ values: Object.fromEntries(words.map((name) => [name, null])), basedOn: null, words: why },
+      }),
+    },
+    {
+      ...{ name: "policy take-back", takes: "version", named: { words: "why" } },
+      says: "revert what a version changed",
+      body: ([taken], { why = "" }) => ({ values: {}, takeBack: Number(taken), basedOn: null, words: why }),
+    },
+  ],
   run: async ({ input, ports: { store }, actor, now }) => {
     const weighed = await weighPolicies(input, store);
     if (weighed.type === "fault") throw await refusal(weighed, input.values, store);
@@ -190,6 +216,19 @@ async function refusal(
   return Object.assign(new Fault(status, words), { again });
 }
 
+/** As they are typed in a command: `name=value`; without a value, back to the file's. */
+function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {
+  return Object.fromEntries(
+    given.map((one) => {
+      const at = one.indexOf("=");
+      if (at < 1) throw new UsageError(`${one}: write NAME=VALUE, such as delegation.lambdaMs=0.5`);
+      const [name, text] = [one.slice(0, at), one.slice(at + 1)];
+      if (!isPolicyName(name)) throw new UsageError(`${unknownPolicy(name)}: nearcrawl policy show`);
+      return [name, text === "" ? null : valueFromText(name, text)];
+    }),
+  );
+}
+
 /** Fields by the policies' names; `back` and `back:NAME`: to the file's value. */
 function formBody(fields: Readonly<Record<string, string>>) {
   const values: Record<string, PolicyValue | null> = {};
@@ -233,6 +272,28 @@ const policies = get({
     }),
   }),
   output: policiesSchema,
+  command: [
+    {
+      ...{ name: "policy show", takes: "q", part: "in-force" },
+      says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
+      group: {
+        says: "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
+        help: `
+
+Examples:
+  nearcrawl policy show --show basic
+  nearcrawl policy show delegation.lambdaMs
+  nearcrawl policy preview delegation.lambdaMs=0.5
+  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'
+  nearcrawl policy reset delegation.lambdaMs
+  nearcrawl policy take-back 3`,
+      },
+    },
+    {
+      ...{ name: "policy history", without: "q show", part: "history" },
+      says: "who changed what, when and why, the latest first",
+    },
+  ],
   run: async ({ input: { show, q }, ports, actor }) => {
     const answer = await policiesAnswer(ports.store);
     const text = q.trim().slice(0, mostSearched);

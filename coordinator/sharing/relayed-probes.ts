@@ -6,7 +6,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { ProbeOutcome } from "#protocol/messages";
-import type { Fleet } from "../crawlers/crawler.ts";
+import { type Fleet, unreported } from "../crawlers/crawler.ts";
 import type { Notice } from "./notice.ts";
 import type { NoticeLine } from "./notice-store.ts";
 
@@ -52,7 +52,7 @@ export class RelayedProbes {
   /** As `Fleet.probe`: never rejects. */
   async probe(crawlerId: CrawlerId, target: Target): Promise<ProbeOutcome> {
     const to = this.#ports.coordinatorOf(crawlerId);
-    if (to === null) return failed(target, "the crawler is not connected");
+    if (to === null) return unreported(target.method, "the crawler is not connected");
     this.#lastRequestId += 1;
     const requestId = this.#lastRequestId;
     return await new Promise((resolve) => {
@@ -62,12 +62,15 @@ export class RelayedProbes {
         resolve(outcome);
       };
       const waitMs = target.deadlineMs + graceMs;
-      const silent = failed(target, `the coordinator of its crawler did not answer within ${waitMs} ms`);
+      const silent = unreported(
+        target.method,
+        `the coordinator of its crawler did not answer within ${waitMs} ms`,
+      );
       const deadline = setTimeout(() => settle(silent), waitMs);
       this.#pending.set(requestId, { to, target, settle });
       this.#ports.line.send({ type: "probe", to, requestId, crawlerId, target }).catch((error: unknown) => {
         this.#ports.log.error({ crawlerId, error }, "a probe could not be passed on");
-        settle(failed(target, "the coordinator of its crawler could not be asked"));
+        settle(unreported(target.method, "the coordinator of its crawler could not be asked"));
       });
     });
   }
@@ -94,15 +97,11 @@ export class RelayedProbes {
   /** Coordinators that run; from others no answer comes any more. */
   onOthers(running: ReadonlySet<number>): void {
     for (const { to, target, settle } of [...this.#pending.values()])
-      if (!running.has(to)) settle(failed(target, "the coordinator of its crawler is gone"));
+      if (!running.has(to)) settle(unreported(target.method, "the coordinator of its crawler is gone"));
   }
 
   close(): void {
     for (const { target, settle } of [...this.#pending.values()])
-      settle(failed(target, "the coordinator is stopping"));
+      settle(unreported(target.method, "the coordinator is stopping"));
   }
-}
-
-function failed({ method }: Target, reason: string): ProbeOutcome {
-  return { type: "failed", method, reason };
 }

@@ -44,7 +44,7 @@ const removeSiteCap = post({
   input: z.object({ site: z.string().meta({ description: "As listed.", example: "example.org" }) }),
   output: siteCap.omit({ hosts: true }).meta({ id: "RemovedSiteCap" }),
   faults: { 404: "There is no such cap" },
-  command: { name: "remove" },
+  command: { name: "site-caps remove" },
   run: async ({ input: { site }, ports }) => {
     const removed = await ports.remove(site);
     if (removed === null) throw new Fault(404, `${site.slice(0, 100)} has no cap.`);
@@ -87,7 +87,7 @@ const setSiteCap = post({
   answer: { status: 201, example },
   faults: { 422: "That is no site, or there are too many caps" },
   command: {
-    ...{ name: "set", takes: "site" },
+    ...{ name: "site-caps set", takes: "site" },
     help: "\n\nExample:\n  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'",
   },
   run: async ({ input: { site, seconds, words }, ports, actor, now }) =>
@@ -109,7 +109,20 @@ const siteCaps = get({
   description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
   input: z.object({}),
   output: z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" }),
-  command: { name: "list" },
+  command: {
+    name: "site-caps list",
+    group: {
+      says: "sites that are crawled more slowly than they would be: list, set, remove",
+      help: `
+
+A cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual
+pace hold beside it: the slowest does. It holds from the next lease of each host on; after its removal a crawler
+that was told it keeps to it until it reads the site's robots.txt again, within a day.
+
+Example:
+  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'`,
+    },
+  },
   run: async ({ ports }) => ({ caps: await ports.list() }),
   view: ({ caps }) => ({
     title: "Caps on sites",

@@ -39,7 +39,7 @@ export const sitesOperations = {
     input: sitesInput,
     output: sites,
     command: {
-      name: "list",
+      name: "site list",
       says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
       help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
     },

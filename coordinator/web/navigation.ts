@@ -27,7 +27,7 @@ export interface NavigationGroup {
 export interface PageEntry {
   /** Null: it is in no group, and only `find` leads to it. */
   readonly group: keyof typeof groupNames | null;
-  /** The order within the group. */
+  /** The order within the group, below 100. */
   readonly order?: number;
   readonly entry: string;
   /** The page is one of several of its entry, and this is its tab's name. */
@@ -50,15 +50,19 @@ export interface Listed {
 
 const groupNames = { Crawl: "Crawl", Fleet: "Fleet", Sites: "Sites and webmasters" };
 
-/** The pages that operations place, in their order. */
+const groupKeys = Object.keys(groupNames);
+
+/** The pages that operations place, in the order of the groups and within them. Those in no group come last. */
 export const placedPages = (operations: readonly Listed[]) =>
   operations
     .flatMap(({ navigation, page, path, ...one }) => {
       if (navigation === undefined) return [];
-      const groupName = navigation.group && groupNames[navigation.group];
-      return [{ ...one, order: 0, path: page ?? path, groupName, ...navigation }];
+      const { group, order = 0 } = navigation;
+      const groupName = group && groupNames[group];
+      const place = group === null ? Number.POSITIVE_INFINITY : groupKeys.indexOf(group) * 100 + order;
+      return [{ ...one, path: page ?? path, groupName, place, ...navigation }];
     })
-    .sort((a, b) => a.order - b.order);
+    .sort((a, b) => (a.place < b.place ? -1 : Number(a.place > b.place)));
 
 export function navigationOf(operations: readonly Listed[]): readonly NavigationGroup[] {
   const pages = placedPages(operations);

@@ -140,7 +140,7 @@ function clockFinding(errorMs: number | null): Finding {
 function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
   const { hostname, port } = new URL(url);
   if (error instanceof WrongPin) return fix("tls", `${error.message}.`);
-  if (/certificate|self.signed/i.test(error.message)) {
+  if (isUntrusted((error as NodeJS.ErrnoException).code)) {
     return fix(
       "tls",
       `the certificate that ${hostname} showed is not trusted (${error.message}): a proxy or firewall of ` +
@@ -157,6 +157,9 @@ function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
       `${port || "443"} (outbound only, TLS), or which proxy to name in settings.toml.`,
   );
 }
+
+/** Node's codes of certificates: of their dates, names and signatures. */
+const isUntrusted = (code = "") => /CERT|SELF_SIGNED|UNABLE_TO/.test(code);
 
 function proxiesIn(env: SurveySettings["env"]): string[] {
   const named = proxyVariables.flatMap((name) => (env[name] ? [proxyUrl(env[name])] : []));

@@ -362,7 +362,7 @@ const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 
 /** The crawler's own limits are to blame; nothing is known of the target, and the round goes on with others. */
 function heldBack(method: ProbeMethod, reason: string): ProbeOutcome {
-  return { type: "failed", method, reason: `${heldBackWords}: ${reason}`.slice(0, 500) };
+  return { type: "failed", code: "held-back", method, reason: `${heldBackWords}: ${reason}`.slice(0, 500) };
 }
 
 function measured(method: ProbeMethod, tries: readonly TimedTry[]): ProbeOutcome {

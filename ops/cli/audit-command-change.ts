@@ -51,3 +51,8 @@ export function systemUser(): string {
     return `user ${process.getuid?.() ?? "unknown"}`;
   }
 }
+
+/** The system user's, without what no name in the audit log has. */
+export function ownName(): string {
+  return systemUser().replace(/[^\p{L}\p{N}._@+-]/gu, "-");
+}

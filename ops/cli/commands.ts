@@ -1,12 +1,13 @@
 /**
- * Every command of `nearcrawl` by its name. It comes in described, from the list that the build makes of them all
- * (commands.json beside this file: arguments, options, help), or loaded, with what it does. So help and wrong usage start
- * nothing of a command's work, and each is written once, where its work is. From the sources there is no list, and
- * everything comes loaded.
+ * Every command of `nearcrawl` by its name: those with work of their own, and those that operations state. A command comes
+ * described, from the list that the build makes of them all (commands.json beside this file: arguments, options, help), or
+ * loaded, with what it does. So help and wrong usage start nothing of a command's work, and a command loads no operations but
+ * its own. From the sources there is no list: all operations are loaded to know whose a command is.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { Command } from "commander";
 import { softwareVersion } from "#protocol/software-version";
+import { commandTree, topOf } from "./command-tree.ts";
 import { commandOf, type DescribedCommand, describeCommand } from "./described-command.ts";
 
 /** `name`: the command that is asked for; any other word stands for all of them. Null where there is no list. */
@@ -20,19 +21,39 @@ export function describedProgram(
   return programWith((named.length > 0 ? named : list).map((one) => commandOf(one, act)));
 }
 
-/** `name` as above. */
+/** `name` as above. With the list, only the modules that a command's operations are in are loaded. */
 export async function loadedProgram(name: string | undefined): Promise<Command> {
-  const load = name === undefined ? undefined : loaders[name];
-  return programWith(load ? [await load()] : await everyCommand());
+  const modules = readList()?.find((one) => one.name === name)?.modules;
+  return programWith((await everyCommand(name, modules)).map(({ command }) => command));
 }
 
 /** What the build writes down. */
 export async function describeCommands(): Promise<DescribedCommand[]> {
-  return (await everyCommand()).map(describeCommand);
+  return (await everyCommand()).map(({ command, modules }) => ({ ...describeCommand(command), modules }));
 }
 
-async function everyCommand(): Promise<Command[]> {
-  return await Promise.all(Object.values(loaders).map((load) => load()));
+async function everyCommand(name?: string, only?: readonly number[]) {
+  const ofRooms = only?.length === 0 ? [] : await roomCommands(only);
+  const isNamed = (of: string) => topOf(of) === name;
+  const isKnown = [...Object.keys(loaders), ...ofRooms.map((one) => one.name)].some(isNamed);
+  const isWanted = (of: string) => !isKnown || isNamed(of);
+  const wanted = Object.entries(loaders).filter(([of]) => isWanted(of));
+  const own = await Promise.all(wanted.map(async ([of, load]) => ({ name: of, command: await load() })));
+  return commandTree([...own, ...ofRooms.filter((one) => isWanted(one.name))]).map((command) => {
+    const modules = ofRooms.flatMap((one) => (topOf(one.name) === command.name() ? [one.module] : []));
+    return { command, modules: [...new Set(modules)] };
+  });
+}
+
+async function roomCommands(only?: readonly number[]) {
+  const [{ loadOperations }, { commandsOf }] = await Promise.all([
+    import("#coordinator/room-operations"),
+    import("./room-command.ts"),
+  ]);
+  const rooms = await loadOperations(only);
+  return rooms.flatMap(({ module, operations }) =>
+    commandsOf(Object.values(operations)).map((one) => ({ ...one, module })),
+  );
 }
 
 function readList(): DescribedCommand[] | null {
@@ -40,48 +61,27 @@ function readList(): DescribedCommand[] | null {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
 }
 
+/** Commands with work of their own, by the words behind `nearcrawl`. Every other is an operation's. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand(),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand(),
   up: async () => (await import("./commands/up.ts")).upCommand(),
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
-  coordinators: async () => (await import("./commands/of-rooms.ts")).coordinatorsCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
-  overview: async () => (await import("./commands/of-rooms.ts")).overviewCommand(),
   alerts: async () => (await import("./commands/alerts.ts")).alertsCommand(),
-  recrawl: async () => (await import("./commands/of-rooms.ts")).recrawlCommand(),
-  queue: async () => (await import("./commands/of-rooms.ts")).queueCommand(),
-  accuracy: async () => (await import("./commands/of-rooms.ts")).accuracyCommand(),
-  fleet: async () => await (await import("./commands/fleet.ts")).fleetCommand(),
   release: async () => (await import("./commands/release.ts")).releaseCommand(),
-  "operator-token": async () => (await import("./commands/of-rooms.ts")).operatorTokenCommand(),
-  "sign-in": async () => (await import("./commands/of-rooms.ts")).signInCommand(),
-  access: async () => (await import("./commands/of-rooms.ts")).accessCommand(),
-  audit: async () => (await import("./commands/of-rooms.ts")).auditCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
-  policy: async () => (await import("./commands/of-rooms.ts")).policyCommand(),
-  "opt-outs": async () => (await import("./commands/of-rooms.ts")).optOutsCommand(),
-  site: async () => (await import("./commands/of-rooms.ts")).siteCommand(),
-  "site-caps": async () => (await import("./commands/of-rooms.ts")).siteCapsCommand(),
-  complaints: async () => (await import("./commands/of-rooms.ts")).complaintsCommand(),
-  who: async () => (await import("./commands/of-rooms.ts")).whoCommand(),
-  report: async () => (await import("./commands/of-rooms.ts")).reportCommand(),
-  find: async () => (await import("./commands/of-rooms.ts")).findCommand(),
-  explore: async () => (await import("./commands/of-rooms.ts")).exploreCommand(),
   urls: async () => (await import("./commands/urls.ts")).urlsCommand(),
-  search: async () => (await import("./commands/of-rooms.ts")).searchCommand(),
-  page: async () => (await import("./commands/of-rooms.ts")).pageCommand(),
-  changes: async () => (await import("./commands/of-rooms.ts")).changesCommand(),
-  channels: async () => (await import("./commands/of-rooms.ts")).channelsCommand(),
-  coverage: async () => (await import("./commands/of-rooms.ts")).coverageCommand(),
+  "search export": async () => (await import("./search/export-command.ts")).exportCommand(),
   rank: async () => (await import("./commands/rank.ts")).rankCommand(),
-  graph: async () => (await import("./commands/graph.ts")).graphCommand(),
+  "graph export": async () => (await import("./commands/graph-export.ts")).exportCommand(),
+  "fleet invite": async () => (await import("./fleet/invite.ts")).inviteCommand(),
+  "fleet reinvite": async () => (await import("./fleet/invite.ts")).reinviteCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
   journal: async () => (await import("./commands/journal.ts")).journalCommand(),
-  storage: async () => (await import("./commands/of-rooms.ts")).storageCommand(),
   completion: async () =>
     (await import("./commands/completion.ts")).completionCommand(
       async () => describedProgram(undefined, async () => {}) ?? (await loadedProgram(undefined)),

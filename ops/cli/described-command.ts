@@ -19,6 +19,10 @@ export interface DescribedCommand {
   readonly acts: boolean;
   /** Options behind a sub-command's name are the sub-command's. */
   readonly positionalOptions: boolean;
+  /** The heading under which the command above lists it. */
+  readonly helpGroup?: string;
+  /** Where its operations are in the list of the rooms' (room-operations.ts). */
+  readonly modules?: readonly number[];
 }
 
 interface Described {
@@ -55,6 +59,7 @@ export function describeCommand(command: Command): DescribedCommand {
     afterHelp: afterHelpOf(command),
     commands: command.commands.map(describeCommand),
     acts: Reflect.get(command, "_actionHandler") !== null,
+    ...(command.helpGroup() === "" ? {} : { helpGroup: command.helpGroup() }),
     positionalOptions: Reflect.get(command, "_enablePositionalOptions") === true,
   };
 }
@@ -65,6 +70,7 @@ export function commandOf(described: DescribedCommand, act: () => Promise<void>)
     .description(described.description)
     .enablePositionalOptions(described.positionalOptions);
   if (described.summary !== "") command.summary(described.summary);
+  if (described.helpGroup !== undefined) command.helpGroup(described.helpGroup);
   for (const one of described.arguments)
     command.addArgument(dressed(new Argument(one.name, one.description), one));
   for (const one of described.options) {

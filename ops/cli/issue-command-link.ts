@@ -7,7 +7,7 @@ import { randomSecrets } from "#coordinator/web/secrets";
 import { linkMinutes } from "#core/access-types";
 import type { Person } from "#core/actor";
 import { UsageError } from "#core/errors";
-import { commandActor, recordCommand, systemUser } from "./audit-command-change.ts";
+import { commandActor, ownName, recordCommand } from "./audit-command-change.ts";
 
 /** Throws a UsageError where no coordinator has started yet, or a name or crawler is none. */
 export async function commandSignInLink(
@@ -31,11 +31,6 @@ export async function commandSignInLink(
 export async function ownSignInLink(pool: Pool): Promise<IssuedLink> {
   const person = { name: ownName(), role: "operator", crawlers: [] } as const;
   return await commandSignInLink(pool, { ...person, minutes: linkMinutes.usual });
-}
-
-/** The system user's, without what no name in the audit log has. */
-export function ownName(): string {
-  return systemUser().replace(/[^\p{L}\p{N}._@+-]/gu, "-");
 }
 
 async function requireCrawlers(pool: Pool, names: readonly string[]): Promise<void> {

@@ -11,12 +11,15 @@ import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask
 import { acceptOf } from "#coordinator/ask/text-answers";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { ChartHistory } from "#coordinator/web/chart-history";
+import { placedPages } from "#coordinator/web/navigation";
 import { UsageError } from "#core/errors";
 import { answerText, type Columns } from "./answer-text.ts";
 import { type Answer, askCoordinator } from "./ask-coordinator.ts";
+import { ownName } from "./audit-command-change.ts";
 import { commandContext } from "./command-context.ts";
+import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
 import { printAnswer, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 
@@ -27,45 +30,30 @@ export interface RoomCommand extends OperationCommand {
   readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
-  /** Print only the section of the answer that has this id. */
-  readonly part?: string;
-  /** Of the arguments: the body, where it is not simply its fields. */
-  readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
 }
 
 export type RoomOptions = DatabaseOptions & ConfirmOptions & Readonly<Record<string, unknown>>;
 
 const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => ({
-  isNeeded: isNeeded && usual?.()[name] === undefined,
+  isNeeded: isNeeded && usual?.(ownName())[name] === undefined,
 });
 
-const exits =
-  "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. No coordinator has to run.";
-
-export function groupOf(name: string, says: string, commands: readonly RoomCommand[], help = ""): Command {
-  const group = new Command(name).description(says).addHelpText("after", `\n${exits}${help}`);
-  for (const one of commands) group.addCommand(roomCommand(one));
-  return group;
+/** The commands of operations, whose help says what the API's description says. */
+export function commandsOf(operations: readonly ApiOperation[]): NamedCommand[] {
+  return (operations as readonly AnyOperation[]).flatMap((operation) =>
+    [operation.command ?? []].flat().map((command) => {
+      const { name, group, help = "", body } = command as OperationCommand;
+      const { description } = operation;
+      const says = body || description === undefined ? "" : `\n\n${description}`;
+      const csv = operation.method === "get" ? ({ csv: true } as const) : {};
+      const own = { ...(command as OperationCommand), ...csv, operation, help: `${says}${help}` };
+      return {
+        ...{ name, group, page: placedPages([operation])[0] },
+        command: roomCommand({ ...own, name: name.split(" ").at(-1)! }),
+      };
+    }),
+  );
 }
-
-/** The operations of a room that have a command of their own, below one name. */
-export function operationGroup(
-  name: string,
-  says: string,
-  operations: Readonly<Record<string, AnyOperation>>,
-  help = "",
-): Command {
-  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand(one)] : []));
-  return groupOf(name, says, all, help);
-}
-
-/** An operation's own command, whose help says what the API's description says; throws where it has none. */
-export const operationCommand = (operation: AnyOperation): RoomCommand => ({
-  ...operation.command!,
-  operation,
-  help: `${operation.description === undefined ? "" : `\n\n${operation.description}`}${operation.command!.help ?? ""}`,
-  ...(operation.method === "get" ? { csv: true } : {}),
-});
 
 export function roomCommand(given: RoomCommand): Command {
   const { operation, takes = "", help = "" } = given;
@@ -91,7 +79,7 @@ export function roomCommand(given: RoomCommand): Command {
       "the coordinator's settings (default: coordinator.toml in the home folder)",
     );
   if (given.follows !== undefined) command.addOption(yesOption());
-  return command.addHelpText("after", `\n${exits}${help}`).action(async (...all: unknown[]) => {
+  return command.addHelpText("after", `\n${exitsOfRoom}${help}`).action(async (...all: unknown[]) => {
     const options = all.at(-2) as RoomOptions;
     await run(given, all.slice(0, -2) as (string | string[] | undefined)[], options);
   });
@@ -209,7 +197,7 @@ function valuesOf(
     return [plain, Array.isArray(value) && fields[plain]?.type !== "array" ? value.join(" ") : value];
   });
   const all = Object.fromEntries([...given, ...words].filter(([, value]) => value !== undefined));
-  return { ...usual?.(), ...all, ...(options.csv ? { format: "csv" } : {}) };
+  return { ...usual?.(ownName()), ...all, ...(options.csv ? { format: "csv" } : {}) };
 }
 
 const camel = (name: string) => kebab(name).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -12,8 +12,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
-import { alertsCommand } from "#ops/cli/commands/alerts";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -72,7 +71,7 @@ afterAll(async () => {
 
 const run = async (...words: string[]) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
-  return await inProcess(alertsCommand(), [...words, ...place]);
+  return await inProcess(commandNamed("alerts"), [...words, ...place]);
 };
 const list = async () => (await app.inject({ url: "/api/alerts", headers })).json();
 const namesOf = async () => (await list()).alerts.map(({ name }: { name: string }) => name);

@@ -10,14 +10,7 @@ import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { contextOfStart, socketPathOf, writeCurrentRun } from "#ops/cli/command-context";
-import {
-  overviewCommand,
-  pageCommand,
-  searchCommand,
-  siteCapsCommand,
-  whoCommand,
-} from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld } from "../support/seed-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -26,11 +19,11 @@ const home = temporaryFolder("nearcrawl-socket-");
 let database: Database;
 let coordinator: RunningCoordinator | null = null;
 let place: readonly string[];
+const ferry = "https://www.example.org/ferry";
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
-  const url = "https://www.example.org/ferry";
-  await seedPage(database.pool, { url, title: "Ferry", text: "The harbour." });
+  await seedPage(database.pool, { url: ferry, title: "Ferry", text: "The harbour." });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
   const socketPath = socketPathOf(home);
@@ -46,11 +39,13 @@ afterAll(async () => {
 });
 
 const overview = async () =>
-  JSON.parse((await inProcess(overviewCommand(), [...place, "--json"])).out) as { startedAt: string | null };
+  JSON.parse((await inProcess(commandNamed("overview"), [...place, "--json"])).out) as {
+    startedAt: string | null;
+  };
 
 it("is for the owner of the home, who may do everything, by name", async () => {
   const words = ["set", "slow.example", "--seconds", "10", "--words", "by phone"];
-  const { code, out } = await inProcess(siteCapsCommand(), [...words, ...place]);
+  const { code, out } = await inProcess(commandNamed("site-caps"), [...words, ...place]);
   const { entries } = await createAuditLog(database.pool).list({ limit: 1 });
 
   expect([code, out]).toEqual([
@@ -89,21 +84,22 @@ it("makes nobody an owner who comes by the network and says so", async () => {
 });
 
 it("answers as the same command does where none runs, to the byte, and its memory is asked where there is one", async () => {
-  const args: readonly (readonly [() => Promise<import("commander").Command>, readonly string[]])[] = [
-    [whoCommand, ["1.2.3.4"]],
-    [whoCommand, ["nobody.example", "--json"]],
-    [pageCommand, ["https://www.example.org/ferry"]],
-    [pageCommand, ["https://www.example.org/ferry", "--csv"]],
-    [searchCommand, ["harbour", "--explain"]],
-    [searchCommand, ["submarine"]],
-    [siteCapsCommand, ["list"]],
-    [siteCapsCommand, ["list", "--csv"]],
-    [siteCapsCommand, ["remove", "none.example"]],
-    [siteCapsCommand, ["set", "no site", "--seconds", "1"]],
+  const args: readonly (readonly [string, readonly string[]])[] = [
+    ["who", ["1.2.3.4"]],
+    ["who", ["nobody.example", "--json"]],
+    ["page", [ferry]],
+    ["page", [ferry, "--csv"]],
+    ["search", ["harbour", "--explain"]],
+    ["search", ["submarine"]],
+    ["site-caps", ["list"]],
+    ["site-caps", ["list", "--csv"]],
+    ["site-caps", ["remove", "none.example"]],
+    ["site-caps", ["set", "no site", "--seconds", "1"]],
   ];
   const all = async () => {
     const outcomes = [];
-    for (const [command, words] of args) outcomes.push(await inProcess(command(), [...words, ...place]));
+    for (const [command, words] of args)
+      outcomes.push(await inProcess(commandNamed(command), [...words, ...place]));
     return outcomes.map(({ code, out, err }) => ({ code, out: out.replace(/"at": ".*"/g, ""), err }));
   };
 

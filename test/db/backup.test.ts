@@ -29,11 +29,10 @@ import { planRestore, restoreDatabase } from "#db/restore-database";
 import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
-import { alertsCommand } from "#ops/cli/commands/alerts";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { doctorCommand } from "#ops/cli/commands/doctor";
 import { builtDoors, builtProgram } from "../support/built-command.ts";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
@@ -323,7 +322,7 @@ it("of an empty database comes last, is marked, and is not restored in place of 
   const { code, out } = await command("backups", "--home", place);
   const json = JSON.parse((await command("backups", "--home", place, "--json")).out);
   const refused = await command("restore", join(place, "backups/empty"), "--home", place);
-  const alerts = await inProcess(alertsCommand(), ["--home", place, "--json"]);
+  const alerts = await inProcess(commandNamed("alerts"), ["--home", place, "--json"]);
   const doctor = await inProcess(doctorCommand(), ["--home", place]);
   const unsaid = await command("start-over", "--home", place);
 

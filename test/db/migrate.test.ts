@@ -7,10 +7,9 @@ import { runningCoordinators } from "#db/coordinator-locks";
 import { migrate } from "#db/migrate";
 import { foundation, ownMigrations, pendingMigrations } from "#db/schema-state";
 import type { Database } from "#db/server-database";
-import { whoCommand } from "#ops/cli/commands/of-rooms";
 import { databaseFindings, pendingFinding } from "#ops/cli/setup/doctor-checks";
 import { softwareVersion } from "#protocol/software-version";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -118,7 +117,7 @@ describe("a schema from before the foundation", () => {
     const words = /stands at migration 0042-something.*ends with 0065-held-urls\.sql.*Nothing was touched/;
     await expect(migrate(database)).rejects.toThrow(words);
     const args = ["--database-url", database.url, "--schema", database.schema, "192.0.2.1"];
-    const { code, err } = await inProcess(await whoCommand(), args);
+    const { code, err } = await inProcess(commandNamed("who"), args);
 
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringMatching(words) });
     expect(await trace()).toEqual(was);
@@ -135,7 +134,7 @@ describe("a schema of a newer version", () => {
     const words = /9002-b by version 0\.9\.0, and this program \(.*\) does not know it.*Nothing was touched/;
     await expect(migrate(database)).rejects.toThrow(words);
     const args = ["--database-url", database.url, "--schema", database.schema, "192.0.2.1"];
-    const { code, err } = await inProcess(await whoCommand(), args);
+    const { code, err } = await inProcess(commandNamed("who"), args);
 
     const { pool, schema } = database;
     const findings = await databaseFindings({ pool, schema, isEmbedded: true, now: () => new Date() });

@@ -107,6 +107,10 @@ it("no answer by the owner alone counts against it; no answer at all says nothin
 it.each([
   [
     "its own limits held back",
+    { type: "failed", code: "held-back", method: "connect", reason: "no turn in time" },
+  ],
+  [
+    "its own limits held back, by the words of 0.2.0",
     { type: "failed", method: "connect", reason: `${heldBackWords}: no turn in time` },
   ],
   ["a busy machine noticed late", { type: "measured", method: "connect", rttMs: 300, tries: 3, lateMs: 290 }],

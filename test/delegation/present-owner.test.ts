@@ -17,7 +17,7 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { Connector } from "#crawler/net/connector";
 import { Prober } from "#crawler/probe/prober";
-import { heldBackWords, type ProbeOutcome } from "#protocol/messages";
+import type { ProbeOutcome } from "#protocol/messages";
 import { afterConnecting } from "../migrating-crawler/support/after-connecting.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
@@ -43,13 +43,11 @@ beforeEach(async () => {
 const url = "http://s1.example/";
 
 const heldBack: ProbeOutcome = {
-  type: "failed",
-  method: "connect",
-  reason: `${heldBackWords}: the pages of this address leave it no turn in time`,
+  ...{ type: "failed", code: "held-back", method: "connect" },
+  reason: "the pages of this address leave it no turn in time",
 };
 const unreported: ProbeOutcome = {
-  type: "failed",
-  method: "connect",
+  ...{ type: "failed", code: "unreported", method: "connect" },
   reason: "the crawler did not report within 5000 ms",
 };
 const silent: ProbeOutcome = { type: "timed-out", method: "connect", reason: "nothing within 3000 ms" };

@@ -280,15 +280,17 @@ test("a probe that is not answered, or whose crawler is gone, fails in words", a
   const absent = await gateway.probe(asCrawlerId(4), target);
 
   expect(silent).toEqual({
-    type: "failed",
-    method: "connect",
+    ...{ type: "failed", code: "unreported", method: "connect" },
     reason: "the crawler did not report within 30 ms",
   });
   expect(await leaving).toMatchObject({
     type: "failed",
     reason: expect.stringContaining("the crawler left"),
   });
-  expect(absent).toEqual({ type: "failed", method: "connect", reason: "the crawler is not connected" });
+  expect(absent).toEqual({
+    ...{ type: "failed", code: "unreported", method: "connect" },
+    reason: "the crawler is not connected",
+  });
 });
 
 test("a crawler cannot answer another one's probe", async () => {
@@ -335,7 +337,7 @@ test("a departure that the database did not take is recorded later, unless the c
   let isAway = true;
   const { gateway, url } = await start({
     handlers: {
-      async onLeave(crawlerId, reason) {
+      async onLeave(crawlerId, { reason }) {
         if (isAway) throw new Error("the database is away");
         leaves.push(`${crawlerId} ${reason}`);
       },
@@ -348,7 +350,7 @@ test("a departure that the database did not take is recorded later, unless the c
   await RawCrawler.arrive(url, "birch");
   isAway = false;
 
-  await vi.waitFor(() => expect(leaves).toEqual(["1 goodbye: upgrade"]), 10_000);
+  await vi.waitFor(() => expect(leaves).toEqual(["1 upgrade"]), 10_000);
 
   expect(gateway.online()).toEqual([2]);
 });

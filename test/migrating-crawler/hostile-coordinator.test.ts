@@ -336,7 +336,7 @@ describe("probes without end", () => {
 
     expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(40_000);
     expect(outcomes).toContainEqual({
-      ...{ type: "failed", method: "connect" },
+      ...{ type: "failed", code: "held-back", method: "connect" },
       reason: "held back by the crawler: the day's 39.1 KiB are used up",
     });
   });

@@ -22,13 +22,12 @@ import { readPidFile, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { writeCurrentRun } from "#ops/cli/command-context";
-import { alertsCommand } from "#ops/cli/commands/alerts";
 import { doctorCommand } from "#ops/cli/commands/doctor";
 import { pinOf } from "#protocol/identity";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
@@ -121,7 +120,7 @@ it("stopped processes of the database are told in seconds by all who are asked, 
     expect(await regionOf(stream)).toContain("database-does-not-answer");
 
     const beganMs = performance.now();
-    const command = await inProcess(alertsCommand(), ["--home", home]);
+    const command = await inProcess(commandNamed("alerts"), ["--home", home]);
     const doctor = await inProcess(doctorCommand(), ["--home", home]);
     const tookMs = performance.now() - beganMs;
     expect(command.code).toBe(4);
@@ -191,7 +190,7 @@ it("a crawler whose disk takes nothing is named by its next heartbeat, one of an
 it("a database that is nowhere is the first alert of the command, which says whom it could ask", async () => {
   const nowhere = ["--database-url", "postgresql://nobody@127.0.0.1:9/nothing"];
   const elsewhere = temporaryFolder("nearcrawl-nowhere-");
-  const { code, out } = await inProcess(alertsCommand(), ["--home", elsewhere, ...nowhere]);
+  const { code, out } = await inProcess(commandNamed("alerts"), ["--home", elsewhere, ...nowhere]);
 
   expect(code).toBe(4);
   expect(out).toMatch(/^critical .*The database does not answer \(ECONNREFUSED\), since /m);
@@ -212,7 +211,13 @@ it("a coordinator whose /ready says no for what is no alert is one of the comman
   await once(older, "listening");
   const url = `http://127.0.0.1:${(older.address() as AddressInfo).port}`;
 
-  const { code, out } = await inProcess(alertsCommand(), ["--home", home, "--coordinator", url, "--json"]);
+  const { code, out } = await inProcess(commandNamed("alerts"), [
+    "--home",
+    home,
+    "--coordinator",
+    url,
+    "--json",
+  ]);
   older.closeAllConnections();
   older.close();
 
@@ -227,7 +232,13 @@ it("a coordinator that takes connections and says nothing is an alert of the com
   await once(mute, "listening");
   const url = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
 
-  const { code, out } = await inProcess(alertsCommand(), ["--home", home, "--coordinator", url, "--json"]);
+  const { code, out } = await inProcess(commandNamed("alerts"), [
+    "--home",
+    home,
+    "--coordinator",
+    url,
+    "--json",
+  ]);
   mute.closeAllConnections();
   mute.close();
 
@@ -268,7 +279,7 @@ it("a coordinator with a certificate of its own, whose key is the pinned one, is
   const url = `https://[::ffff:127.0.0.1]:${(server.address() as AddressInfo).port}`;
   const names = async (pin: string | null) => {
     await database.pool.query("update coordinator_place set certificate_pin = $1", [pin]);
-    const { out } = await inProcess(alertsCommand(), ["--home", home, "--coordinator", url, "--json"]);
+    const { out } = await inProcess(commandNamed("alerts"), ["--home", home, "--coordinator", url, "--json"]);
     return (JSON.parse(out) as { alerts: { name: string }[] }).alerts.map(({ name }) => name);
   };
 

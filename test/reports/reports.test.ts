@@ -10,8 +10,7 @@ import { reportOperations } from "#coordinator/reports/reports-ask";
 import { scheduleReports } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { silentLog } from "#core/log";
-import { reportCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { forThisFile } from "../support/for-this-file.ts";
@@ -222,7 +221,7 @@ describe("placement", () => {
 
 it("commands end with 3 where there is nothing to report, and with 2 on wrong usage", async () => {
   const report = (...args: string[]) =>
-    inProcess(reportCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
+    inProcess(commandNamed("report"), [...args, "--database-url", database.url, "--schema", database.schema]);
 
   expect((await report("coverage")).code).toBe(3);
   expect((await report("coverage", "--country", "Germany")).code).toBe(2);

@@ -1,8 +1,7 @@
 /** What nobody asks in good faith: bounded, and answered or refused in words, on the page, over the API and by the command. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { searchCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld } from "../support/seed-world.ts";
@@ -33,7 +32,7 @@ async function ask(words: string): Promise<Said> {
   const [page, api, command] = await Promise.all([
     app.inject({ url: `/search?${query}`, headers: { accept: "text/html" } }),
     app.inject(`/api/search?${query}`),
-    inProcess(searchCommand(), [
+    inProcess(commandNamed("search"), [
       "--database-url",
       database.url,
       "--schema",

@@ -9,8 +9,7 @@ import { describeApi } from "#coordinator/open-api";
 import type { SiteAnswer } from "#coordinator/sites/site-api";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
-import { siteCommand } from "#ops/cli/commands/of-rooms";
-import { said } from "../support/command-in-process.ts";
+import { commandNamed, said } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -249,7 +248,7 @@ describe("its parts", () => {
     await database.pool.query("update page_change set noted_at = now()");
     const place = ["--database-url", database.url, "--schema", database.schema];
 
-    expect(await said(siteCommand(), [host, "--part", "changes", "--days", "30", ...place])).toContain(
+    expect(await said(commandNamed("site"), [host, "--part", "changes", "--days", "30", ...place])).toContain(
       "leaves at [-six-] {+seven+}",
     );
   });
@@ -268,7 +267,11 @@ describe("fetching it again", () => {
 
     expect(body).toContain(`Type <code>${host}</code> to confirm`);
     expect((await page()).body).not.toContain("to confirm");
-    expect((await post({ confirmation: "another" })).statusCode).toBe(422);
+    const wrong = await post({ confirmation: "another" });
+    expect([wrong.statusCode, wrong.json().error.message]).toEqual([
+      422,
+      "confirmation: must be www.example.org. Nothing was done.",
+    ]);
     expect((await post({}, "unknown.example")).statusCode).toBe(404);
     expect(
       (await app.inject({ method: "POST", url: `/api/sites/${host}/fetch-again`, payload: {} })).statusCode,

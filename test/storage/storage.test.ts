@@ -7,8 +7,7 @@ import { policySections } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { storagePart } from "#coordinator/storage/start";
 import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
-import { storageCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
@@ -133,7 +132,7 @@ it("nearcrawl storage goes by what operators have changed", async () => {
   );
 
   const { url, schema } = database;
-  const { code, out } = await inProcess(storageCommand(), ["--database-url", url, "--schema", schema]);
+  const { code, out } = await inProcess(commandNamed("storage"), ["--database-url", url, "--schema", schema]);
 
   expect(code).toBe(0);
   expect(out).toMatch(/page_fetch .* 2,000 +7 days \(retention.fetchDays\) +2026-02-2\d .*dropped by day/);

@@ -5,8 +5,13 @@
  */
 import type { Command } from "commander";
 import { vi } from "vitest";
+import { loadedProgram } from "#ops/cli/commands";
 import { tellFailure } from "#ops/cli/failure-words";
 import type { Outcome } from "./built-command.ts";
+
+/** As the program has it, with what stands below it. */
+export const commandNamed = async (name: string): Promise<Command> =>
+  (await loadedProgram(name)).commands[0]!;
 
 let last: Promise<unknown> = Promise.resolve();
 

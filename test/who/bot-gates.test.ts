@@ -6,9 +6,8 @@ import { describeApi } from "#coordinator/open-api";
 import { Counters } from "#coordinator/overview/counters";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import { pageCommand, queueCommand, siteCommand, whoCommand } from "#ops/cli/commands/of-rooms";
 import type { FetchOutcome } from "#protocol/result";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { everyPart } from "../support/every-part.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -56,10 +55,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-const commands = { page: pageCommand, queue: queueCommand, site: siteCommand, who: whoCommand };
-const command = async (name: keyof typeof commands, ...args: string[]) => {
+const command = async (name: string, ...args: string[]) => {
   const { url, schema } = world.database;
-  return (await inProcess(commands[name](), [...args, "--database-url", url, "--schema", schema])).out;
+  return (await inProcess(commandNamed(name), [...args, "--database-url", url, "--schema", schema])).out;
 };
 const get = async (url: string) => await app.inject({ url });
 const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };

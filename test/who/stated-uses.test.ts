@@ -8,10 +8,9 @@ import { pageFacts } from "#coordinator/search/page-facts";
 import { searchPages } from "#coordinator/search/search";
 import { answerWho } from "#coordinator/who/answer";
 import type { CrawlerId } from "#core/ids";
-import { pageCommand, searchCommand, whoCommand } from "#ops/cli/commands/of-rooms";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
-import { inProcess } from "../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -81,10 +80,9 @@ const search = async (preference?: string) =>
 const page = async (url: string) => await pageFacts(reads(), { url, fetches: 0, in: 0, out: 0 });
 const urls = (answer: { readonly pages: readonly { readonly url: string }[] }) =>
   answer.pages.map(({ url }) => url).sort();
-const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
-const command = async (name: keyof typeof commands, ...args: string[]) => {
+const command = async (name: string, ...args: string[]) => {
   const { database } = world;
-  return await inProcess(commands[name](), [
+  return await inProcess(commandNamed(name), [
     ...args,
     "--database-url",
     database.url,

@@ -81,7 +81,7 @@ export class OpenSearchIndex implements ExportTarget {
     const found = await this.#ask("HEAD", "", null, [404]);
     if (found.status === 404) {
       const made = await this.#ask("PUT", "", JSON.stringify(indexBody), [400]);
-      if (made.status === 400 && !reasonOf(made.body).includes("resource_already_exists"))
+      if (made.status === 400 && typeOf(made.body) !== "resource_already_exists_exception")
         throw new ExportError(`the index ${index} cannot be made: ${reasonOf(made.body)}`);
       return "the index was not there";
     }
@@ -324,6 +324,11 @@ function wordsOf(error: unknown): string {
     : JSON.stringify(error);
   return (words ?? "no reason is given").replace(/\p{Cc}/gu, " ").slice(0, 300);
 }
+
+const failureSchema = z.object({ error: errorSchema });
+
+/** OpenSearch's code of a failure. */
+const typeOf = (body: unknown) => failureSchema.safeParse(body).data?.error.type;
 
 /** As OpenSearch says it, or a proxy before it. */
 function reasonOf(body: unknown): string {

@@ -1,33 +1,32 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
-import { type Command, InvalidArgumentError } from "commander";
-import { alertDeedOperations, alertOperations } from "#coordinator/alerts/alerts-ask";
+import { Command, InvalidArgumentError } from "commander";
+import { alertOperations } from "#coordinator/alerts/alerts-ask";
 import { documentText } from "#coordinator/ask/text-rendering";
 import { anonymousVisit } from "#coordinator/web/access";
 import { canParseUrl } from "#core/ip/url-host";
 import { AlertsAnywhere } from "../alerts-anywhere.ts";
 import { commandContext } from "../command-context.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { exitCodes, exitsOfRoom } from "../exit-codes.ts";
 import { printAnswer, terminalPaper } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { operationGroup } from "../room-command.ts";
 
 interface AlertOptions extends DatabaseOptions {
   readonly coordinator?: string;
 }
 
 export function alertsCommand(): Command {
-  const says = "what needs attention now, and what to do";
-  const group = operationGroup("alerts", says, alertDeedOperations);
-  return (
-    withDatabaseOptions(group)
-      .option(
-        "--coordinator <url>",
-        "asked beside the database for what it knows of itself (default: the one that last ran in this home)",
-        checkedUrl,
-      )
-      .addHelpText(
-        "after",
-        `
+  return withDatabaseOptions(new Command("alerts"))
+    .description("what needs attention now, and what to do")
+    .option(
+      "--coordinator <url>",
+      "asked beside the database for what it knows of itself (default: the one that last ran in this home)",
+      checkedUrl,
+    )
+    .addHelpText(
+      "after",
+      `
+${exitsOfRoom}
+
 A database that does not answer within 1 s is the first alert, and the others are what the coordinator knows of itself.
 Of alerts itself, exit code 4: there are some (also when the database does not answer).
 What is acknowledged or muted counts for nothing. The runbook (monitoring) has a section for each name, and how to
@@ -38,11 +37,8 @@ Examples:
   nearcrawl alerts ack crawler-offline --note 'called the partner'
   nearcrawl alerts test email
   nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'`,
-      )
-      // Its sub-commands have options of the same names, and they are their own.
-      .enablePositionalOptions()
-      .action(async (options: AlertOptions) => await tell(options))
-  );
+    )
+    .action(async (options: AlertOptions) => await tell(options));
 }
 
 async function tell(options: AlertOptions): Promise<void> {

@@ -2,7 +2,6 @@
 
 import { Command } from "commander";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import { versionOperations } from "#coordinator/releases/versions-ask";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";
@@ -25,7 +24,6 @@ import type { ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey } from "../release/release-key-file.ts";
 import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
 import { kindOf, signRevocations } from "../release/sign-release.ts";
-import { operationCommand, roomCommand } from "../room-command.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -48,7 +46,6 @@ A release, the key on a machine of its own:
   nearcrawl release list`,
     );
   for (const make of subCommands) command.addCommand(make());
-  for (const one of Object.values(versionOperations)) command.addCommand(roomCommand(operationCommand(one)));
   return command;
 }
 

@@ -54,9 +54,13 @@ export function realWebParameters(values: Record<string, unknown>) {
   const urls = [...url, ...(urlFile === undefined ? [] : readUrlFile(urlFile))];
   if (urls.length === 0)
     throw new UsageError("--no-world needs --url URL or --url-file FILE: where should it begin?");
-  const judged = urls.map((url) => ({ url, reason: seedFault(url, allow) }));
-  const refused = judged.flatMap(({ url, reason }) =>
-    reason === null ? [] : [{ url: url.slice(0, 500), reason }],
+  const judged = urls.map((url) => ({
+    ...{ url, reason: seedFault(url, allow) },
+    // Nothing else is wrong with it.
+    isSpecialPurpose: seedFault(url, true) === null,
+  }));
+  const refused = judged.flatMap(({ url, reason, isSpecialPurpose }) =>
+    reason === null ? [] : [{ url: url.slice(0, 500), reason, isSpecialPurpose }],
   );
   if (refused.length === urls.length) throw new UsageError(notCrawled(refused).join("\n"));
   const accepted = judged.flatMap(({ url, reason }) => (reason === null ? [url] : []));
@@ -65,13 +69,18 @@ export function realWebParameters(values: Record<string, unknown>) {
   return parameters;
 }
 
+interface NeverCrawled extends RejectedUrl {
+  /** Its address is the fault: `--allow` may have it crawled. */
+  readonly isSpecialPurpose: boolean;
+}
+
 /** A line for each of the first, and one for the others. */
-export function notCrawled(refused: readonly RejectedUrl[]): string[] {
+export function notCrawled(refused: readonly NeverCrawled[]): string[] {
   const lines = refused
     .slice(0, namedUrls)
     .map(({ url, reason }) => `not crawled: ${printable(url, 200)}: ${reason}`);
   const more = refused.length - lines.length;
-  const hint = refused.some(({ reason }) => reason.includes("special-purpose"))
+  const hint = refused.some(({ isSpecialPurpose }) => isSpecialPurpose)
     ? ["addresses of your own network are crawled with --allow RANGE, such as --allow 10.0.0.0/8"]
     : [];
   return [...lines, ...(more === 0 ? [] : [`not crawled: ${more} more (table rejected_url)`]), ...hint];
@@ -96,7 +105,7 @@ export interface RealWebRun {
   readonly outcome: RunOutcome;
   readonly summary: string;
   /** URLs that were asked for and cannot be crawled: as they are, or by what DNS and the sites themselves say. */
-  readonly refused: { readonly asked: readonly RejectedUrl[]; readonly found: readonly RejectedUrl[] };
+  readonly refused: { readonly asked: readonly NeverCrawled[]; readonly found: readonly NeverCrawled[] };
   stop(): Promise<void>;
 }
 
@@ -183,10 +192,10 @@ async function admitSeeds(database: Database, parameters: RealWebParameters, voi
 const mostFound = 1000;
 
 /** Those of the URLs that nobody will fetch, with the reason: no or a special-purpose address, an opt-out, a full host. */
-async function neverCrawled({ pool }: Database, urls: readonly string[]): Promise<RejectedUrl[]> {
+async function neverCrawled({ pool }: Database, urls: readonly string[]): Promise<NeverCrawled[]> {
   const keys = urls.map((url) => urlKeyOf(url.trim())).filter((key) => typeof key !== "string");
-  const { rows } = await pool.query<RejectedUrl>(
-    `select given.url,
+  const { rows } = await pool.query<NeverCrawled>(
+    `select given.url, u.last_outcome is not distinct from 'refused-address' as "isSpecialPurpose",
        case
          when h.opt_out_id is not null then 'its site does not want to be crawled (nearcrawl opt-outs)'
          when u.url_hash is null then 'its host has as many URLs as it may have'

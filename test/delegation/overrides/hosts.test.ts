@@ -4,7 +4,6 @@ import type { Fleet } from "#coordinator/crawlers/crawler";
 import { delegateHosts, NameWatch } from "#coordinator/delegation/overrides/hosts";
 import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { heldBackWords } from "#protocol/messages";
 import { flowWorld } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { fetchesBy, finerWorld } from "./override-world.ts";
@@ -30,7 +29,7 @@ const fleet: Fleet = {
     const [address, rttMs] = sees.get(crawlerId) ?? [];
     if (address === undefined || rttMs === undefined) {
       if (heldBack.has(crawlerId))
-        return { type: "failed", method, reason: `${heldBackWords}: no turn in time` };
+        return { type: "failed", code: "held-back", method, reason: "no turn in time" };
       return { type: "timed-out", method, reason: "3000 ms" };
     }
     return { type: "measured", method, rttMs, tries, address };

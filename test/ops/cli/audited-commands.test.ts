@@ -9,18 +9,8 @@ import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { coordinatorCommand } from "#ops/cli/commands/coordinator";
-import { fleetCommand } from "#ops/cli/commands/fleet";
-import {
-  accessCommand,
-  auditCommand,
-  complaintsCommand,
-  operatorTokenCommand,
-  optOutsCommand,
-  signInCommand,
-} from "#ops/cli/commands/of-rooms";
-import { releaseCommand } from "#ops/cli/commands/release";
 import { writeNewKey } from "#ops/cli/release/release-key-file";
-import { inProcess, said } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { testReleaseKey } from "../../support/releases.ts";
 import { seedWorld } from "../../support/seed-world.ts";
@@ -67,19 +57,19 @@ async function logged(): Promise<string[]> {
 }
 
 it("of the fleet", async () => {
-  await run(fleetCommand(), "drain", "athens");
-  await run(fleetCommand(), "resume", "athens");
-  await run(fleetCommand(), "believe", "athens");
+  await run(commandNamed("fleet"), "drain", "athens");
+  await run(commandNamed("fleet"), "resume", "athens");
+  await run(commandNamed("fleet"), "believe", "athens");
   await createReleaseKeyStore(database.pool).trustFirst(testReleaseKey.publicKey, new Date());
-  await run(fleetCommand(), "invite", "--name", "cairo");
-  await run(fleetCommand(), "reinvite", "athens");
+  await run(commandNamed("fleet"), "invite", "--name", "cairo");
+  await run(commandNamed("fleet"), "reinvite", "athens");
   await database.pool.query("delete from release_key");
-  await run(fleetCommand(), "revoke-invitation", "1");
-  await run(fleetCommand(), "rotate", "athens");
+  await run(commandNamed("fleet"), "revoke-invitation", "1");
+  await run(commandNamed("fleet"), "rotate", "athens");
   await database.pool.query("update crawler set signing_keys_since = now() where name = 'athens'");
-  await run(fleetCommand(), "renew-signing-key", "athens");
-  await run(fleetCommand(), "revoke", "tokyo");
-  await run(fleetCommand(), "kill", "berlin");
+  await run(commandNamed("fleet"), "renew-signing-key", "athens");
+  await run(commandNamed("fleet"), "revoke", "tokyo");
+  await run(commandNamed("fleet"), "kill", "berlin");
   await run(coordinatorCommand(), "add-crawler", "delhi", "--pages-per-day", "100");
 
   expect(await logged()).toEqual([
@@ -98,15 +88,15 @@ it("of the fleet", async () => {
 });
 
 it("of access, opt-outs and complaints, without what opens anything", async () => {
-  const token = await run(operatorTokenCommand(), "create", "ci", "--scope", "read");
-  await run(operatorTokenCommand(), "revoke", "ci");
-  const link = await run(signInCommand(), "--role", "staff", "--name", "anna");
-  await run(optOutsCommand(), "add", "www.example.org", "--yes-remove", "0");
-  await run(optOutsCommand(), "confirm", "1", "--yes-remove", "0");
-  await run(optOutsCommand(), "lift", "1");
+  const token = await run(commandNamed("operator-token"), "create", "ci", "--scope", "read");
+  await run(commandNamed("operator-token"), "revoke", "ci");
+  const link = await run(commandNamed("sign-in"), "--role", "staff", "--name", "anna");
+  await run(commandNamed("opt-outs"), "add", "www.example.org", "--yes-remove", "0");
+  await run(commandNamed("opt-outs"), "confirm", "1", "--yes-remove", "0");
+  await run(commandNamed("opt-outs"), "lift", "1");
   const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
-  await run(complaintsCommand(), "add", ...report);
-  await run(complaintsCommand(), "close", "1", "--words", "answered");
+  await run(commandNamed("complaints"), "add", ...report);
+  await run(commandNamed("complaints"), "close", "1", "--words", "answered");
 
   expect(await logged()).toEqual([
     "token-created ci",
@@ -129,13 +119,13 @@ it("of releases", async () => {
   const bundle = join(folder, "bundle.mjs");
   writeFileSync(bundle, "console.log('a crawler');\n");
   const key = join(folder, "release-key.pem");
-  await run(releaseCommand(), "trust", writeNewKey(key, null));
-  await said(releaseCommand(), ["sign", bundle, "--key", key, "--version", "1.0.0"]);
-  await run(releaseCommand(), "publish", join(folder, "crawler-1.0.0.manifest.json"), bundle);
-  await run(releaseCommand(), "stage", "1.0.0", "--to", "all");
-  await run(releaseCommand(), "hold", "1.0.0", "--reason", "slow");
-  await run(releaseCommand(), "stage", "1.0.0", "--to", "all");
-  await run(releaseCommand(), "revoke", "1.0.0", "--key", key, "--reason", "it loses results");
+  await run(commandNamed("release"), "trust", writeNewKey(key, null));
+  await said(commandNamed("release"), ["sign", bundle, "--key", key, "--version", "1.0.0"]);
+  await run(commandNamed("release"), "publish", join(folder, "crawler-1.0.0.manifest.json"), bundle);
+  await run(commandNamed("release"), "stage", "1.0.0", "--to", "all");
+  await run(commandNamed("release"), "hold", "1.0.0", "--reason", "slow");
+  await run(commandNamed("release"), "stage", "1.0.0", "--to", "all");
+  await run(commandNamed("release"), "revoke", "1.0.0", "--key", key, "--reason", "it loses results");
 
   expect((await logged()).map((line) => line.replace(/[\w-]{43,}/, "…"))).toEqual([
     "release-key-trusted release keys",
@@ -149,10 +139,10 @@ it("of releases", async () => {
 
 it("and nothing where nothing was changed", async () => {
   const outcomes = [
-    await outcome(fleetCommand(), "drain", "nobody"),
-    await outcome(fleetCommand(), "trust"),
-    await outcome(operatorTokenCommand(), "revoke", "nobody"),
-    await outcome(optOutsCommand(), "lift", "99"),
+    await outcome(commandNamed("fleet"), "drain", "nobody"),
+    await outcome(commandNamed("fleet"), "trust"),
+    await outcome(commandNamed("operator-token"), "revoke", "nobody"),
+    await outcome(commandNamed("opt-outs"), "lift", "99"),
   ];
 
   expect(outcomes.map(({ code }) => code)).toEqual([3, 0, 3, 3]);
@@ -160,16 +150,16 @@ it("and nothing where nothing was changed", async () => {
 });
 
 it("lists who changed what, what was before, and says when nothing fits", async () => {
-  await run(fleetCommand(), "drain", "athens");
-  await run(fleetCommand(), "resume", "athens");
+  await run(commandNamed("fleet"), "drain", "athens");
+  await run(commandNamed("fleet"), "resume", "athens");
 
-  const text = await run(auditCommand(), "--target", "athens", "--limit", "1");
-  const json = JSON.parse(await run(auditCommand(), "--action", "crawler-drained", "--json"));
-  const none = await outcome(auditCommand(), "--actor", "nobody");
-  const noDay = await outcome(auditCommand(), "--since", "2026-13-01");
+  const text = await run(commandNamed("audit"), "--target", "athens", "--limit", "1");
+  const json = JSON.parse(await run(commandNamed("audit"), "--action", "crawler-drained", "--json"));
+  const none = await outcome(commandNamed("audit"), "--actor", "nobody");
+  const noDay = await outcome(commandNamed("audit"), "--since", "2026-13-01");
 
   expect(text).toMatch(/crawler-resumed +athens/);
-  expect(text).toContain("There are more: --before");
+  expect(text).toContain("Earlier ones: --before");
   expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
   expect(none).toMatchObject({ code: 3, out: expect.stringContaining("No entries match.") });
   expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("not a day such as")]);
@@ -177,20 +167,20 @@ it("lists who changed what, what was before, and says when nothing fits", async 
 
 it("of who has access, as the page lists them", async () => {
   await signIn(database, "staff", { name: "ben", now: new Date() });
-  await run(signInCommand(), "--name", "dora", "--role", "partner", "--crawler", "athens");
+  await run(commandNamed("sign-in"), "--name", "dora", "--role", "partner", "--crawler", "athens");
 
   const access: {
     sessions: { name: string; sessionId: number }[];
     links: { name: string; linkId: number }[];
-  } = JSON.parse(await run(accessCommand(), "list", "--json"));
+  } = JSON.parse(await run(commandNamed("access"), "list", "--json"));
   const session = access.sessions.find(({ name }) => name === "ben")?.sessionId;
   const link = access.links.find(({ name }) => name === "dora")?.linkId;
-  const text = await run(accessCommand(), "list");
+  const text = await run(commandNamed("access"), "list");
   const [ended, withdrawn] = [
-    await run(accessCommand(), "end", String(session)),
-    await run(accessCommand(), "withdraw", String(link)),
+    await run(commandNamed("access"), "end", String(session)),
+    await run(commandNamed("access"), "withdraw", String(link)),
   ];
-  const again = await outcome(accessCommand(), "end", String(session));
+  const again = await outcome(commandNamed("access"), "end", String(session));
 
   expect(text).toMatch(/ben +staff/);
   expect(text).toMatch(/dora +partner \(athens\)/);

@@ -8,10 +8,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/access/invitations";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import { fleetCommand } from "#ops/cli/commands/fleet";
 import { pinOf } from "#protocol/identity";
 import { parseInvitation } from "#protocol/invitation";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { publishedRelease, testReleaseKey } from "../../support/releases.ts";
 import { newWorld, type World } from "../../support/store-world.ts";
 
@@ -25,7 +24,7 @@ const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.
 
 const nearcrawl = (_name: "fleet", ...args: readonly string[]) => {
   const { url, schema } = world.database;
-  return inProcess(fleetCommand(), [...args, "--database-url", url, "--schema", schema]);
+  return inProcess(commandNamed("fleet"), [...args, "--database-url", url, "--schema", schema]);
 };
 
 it("without a release key nobody is invited; with one, it is said while no release is offered to all", {

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/fleet/fleet-entry";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
-import { fleetCommand } from "#ops/cli/commands/fleet";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { roundOf } from "../../support/store-world.ts";
 
@@ -16,7 +15,7 @@ afterAll(async () => await world.close());
 
 const fleet = (...args: readonly string[]) => {
   const { url, schema } = world.database;
-  return inProcess(fleetCommand(), [...args, "--database-url", url, "--schema", schema]);
+  return inProcess(commandNamed("fleet"), [...args, "--database-url", url, "--schema", schema]);
 };
 
 describe("nearcrawl fleet", { timeout: 120_000 }, () => {

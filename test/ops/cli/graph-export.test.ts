@@ -5,9 +5,8 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
-import { graphCommand } from "#ops/cli/commands/graph";
 import { rankCommand, rankProgressText } from "#ops/cli/commands/rank";
-import { inProcess, said } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { addLinks } from "../../support/links.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -57,7 +56,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const commands = { graph: graphCommand, rank: rankCommand };
+const commands = { graph: () => commandNamed("graph"), rank: rankCommand };
 const placed = (args: readonly string[]) => [
   ...args,
   ...["--database-url", database.url, "--schema", database.schema, "--home", folder],
@@ -170,7 +169,7 @@ describe("nearcrawl graph export, where output ends early", () => {
       return written.push(String(text)) > 0;
     });
     try {
-      await graphCommand().parseAsync(placed(["export", "-", ...args]), { from: "user" });
+      await (await commandNamed("graph")).parseAsync(placed(["export", "-", ...args]), { from: "user" });
     } finally {
       spy.mockRestore();
     }

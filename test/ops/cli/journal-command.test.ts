@@ -7,8 +7,7 @@ import { currentEpoch } from "#coordinator/journal/epoch-store";
 import { JournalFolder } from "#coordinator/journal/journal-file-store";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { journalCommand } from "#ops/cli/commands/journal";
-import { optOutsCommand } from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -28,7 +27,7 @@ it("says where nothing was journaled", async () => {
 });
 
 it("has what a command changed on the disk when the command ends, and lists it", async () => {
-  await inProcess(optOutsCommand(), [
+  await inProcess(commandNamed("opt-outs"), [
     "add",
     "left.example",
     "--yes-remove",

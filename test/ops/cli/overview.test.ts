@@ -3,9 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { barLine } from "#coordinator/ask/history-text";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
-import { overviewCommand } from "#ops/cli/commands/of-rooms";
 import { nearcrawl } from "../../support/built-command.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { everyRead } from "../../support/every-read.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
@@ -25,7 +24,7 @@ const reads = () => everyRead(database.pool, () => 0);
 describe("nearcrawl overview", () => {
   it("prints the same value as the API with --json, and alerts end with 4", async () => {
     const place = ["--database-url", database.url, "--schema", database.schema];
-    const overview = await inProcess(overviewCommand(), ["--json", ...place]);
+    const overview = await inProcess(commandNamed("overview"), ["--json", ...place]);
     // Of its own: a coordinator that runs on this machine, or was killed, would be asked.
     const home = temporaryFolder("nearcrawl-alerts-");
     const alerts = await nearcrawl(["alerts", "--home", home], { database });

@@ -2,9 +2,8 @@
 
 import { beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { policyCommand } from "#ops/cli/commands/of-rooms";
 import { nearcrawl } from "../../support/built-command.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld } from "../../support/seed-world.ts";
@@ -13,7 +12,7 @@ const database = await forThisFile(testDatabase());
 beforeAll(async () => await seedWorld(database.pool));
 
 const policy = (...args: readonly string[]) =>
-  inProcess(policyCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
+  inProcess(commandNamed("policy"), [...args, "--database-url", database.url, "--schema", database.schema]);
 
 it("previews, changes and takes back, and the audit log has who did it", { timeout: 120_000 }, async () => {
   const preview = await policy("preview", "recrawl.intervalHours=24", "--json");

@@ -5,13 +5,12 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import type { ReleaseLine } from "#coordinator/releases/versions-ask";
-import { releaseCommand } from "#ops/cli/commands/release";
 import { writeNewKey } from "#ops/cli/release/release-key-file";
 import type { ReleaseManifest } from "#protocol/release";
 import { anyOf, readEnvelope } from "#protocol/release-envelope";
 import { followRoles } from "#protocol/release-roles";
 import type { Outcome } from "../../support/built-command.ts";
-import { inProcess, said } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { newFlowWorld } from "../../support/flow-world.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -267,12 +266,12 @@ describe("who signs what", () => {
 const at = (name: string) => join(folder, name);
 
 async function outcome(...args: string[]): Promise<Outcome> {
-  return await inProcess(releaseCommand(), placed(args));
+  return await inProcess(commandNamed("release"), placed(args));
 }
 
 /** What it prints. */
 async function run(...args: string[]): Promise<string> {
-  return await said(releaseCommand(), placed(args));
+  return await said(commandNamed("release"), placed(args));
 }
 
 /** How it ends, and what it says on standard error. */

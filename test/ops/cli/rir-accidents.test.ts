@@ -2,11 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
-import { alertsCommand } from "#ops/cli/commands/alerts";
 import { rirCommand } from "#ops/cli/commands/rir";
 import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
 import { delegate } from "../../rir-import/tree-in-force.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 
 let database: Database;
@@ -24,7 +23,7 @@ const place = () => ["--database-url", database.url, "--schema", database.schema
 const rir = (name: string, ...words: readonly string[]) =>
   inProcess(rirCommand(), [name, ...place(), ...words]);
 const registryAlerts = async () => {
-  const { out } = await inProcess(alertsCommand(), [...place(), "--json"]);
+  const { out } = await inProcess(commandNamed("alerts"), [...place(), "--json"]);
   const { alerts } = JSON.parse(out) as {
     alerts: { name: string; severity: string; words: string; advice: string }[];
   };

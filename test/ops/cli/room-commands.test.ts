@@ -1,13 +1,10 @@
 /** Commands that ask a room: each is answered from a seeded database, as the API describes it, and as text. */
-import type { Command } from "commander";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { z } from "zod";
 import { apiOperations } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
-import { fleetCommand } from "#ops/cli/commands/fleet";
-import * as ofRooms from "#ops/cli/commands/of-rooms";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
 import { seedWorld } from "../../support/seed-world.ts";
@@ -25,20 +22,20 @@ const operations = apiOperations as Record<
   { readonly answers: Readonly<Record<number, { readonly schema?: z.ZodType }>> }
 >;
 
-const readings: readonly (readonly [string, () => Promise<Command>, string])[] = [
-  ["--host www.example.org", ofRooms.coverageCommand, "coverage"],
-  ["--range 24h", ofRooms.recrawlCommand, "recrawlPlans"],
-  ["in-hand --sort open", ofRooms.queueCommand, "hostsInHand"],
-  ["--only", ofRooms.accuracyCommand, "accuracy"],
-  ["https://www.example.org/", ofRooms.pageCommand, "page"],
-  ["1.2.3.0/24 --view tree", ofRooms.exploreCommand, "explore"],
-  ["coverage", ofRooms.reportCommand, "coverageReport"],
-  ["www.example.org --part speed", ofRooms.siteCommand, "site"],
-  ["show", ofRooms.policyCommand, "policies"],
-  ["show athens --range 24h", fleetCommand, "crawler"],
-  ["failures --hours 24", fleetCommand, "failures"],
-  ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
-  ["harbour --explain", ofRooms.searchCommand, "search"],
+const readings: readonly (readonly [string, string, string])[] = [
+  ["--host www.example.org", "coverage", "coverage"],
+  ["--range 24h", "recrawl", "recrawlPlans"],
+  ["in-hand --sort open", "queue", "hostsInHand"],
+  ["--only", "accuracy", "accuracy"],
+  ["https://www.example.org/", "page", "page"],
+  ["1.2.3.0/24 --view tree", "explore", "explore"],
+  ["coverage", "report", "coverageReport"],
+  ["www.example.org --part speed", "site", "site"],
+  ["show", "policy", "policies"],
+  ["show athens --range 24h", "fleet", "crawler"],
+  ["failures --hours 24", "fleet", "failures"],
+  ["1.2.3.4", "who", "who"],
+  ["harbour --explain", "search", "search"],
 ];
 
 it.each(readings)(
@@ -47,8 +44,8 @@ it.each(readings)(
     const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
     const args = [...words.split(" ").filter((word) => word !== ""), ...place];
 
-    const json = await inProcess(command(), [...args, "--json"]);
-    const text = await inProcess(command(), args);
+    const json = await inProcess(commandNamed(command), [...args, "--json"]);
+    const text = await inProcess(commandNamed(command), args);
 
     const { schema } = operations[operation]!.answers[200]!;
     expect([json.code, json.err, text.err]).toEqual([text.code, "", ""]);
@@ -60,15 +57,15 @@ it.each(readings)(
 );
 
 it.each([
-  ["set example.org --seconds soon", ofRooms.siteCapsCommand, 2, "--seconds soon: must be a number\n"],
-  ["nowhere", ofRooms.exploreCommand, 2, "at: nowhere is not an address"],
-  ["--country CY", ofRooms.exploreCommand, 3, ""],
-  ["move athens --to nobody", fleetCommand, 3, "nobody"],
-  ["move athens --to athens", fleetCommand, 2, "athens was not moved: name another crawler"],
+  ["set example.org --seconds soon", "site-caps", 2, "--seconds soon: must be a number\n"],
+  ["nowhere", "explore", 2, "at: nowhere is not an address"],
+  ["--country CY", "explore", 3, ""],
+  ["move athens --to nobody", "fleet", 3, "nobody"],
+  ["move athens --to athens", "fleet", 2, "athens was not moved: name another crawler"],
 ])("%s ends with a code of its own, and what is wrong is named", async (words, command, code, err) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
 
-  const outcome = await inProcess(command(), [...words.split(" "), ...place]);
+  const outcome = await inProcess(commandNamed(command), [...words.split(" "), ...place]);
 
   expect(outcome).toMatchObject({ code, err: expect.stringContaining(err) });
 });

@@ -7,11 +7,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/server-database";
-import { searchCommand } from "#ops/cli/commands/of-rooms";
 import { progressText } from "#ops/cli/search/export-command";
 import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
 import { builtProgram } from "../../support/built-command.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
@@ -49,7 +48,7 @@ afterEach(async () => {
 
 const placed = () => ["--database-url", database.url, "--schema", database.schema, "--home", folder];
 const run = async (...args: readonly string[]) =>
-  await inProcess(searchCommand(), ["export", ...args, ...placed()]);
+  await inProcess(commandNamed("search"), ["export", ...args, ...placed()]);
 const toEngine = async (...args: readonly string[]) =>
   await run("--to", "opensearch", "--url", `${origin}/pages`, ...args);
 
@@ -205,7 +204,7 @@ describe("nearcrawl search export", () => {
 
   it("leaves the word to the search where it is quoted, or not the first", async () => {
     const searched = async (...words: readonly string[]) =>
-      await inProcess(searchCommand(), [...words, ...placed()]);
+      await inProcess(commandNamed("search"), [...words, ...placed()]);
 
     expect(await searched('"export"')).toMatchObject({ code: 3, err: "" });
     expect(await searched("length", "export")).toMatchObject({ code: 3, err: "" });

@@ -3,9 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
-import { pageCommand, searchCommand, whoCommand } from "#ops/cli/commands/of-rooms";
 import { nearcrawl as run } from "../../support/built-command.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
 
@@ -25,9 +24,8 @@ afterAll(async () => await database?.close());
 const nearcrawl = (args: readonly string[]) =>
   run(args, { database: { url: database.url, schema: database.schema } });
 
-const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
-const inHand = ([name, ...args]: readonly [keyof typeof commands, ...string[]], schema = database.schema) =>
-  inProcess(commands[name](), [...args, "--database-url", database.url, "--schema", schema]);
+const inHand = ([name, ...args]: readonly [string, ...string[]], schema = database.schema) =>
+  inProcess(commandNamed(name), [...args, "--database-url", database.url, "--schema", schema]);
 
 describe("nearcrawl who", () => {
   it("prints the verdict, the tree of subnets and the probes", async () => {

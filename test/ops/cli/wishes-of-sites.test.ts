@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Complaint, deedsParagraph } from "#coordinator/opt-outs/complaints";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Database } from "#db/server-database";
-import { complaintsCommand, optOutsCommand } from "#ops/cli/commands/of-rooms";
 import { nearcrawl as run } from "../../support/built-command.ts";
-import { inProcess, said } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 
@@ -20,14 +19,12 @@ afterAll(async () => await database?.close());
 /** As its own process. */
 const nearcrawl = (...args: readonly string[]) => run(args, { database });
 
-const commands = { "opt-outs": optOutsCommand, complaints: complaintsCommand };
 const placed = (args: readonly string[]) => [
   ...args,
   ...["--database-url", database.url, "--schema", database.schema],
 ];
 /** In this process, which is quicker; what it prints. */
-const told = (name: keyof typeof commands, ...args: readonly string[]) =>
-  said(commands[name](), placed(args));
+const told = (name: string, ...args: readonly string[]) => said(commandNamed(name), placed(args));
 
 it("opt-outs are added, confirmed, listed and lifted, of networks, too", async () => {
   const { optOutId } = await createOptOutStore(database.pool).request(
@@ -55,16 +52,16 @@ it("opt-outs are added, confirmed, listed and lifted, of networks, too", async (
   expect(listed).not.toContain("\u001b");
   expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
   expect(unknown.code).toBe(3);
-  expect(await inProcess(optOutsCommand(), placed(["add", "not a site"]))).toMatchObject({
+  expect(await inProcess(commandNamed("opt-outs"), placed(["add", "not a site"]))).toMatchObject({
     code: 2,
     err: expect.stringContaining("is not the name of a site"),
   });
 });
 
 it("much goes once an operator says how many pages, and not before", async () => {
-  const suffix = await inProcess(optOutsCommand(), placed(["add", "github.io"]));
-  const wrong = await inProcess(optOutsCommand(), placed(["add", "github.io", "--yes-remove", "7"]));
-  const done = await inProcess(optOutsCommand(), placed(["add", "github.io", "--yes-remove", "0"]));
+  const suffix = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io"]));
+  const wrong = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io", "--yes-remove", "7"]));
+  const done = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io", "--yes-remove", "0"]));
 
   expect([suffix.code, wrong.code, done.code]).toEqual([2, 2, 0]);
   expect(suffix.err).toContain("github.io is a public suffix: many people's sites");

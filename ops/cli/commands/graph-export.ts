@@ -1,9 +1,8 @@
-/** `nearcrawl graph`: sizes and degrees of the web graph, and the graph itself for other programs. */
+/** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
 
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { csvField } from "#coordinator/web/html";
-import { graphOperations } from "#coordinator/web-graph/graph-ask";
 import {
   type ExportedLink,
   type ExportedNode,
@@ -14,15 +13,6 @@ import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { printJson, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { operationCommand, roomCommand } from "../room-command.ts";
-
-export function graphCommand(): Command {
-  const command = roomCommand(operationCommand(graphOperations.graph));
-  // What stands after export is export's.
-  return command.enablePositionalOptions().addCommand(exportCommand());
-}
-
-// `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe.
 
 interface ExportOptions extends DatabaseOptions {
   readonly format: GraphFormat;
@@ -49,7 +39,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong usage or a file that cannot be written, 130 interrupted.
 `;
 
-function exportCommand(): Command {
+export function exportCommand(): Command {
   return withDatabaseOptions(new Command("export").description("the web graph for other programs"))
     .argument("<file>", "where to; - for standard output")
     .addOption(new Option("--format <name>", "how it is written").choices(graphFormats).default("edges"))
