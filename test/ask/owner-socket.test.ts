@@ -112,3 +112,15 @@ it("answers as the same command does where none runs, to the byte, and its memor
   expect(await all()).toEqual(asked);
   expect([startedAt, (await overview()).startedAt]).toEqual([expect.any(String), null]);
 });
+
+it("answers again and again where a command watches, until that is interrupted", async () => {
+  const watching = inProcess(commandNamed("site-caps"), ["list", "--csv", "--watch", "0.5", ...place]);
+  setTimeout(() => process.emit("SIGINT"), 3000);
+
+  const { code, out } = await watching;
+  const tooOften = await inProcess(commandNamed("site-caps"), ["list", "--watch", "0", ...place]);
+
+  expect(code).toBe(130);
+  expect(out.match(/^site,/gm)?.length).toBeGreaterThan(1);
+  expect(tooOften).toMatchObject({ code: 2, err: expect.stringContaining("--watch 0: must be") });
+});
