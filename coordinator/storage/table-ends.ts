@@ -5,9 +5,10 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
+import type { DeepReadonly } from "../core/deep-readonly.ts";
 import { type Epoch, journalDays, replayedRows } from "../journal/epoch.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
-import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import type { PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
