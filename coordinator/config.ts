@@ -14,6 +14,7 @@ import type { Log } from "#core/log";
 import type { MachineClock } from "#core/own-clock";
 import { seconds } from "#core/policy";
 import type { Database } from "#db/server-database";
+import { isLoopbackHost } from "#protocol/invitation";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
@@ -190,14 +191,10 @@ function exposureFaults(values: unknown): string[] {
   const { data } = exposureSchema.safeParse(values);
   if (!data) return [];
   const { host } = data.listen;
-  if (isLoopback(host) || (data.tls ?? null) !== null || data.behindProxy === true) return [];
+  if (isLoopbackHost(host) || (data.tls ?? null) !== null || data.behindProxy === true) return [];
   return [
     `listen.host: ${host} is reachable from outside, so tls must be set (or behindProxy, when something in front does TLS)`,
   ];
-}
-
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 function isResolver(text: string): boolean {

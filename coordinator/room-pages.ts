@@ -39,7 +39,14 @@ const rooms: readonly (readonly [prefixes: string, parts: Parts])[] = [
   ["/api/alerts", async (all) => (await import("./alerts/start.ts")).alertPart(all)],
   ["/api/coordinators", async (all) => (await import("./federation/start.ts")).coordinatorPart(all)],
   ["/api/storage", async (all) => (await import("./storage/start.ts")).storagePart(all)],
-  ["/api/find", async ({ pool }) => (await import("./find/start.ts")).findPart(pool)],
+  [
+    "/api/find",
+    async ({ pool }) =>
+      (await import("./find/start.ts")).findPart(
+        pool,
+        async () => await (await import("./room-operations.ts")).everyOperation(),
+      ),
+  ],
   ["", async (all) => (await import("./access/start.ts")).accessParts(all.pool, all)],
 ];
 

@@ -1,9 +1,14 @@
 /** What is set of rounds, probes and recalibration. */
+
 import { z } from "zod";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { probeMethod } from "#protocol/messages";
 import type { DeepReadonly } from "../core/deep-readonly.ts";
 import { policy, seconds } from "../core/policy.ts";
 import { delegationPolicies, policyNames } from "./policies/policies.ts";
+import { defaultParameters } from "./policies/round.ts";
+import type { QueueSettings } from "./queue.ts";
+import { defaultRecalibrationRule, type RecalibrationRule } from "./recalibration/rule.ts";
 
 export const delegationSettings = z.strictObject({
   policy: policy(z.enum(policyNames).default("nearest"), {
@@ -115,3 +120,41 @@ export type DelegationSettings = DeepReadonly<z.infer<typeof delegationSettings>
 export type ProbingSettings = DeepReadonly<z.infer<typeof probeSettings>>;
 
 export type RecalibrationSettings = DeepReadonly<z.infer<typeof recalibrationSettings>>;
+
+export type FinerSettings = DeepReadonly<z.infer<typeof finerSettings>>;
+
+export type AccuracySettings = DeepReadonly<z.infer<typeof accuracySettings>>;
+
+/** Of the coordinator's settings, what rounds go by. */
+export interface RoundSettings {
+  readonly delegation: DelegationSettings;
+  readonly probe: ProbingSettings;
+  readonly trust: { readonly witnesses: boolean };
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
+}
+
+/** A subnet that nobody could take is tried again after so long. */
+const roundRetryMs = 30_000;
+
+export function queueSettings(config: RoundSettings): QueueSettings {
+  const { policy, thresholdMs, lambdaMs, concurrentRounds, getFirstFromUrls } = config.delegation;
+  return {
+    round: {
+      policy,
+      parameters: { ...defaultParameters, thresholdMs, lambdaMs },
+      probe: config.probe,
+      hasWitnesses: config.trust.witnesses,
+      allowSpecialPurpose: config.allowSpecialPurpose,
+      getFirstFromUrls,
+    },
+    concurrentRounds,
+    retryMs: roundRetryMs,
+  };
+}
+
+export function recalibrationRule(config: {
+  readonly recalibration: RecalibrationSettings;
+}): RecalibrationRule {
+  const { slowerThanFactor, timesInARow } = config.recalibration;
+  return { ...defaultRecalibrationRule, factor: slowerThanFactor, inARow: timesInARow };
+}

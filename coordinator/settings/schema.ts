@@ -1,7 +1,7 @@
 /**
- * The settings that decide how the fleet behaves: each stands with its bounds, its default and its words in the room
- * that goes by it. The coordinator's file is read with them (coordinator/config.ts). A policy is what an operator changes while it runs, too: its words stand with it; those
- * of the others are in coordinator/setting-words.
+ * The settings that decide how the fleet behaves. Each stands with its bounds and its default in the room that goes by it, and
+ * the coordinator's file is read with them (coordinator/config.ts). A policy is one that an operator may change while the
+ * coordinator runs: its words stand with it. Those of the others are in coordinator/setting-words.
  */
 import type { z } from "zod";
 import { balanceSettings } from "../balance/balance-settings.ts";
@@ -20,8 +20,8 @@ import {
   scopeSettings,
 } from "../frontier/frontier-settings.ts";
 import { recrawlSettings } from "../recrawl/recrawl-settings.ts";
-import { retentionSettings } from "../storage/retention-settings.ts";
 import { trustSettings } from "../trust/trust-settings.ts";
+import { retentionSettings } from "./retention-settings.ts";
 
 /** By the names of the sections in the coordinator's file. */
 export const policySections = {
