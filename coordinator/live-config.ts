@@ -9,20 +9,22 @@ import type { PolicySettings } from "./settings/schema.ts";
 
 /** The file's settings, with the sections of the policies as they are in force whenever they are read. */
 export function liveConfig(config: CoordinatorConfig, policies: PoliciesInForce): CoordinatorConfig {
-  const live: CoordinatorConfig = { ...config };
-  for (const section of Object.keys(policies.settings) as (keyof PolicySettings)[]) {
-    Object.defineProperty(live, section, { get: () => policies.settings[section] });
-  }
-  return Object.freeze(live);
+  return readAnew((name) => Reflect.get(name in policies.settings ? policies.settings : config, name));
 }
 
-/** Each property is read from `now()` when it is asked for. A copy (`{ ...it }`) is of the moment when it is made. */
+/** Each property is read from `now()` when it is asked for. */
 export function following<Settings extends object>(now: () => Settings): Settings {
-  const followed = {};
-  for (const name of Object.keys(now()) as (keyof Settings)[]) {
-    Object.defineProperty(followed, name, { enumerable: true, get: () => now()[name] });
-  }
-  return Object.freeze(followed) as Settings;
+  return readAnew((name) => now()[name as keyof Settings]);
+}
+
+/** A copy would stay as it was when it was made, so there is none. */
+function readAnew<Settings extends object>(read: (name: string | symbol) => unknown): Settings {
+  return new Proxy({} as Settings, {
+    get: (_, name) => read(name),
+    ownKeys: () => {
+      throw new Error("settings that follow the policies are read when they are needed, and never copied");
+    },
+  });
 }
 
 /** The policies of a file, which are in force where nobody has changed any. */

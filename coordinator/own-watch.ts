@@ -19,13 +19,13 @@ export function watchOwn({
   machineClock = systemMachineClock,
   ...given
 }: CoordinatorOptions) {
-  const onClock = { call: (_isRight: boolean, _jumpedMs: number) => {} };
+  const clockListeners: ((isRight: boolean, jumpedMs: number) => void)[] = [];
   const clock = given.now
     ? null
     : new OwnClock(machineClock, (fault, jumpedMs) => {
         if (fault !== null) log.error({ words: fault.words }, "this coordinator's clock is wrong");
         else log.info({ jumpedMs }, "the clock is right again, and is followed");
-        onClock.call(fault === null, jumpedMs);
+        for (const listener of clockListeners) listener(fault === null, jumpedMs);
       });
   const now = given.now ?? clock!.now;
   const onTime = (atMs: number, tookMs: number) => clock?.hearDatabase(atMs, tookMs);
@@ -34,7 +34,9 @@ export function watchOwn({
   const certificate = tls === null ? null : new OwnCertificate(tls);
   database.start();
   return {
-    ...{ clock, now, onClock },
+    ...{ clock, now },
+    /** Whenever the clock turns out to be wrong, or is right again and jumped by so much. */
+    onClock: (listener: (isRight: boolean, jumpedMs: number) => void) => void clockListeners.push(listener),
     database,
     eventLoop,
     certificate,

@@ -188,9 +188,9 @@ function upwardImportsOf({ path, imports }: SourceFile): Import[] {
     .map((to) => ({ from: path, to }));
 }
 
-/** A room's wiring is set going by `main.ts`, its pages by `room-pages.ts`, and by nobody else. */
+/** A room's wiring is set going by `ground.ts`, `rooms.ts` and `main.ts`, its pages by `room-pages.ts`, and by nobody else. */
 function isForMainAlone(to: string, from: string): boolean {
-  const wired = ["coordinator/main.ts", "coordinator/room-pages.ts"];
+  const wired = ["ground", "rooms", "main", "room-pages"].map((name) => `coordinator/${name}.ts`);
   return to !== from && /^coordinator\/.+\/start\.ts$/.test(to) && !wired.includes(from);
 }
 

@@ -85,7 +85,7 @@ interface LinkPorts {
 }
 
 interface AccessPorts extends LinkPorts {
-  readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke">;
+  readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke" | "unknownCrawlers">;
   readonly sessions: Pick<SessionStore, "list" | "end">;
 }
 
@@ -144,6 +144,11 @@ Examples:
   },
   run: async ({ input, ports, visit, now }) => {
     checkGiven(visit, input);
+    const unknown = await ports.links.unknownCrawlers(input.crawlers, now);
+    if (input.role === "partner" && unknown.length > 0) {
+      const words = `no crawler is named ${unknown.join(" or ")}, and nobody was invited by that name`;
+      throw new UsageError(words);
+    }
     const webUrl = (await ports.webUrl()) ?? "http://127.0.0.1:7411";
     return await issueLink({ ...input, issuedBy: visit.actor.name }, { ...ports, webUrl }, now);
   },

@@ -112,6 +112,20 @@ export function createSignInLinkStore(pool: Pool): SignInLinkStore {
       return rows[0] ?? null;
     },
 
+    async unknownCrawlers(names, now) {
+      const { rows } = await pool.query<{ name: string }>(
+        `select given.name
+         from unnest($1::text[]) as given (name)
+         where not exists (select from crawler c where c.name = given.name)
+           and not exists (
+             select from invitation i
+             where i.name = given.name and i.revoked_at is null and i.expires_at > $2
+           )`,
+        [names, now],
+      );
+      return rows.map(({ name }) => name);
+    },
+
     async open(now) {
       const { rows } = await pool.query<SignInLink>(
         `select ${linkColumns("$1")}

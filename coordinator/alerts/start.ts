@@ -66,15 +66,27 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
   let isStated = false;
   return {
     start: () => {
-      timekeeper.every("note-alerts", noteMs, async () => {
-        if (!isStated) await store.setChannels(channels);
-        isStated = true;
-        if (await noteAlerts(tell, rule)) timekeeper.hurry("send-alerts");
+      timekeeper.every(
+        "note-alerts",
+        noteMs,
+        async () => {
+          if (!isStated) await store.setChannels(channels);
+          isStated = true;
+          if (await noteAlerts(tell, rule)) timekeeper.hurry("send-alerts");
+        },
+        { whateverTheClock: true },
+      );
+      timekeeper.every("send-alerts", sendMs, async () => await sendMessages(tell, timekeeper.stopping), {
+        whateverTheClock: true,
       });
-      timekeeper.every("send-alerts", sendMs, async () => await sendMessages(tell, timekeeper.stopping));
-      timekeeper.every("tell-without-database", sendMs, async () => {
-        await own.turn(rule.againMs, timekeeper.stopping);
-      });
+      timekeeper.every(
+        "tell-without-database",
+        sendMs,
+        async () => {
+          await own.turn(rule.againMs, timekeeper.stopping);
+        },
+        { onEach: true, whateverTheClock: true },
+      );
     },
   };
 }

@@ -119,7 +119,11 @@ class Deed {
     if (path === null) return this.#refuse(this.#notKnown(), visit);
     const [meant] = Object.values(this.#names);
     if (meant !== undefined && !isConfirmed(operation, body, { meant, via })) {
-      const words = `Nothing was done: to confirm, type ${meant.slice(0, mostShown)}.`;
+      const shown = meant.slice(0, mostShown);
+      const words =
+        via === "api"
+          ? `confirmation: must be ${shown}. Nothing was done.`
+          : `Nothing was done: to confirm, type ${shown}.`;
       return this.#refuse({ status: 422, title: "Not confirmed", words }, visit, body);
     }
     const now = clock();

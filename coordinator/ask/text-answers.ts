@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Document } from "./operation.ts";
-import { documentText, type TextPaper } from "./text-rendering.ts";
+import { asText, documentText, type TextPaper } from "./text-rendering.ts";
 
 /** The header of an answer in which nothing was found. A command then ends with exit code 3. */
 export const emptyHeader = "nearcrawl-empty";
@@ -26,11 +26,11 @@ export function acceptOf(form: TextPaper | "text/csv" | "application/json", part
 export function partOf(document: Document, { headers }: FastifyRequest): Document {
   const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
   if (part === undefined) return document;
-  const nodes = document.nodes.map((one) =>
-    one.type === "picture" && typeof one.otherwise !== "string" ? one.otherwise : one,
-  );
   const { csv: _, ...rest } = document;
-  return { ...rest, nodes: nodes.filter((one) => one.type === "section" && one.id === part) };
+  return {
+    ...rest,
+    nodes: asText(document.nodes).filter((one) => one.type === "section" && one.id === part),
+  };
 }
 
 /** Null: the request does not ask for text. */

@@ -26,7 +26,7 @@ export interface SearchPorts {
   /** Whose probes are let out at a pace that nobody minds. */
   readonly fleet: Pick<Fleet, "online" | "probe">;
   readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor" | "move">;
-  readonly probe: ProbeSettings;
+  readonly probe: () => ProbeSettings;
   readonly now: () => Date;
   /** Without it, nobody denies anything. */
   readonly denied?: DeniedTargets;
@@ -237,7 +237,8 @@ export class NewcomerSearch {
   }
 
   async #probe(candidate: Candidate, target: WaitingSubnet): Promise<DelegationMove | null> {
-    const { fleet, probe } = this.#ports;
+    const { fleet } = this.#ports;
+    const probe = this.#ports.probe();
     const method = candidate.method ?? probe.method;
     const asked = { ...originOf(target), address: target.address, ...probe, method };
     const outcome = await fleet.probe(this.#newcomer, asked);

@@ -21,7 +21,7 @@ interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;
   readonly delegations: SearchPorts["delegations"] &
     Pick<DelegationStore, "crawlerLoads" | "formerSubnets" | "unmeasured">;
-  readonly recrawlDays: number;
+  readonly recrawlDays: () => number;
   readonly onMoved: (subnets: number) => void;
   readonly log: Log;
 }
@@ -169,7 +169,7 @@ export class NewcomerSettling {
   async #readUnmeasured(isFirstLook: boolean): Promise<void> {
     const { delegations, recrawlDays, now } = this.#ports;
     if (!isFirstLook && now().getTime() - this.#unmeasuredAtMs < unmeasuredMs) return;
-    const asked = { limit: mostUnmeasured, dueBy: null, except: [], recrawlDays };
+    const asked = { limit: mostUnmeasured, dueBy: null, except: [], recrawlDays: recrawlDays() };
     this.#unmeasured = await delegations.unmeasured(asked);
     this.#unmeasuredAtMs = now().getTime();
   }
@@ -189,7 +189,7 @@ export class NewcomerSettling {
     const { fleet, state, delegations, recrawlDays } = this.#ports;
     const online = new Set(fleet.online());
     const crawlers = state.crawlers.filter(({ crawlerId }) => online.has(crawlerId));
-    const loads = await delegations.crawlerLoads(recrawlDays);
+    const loads = await delegations.crawlerLoads(recrawlDays());
     const pages = loads.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
     const subnets = loads.reduce((sum, one) => sum + one.subnets, 0);
     const pagesPerSubnet = subnets > 0 ? pages / subnets : 0;

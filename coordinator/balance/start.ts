@@ -28,9 +28,7 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
     {
       ...ports,
       online: () => heirsOnline(ports),
-      get recrawlDays() {
-        return recrawlDays();
-      },
+      recrawlDays,
       onMoved: (cause, subnets) => counters.moves(cause, subnets),
     },
     { departureMs: config.departureSeconds * 1000, since: ports.now() },
@@ -48,12 +46,8 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
         if (subnetIds.length > 0) timekeeper.hurry(jobs.delegate);
       },
     },
-    get probe() {
-      return config.probe;
-    },
-    get recrawlDays() {
-      return recrawlDays();
-    },
+    probe: () => config.probe,
+    recrawlDays,
     onMoved: (subnets) => counters.moves("joined", subnets),
   });
   timekeeper.every(jobs.settle, settleMs, async () => await newcomers.pass());
@@ -80,8 +74,7 @@ export function succession(
 ): (crawlerId: CrawlerId) => Promise<HeirLine[]> {
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
   const online = () => heirsOnline(ports);
-  return async (crawlerId) =>
-    await successionOf(crawlerId, { ...ports, online, recrawlDays: recrawlDays() }, ports.now());
+  return async (crawlerId) => await successionOf(crawlerId, { ...ports, online, recrawlDays }, ports.now());
 }
 
 /** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */

@@ -146,7 +146,7 @@ interface SuccessionPorts {
   readonly state: CoordinatorState;
   /** Crawlers that may take a subnet now. */
   readonly online: () => readonly CrawlerId[];
-  readonly recrawlDays: number;
+  readonly recrawlDays: () => number;
   /** Without it, nobody denies anything. */
   readonly denied?: DeniedTargets;
 }
@@ -240,8 +240,8 @@ async function loadOfHeirs(gone: CrawlerId, ports: SuccessionPorts): Promise<Fle
     .map((crawlerId) => state.crawler(crawlerId))
     .filter((crawler): crawler is CrawlerRecord => crawler !== null && crawler.state !== "draining");
   if (crawlers.length === 0) return fleetLoad([], [], []);
-  const loads = await delegations.crawlerLoads(recrawlDays);
-  return fleetLoad(crawlers, loads, await delegations.loads(recrawlDays, [gone]));
+  const loads = await delegations.crawlerLoads(recrawlDays());
+  return fleetLoad(crawlers, loads, await delegations.loads(recrawlDays(), [gone]));
 }
 
 /** Subnets with something to probe, and those in which nothing was ever resolved. */

@@ -106,6 +106,8 @@ function changesDocument(
   { input: asked }: Seen<z.infer<typeof input>>,
 ): Document {
   const isFeed = asked.since !== undefined;
+  // Only a filter by kind, prefix or domain set may fit something before the part that was searched.
+  const isNothing = found.length === 0 && !asked.kind && !asked.prefix && !asked.dset;
   const none =
     isFeed && more
       ? (["No match in this part of the feed.", "Continue: later parts may have some."] as const)
@@ -127,7 +129,7 @@ On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
       // The latest have nothing behind them.
       isFeed
         ? onward({ name: "since", next: more ? next : null, words: "Later", first: "Latest" })
-        : onward({ name: "since", next: "earliest", words: "Earliest change kept" }),
+        : onward({ name: "since", next: isNothing ? null : "earliest", words: "Earliest change kept" }),
       picture(programs, `The next cursor is ${next}.`),
     ],
   };

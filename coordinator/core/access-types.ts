@@ -45,6 +45,8 @@ export interface SignInLinkStore {
     },
   ): Promise<number>;
   find(linkHash: string, now: Date): Promise<SignInLink | null>;
+  /** Those of the names that are no crawler's, and that no open invitation has. */
+  unknownCrawlers(names: readonly string[], now: Date): Promise<string[]>;
   /** Those that can still be used, the latest first. */
   open(now: Date): Promise<SignInLink[]>;
   /** Null: there is no open link of this number. */

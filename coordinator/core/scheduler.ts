@@ -3,45 +3,19 @@
  * A flow that throws is logged and runs again at its next turn; stopping waits for what is under way.
  *
  * Where several coordinators share a database, a flow is for the one that leads (crawlers/coordinator-presence-store), unless
- * it is one of `onEveryCoordinator`: at the others its turns pass.
+ * its rule says `onEach`: at the others its turns pass.
  */
 
 import type { Log } from "./log.ts";
 import { timerMs } from "./timer-ms.ts";
 
-/** What each coordinator does for itself: for its sessions, its memory and its figures. */
-const onEveryCoordinator: ReadonlySet<string> = new Set([
-  ...[
-    "serve-crawlers",
-    "observe",
-    "observe-operation",
-    "write-figures",
-    "write-heartbeats",
-    "wake-idle-crawlers",
-  ],
-  ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
-  // Whoever led when the database went tells people of it.
-  "tell-without-database",
-  ...["review-database", "keep-journal", "forget-journal"],
-  ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
-  // Several share the work, host by host.
-  "resolve-hosts",
-  // Made by one of them, under a lock; read by all.
-  "plan-recrawls",
-]);
-
-/** What goes on while the clock is wrong: it tells of it, or nothing of it is decided by time. */
-const whateverTheClock: ReadonlySet<string> = new Set([
-  ...[
-    "observe",
-    "observe-operation",
-    "write-heartbeats",
-    "note-alerts",
-    "send-alerts",
-    "tell-without-database",
-  ],
-  ...["review-database", "keep-journal", "honour-opt-outs"],
-]);
+/** Which coordinators do a job, and when. */
+export interface JobRule {
+  /** Each coordinator does it for itself, for its sessions, its memory and its figures; left out: the one that leads does. */
+  readonly onEach?: true;
+  /** It goes on while the clock is wrong: it tells of that, or decides nothing by time. */
+  readonly whateverTheClock?: true;
+}
 
 /** Whether time may decide (core/own-clock). */
 interface DutyClock {
@@ -55,6 +29,7 @@ interface Duty {
   readonly name: string;
   /** Whether its turns are this coordinator's. */
   readonly isOurs: () => boolean;
+  readonly rule: JobRule;
   readonly everyMs: () => number;
   /** The interval that its next turn is set by; null: it is hurried, or runs. */
   setMs: number | null;
@@ -120,11 +95,17 @@ export class Timekeeper {
   }
 
   /** `every`: ms, or what gives them whenever a turn ends. */
-  every(name: string, every: number | (() => number), work: () => Promise<unknown>): void {
+  every(
+    name: string,
+    every: number | (() => number),
+    work: () => Promise<unknown>,
+    rule: JobRule = {},
+  ): void {
     const everyMs = typeof every === "number" ? () => every : every;
     const duty: Duty = {
       name,
-      isOurs: () => onEveryCoordinator.has(name) || this.#leads(),
+      isOurs: () => rule.onEach === true || this.#leads(),
+      rule,
       everyMs,
       work,
       setMs: null,
@@ -198,15 +179,15 @@ export class Timekeeper {
     }, timerMs(delayMs));
   }
 
-  #isInTime(name: string): boolean {
-    if (whateverTheClock.has(name)) return true;
+  #isInTime({ name, rule }: Duty): boolean {
+    if (rule.whateverTheClock === true) return true;
     return this.#clock.isRight() && (!name.startsWith("forget-") || this.#clock.mayForget());
   }
 
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (duty.isOurs() && this.#isInTime(duty.name)) await duty.work();
+      if (duty.isOurs() && this.#isInTime(duty)) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;

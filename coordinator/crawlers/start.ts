@@ -66,8 +66,8 @@ export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays
   };
   return {
     start: () => {
-      timekeeper.every(duties.all, rotateMs, rotateAll);
-      timekeeper.every(duties.welcomed, rotateMs, rotateWelcomed);
+      timekeeper.every(duties.all, rotateMs, rotateAll, { onEach: true });
+      timekeeper.every(duties.welcomed, rotateMs, rotateWelcomed, { onEach: true });
     },
     review: async () => {
       await endSessions(gateway.online(), ports);
@@ -149,7 +149,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
     start: async () => {
       // Moves that another coordinator leads go on; what nobody leads any more ends when nothing happens in it.
       if ((await ports.others()) === 0) await mover.start();
-      timekeeper.every("review-moves", reviewMs, async () => await mover.review());
+      timekeeper.every("review-moves", reviewMs, async () => await mover.review(), { onEach: true });
     },
     review: () => mover.review(),
     onMessage: (crawlerId, message) => mover.onMessage(crawlerId, message),

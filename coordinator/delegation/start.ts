@@ -20,15 +20,14 @@ import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
-import { AnycastRanges, watchedFleet } from "./anycast.ts";
+import { type AnycastRanges, watchedFleet } from "./anycast.ts";
 import { AnycastCandidates } from "./anycast-candidates.ts";
-import { DeniedTargets, strandedSubnets } from "./denied-targets.ts";
+import { type DeniedTargets, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
   delegateBySets,
   HostLanguages,
-  heldHosts,
   partitionsOfFleet,
 } from "./overrides/assign-by-sets.ts";
 import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/hosts.ts";
@@ -77,6 +76,7 @@ export function delegating(
     following(() => queueSettings(config)),
   );
   let isStopping = false;
+  let ended = Promise.resolve();
   const finerRounds = () => ({
     ...rounds,
     resolver,
@@ -99,20 +99,23 @@ export function delegating(
   return {
     queue,
     /** Results came in: what they tell of hosts is kept for the next pass. */
-    note: (batch: ResultBatch) => {
+    onFetched: (batch: ResultBatch) => {
       finer.note(batch);
       bySets.note(batch);
     },
     /** By the clock from now on; the queue has a duty of its own. */
     start: () => {
-      timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass);
+      timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass, {
+        onEach: true,
+      });
       timekeeper.every(delegateBySetsDuty, everyMs, bySets.pass);
     },
-    /** Rounds under way are given up, and none begins any more; resolves when the last has ended. */
-    stop: async () => {
+    /** Rounds under way are given up, and none begins any more. */
+    close: () => {
       isStopping = true;
-      await queue.stop();
+      ended = queue.stop();
     },
+    stop: async () => await ended,
   };
 }
 
@@ -172,8 +175,10 @@ interface ProbingPorts {
   /** False: its results go to another coordinator; left out, there is none. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
-  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "notAnycast" | "subnetsOfHosts">;
+  readonly delegations: Pick<DelegationStore, "subnetsOfHosts">;
   readonly now: () => Date;
+  readonly denied: DeniedTargets;
+  readonly anycast: AnycastRanges;
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
 }
@@ -184,10 +189,8 @@ export type Probing = ReturnType<typeof startProbing>;
 const firstFetchMs = 30_000;
 
 export function startProbing(ports: ProbingPorts, config: CoordinatorConfig) {
-  const { state } = ports;
+  const { state, denied, anycast } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
-  const denied = new DeniedTargets(heldHosts(state, config), state);
-  const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches(
     { clock: systemClock, subnetOf, ...(ports.isHere === undefined ? {} : { isHere: ports.isHere }) },
@@ -204,12 +207,6 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig) {
     denied,
     anycast,
     firstFetches,
-    /** What earlier coordinators found to be anycast. */
-    restore: async (): Promise<void> => {
-      const { delegations } = ports;
-      const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
-      anycast.restore(await delegations.anycastSubnets(), placementOf, await delegations.notAnycast());
-    },
     /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
     onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => {
       denied.setList(crawlerId, hello.denies);
@@ -223,7 +220,7 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig) {
       ports.request(lost, "denied");
     },
     /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
-    onResults: async (batch: ResultBatch): Promise<void> => {
+    onFetched: async (batch: ResultBatch): Promise<void> => {
       firstFetches.note(batch);
       const subnetIds = await ports.delegations.subnetsOfHosts(refusedHosts(batch));
       const nowMs = ports.now().getTime();
@@ -276,28 +273,39 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
   const { timekeeper } = ports;
   let inVainMs = 0;
   const delegateMs = () => Math.min(seldomestMs, Math.max(oftenestMs, looksShare * inVainMs));
-  timekeeper.every(jobs.delegate, delegateMs, async () => {
-    const online = ports.gateway.online();
-    const beganMs = performance.now();
-    const isSettled = ports.settling.isSettled(online, ports.state, beganMs);
-    const started = isSettled ? await ports.queue.fill() : 0;
-    inVainMs = started > 0 ? 0 : performance.now() - beganMs;
-  });
+  timekeeper.every(
+    jobs.delegate,
+    delegateMs,
+    async () => {
+      const online = ports.gateway.online();
+      const beganMs = performance.now();
+      const isSettled = ports.settling.isSettled(online, ports.state, beganMs);
+      const started = isSettled ? await ports.queue.fill() : 0;
+      inVainMs = started > 0 ? 0 : performance.now() - beganMs;
+    },
+    { onEach: true },
+  );
   const peers = new PeerTurns(ports);
   timekeeper.every(
     jobs.measurePeers,
     () => peers.everyMs,
     async () => peers.next(),
+    { onEach: true },
   );
   const recalibrateMs = () => config.recalibration.everySeconds * 1000;
-  timekeeper.every("recalibrate", recalibrateMs, async () => {
-    const found = await ports.recalibration.findSlow();
-    // Anycast ranges were given away by load, and a round would do so again.
-    const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
-    ports.queue.request(slow, "slow-fetches");
-    if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
-    tellSlowCrawlers(ports);
-  });
+  timekeeper.every(
+    "recalibrate",
+    recalibrateMs,
+    async () => {
+      const found = await ports.recalibration.findSlow();
+      // Anycast ranges were given away by load, and a round would do so again.
+      const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
+      ports.queue.request(slow, "slow-fetches");
+      if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
+      tellSlowCrawlers(ports);
+    },
+    { onEach: true },
+  );
   const refresh = new DelegationRefresh(
     ports,
     following(() => ({ days: config.recalibration.refreshDays, roundsPerTurn: refreshRounds })),

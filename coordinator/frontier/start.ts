@@ -78,7 +78,7 @@ export function paceDuties(
   return {
     /** A session began: the crawler does what its host allows until it is told. */
     onWelcome: (crawlerId: CrawlerId) => fleet.forget(crawlerId),
-    start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
+    start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass, { onEach: true }),
   };
 }
 
@@ -113,7 +113,7 @@ export function idleCrawlers(
 }
 
 export function scheduleWakeUps(timekeeper: Pick<Timekeeper, "every">, idle: IdleCrawlers): void {
-  timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
+  timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn(), { onEach: true });
 }
 
 interface OutboxPorts {
@@ -201,13 +201,18 @@ export function scheduleFrontier(
   config: Pick<CoordinatorConfig, "allowSpecialPurpose">,
 ): void {
   const { timekeeper } = ports;
-  timekeeper.every(jobs.resolveHosts, 500, async () => {
-    const settings = { batch: resolveBatch, allowSpecialPurpose: config.allowSpecialPurpose };
-    const subnetOf = (address: string) => ports.state.subnetOf(address);
-    const settled = await resolveHosts({ ...ports, subnetOf }, settings, ports.now);
-    if (settled > 0) timekeeper.hurry(jobs.delegate);
-    if (settled === resolveBatch) timekeeper.hurry(jobs.resolveHosts);
-  });
+  timekeeper.every(
+    jobs.resolveHosts,
+    500,
+    async () => {
+      const settings = { batch: resolveBatch, allowSpecialPurpose: config.allowSpecialPurpose };
+      const subnetOf = (address: string) => ports.state.subnetOf(address);
+      const settled = await resolveHosts({ ...ports, subnetOf }, settings, ports.now);
+      if (settled > 0) timekeeper.hurry(jobs.delegate);
+      if (settled === resolveBatch) timekeeper.hurry(jobs.resolveHosts);
+    },
+    { onEach: true },
+  );
   timekeeper.every("return-expired-leases", 5000, async () => {
     const leases = await ports.frontier.returnExpired(ports.now());
     ports.counters.leases("expired", leases);

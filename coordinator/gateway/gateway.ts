@@ -1,8 +1,8 @@
 /**
  * Where crawlers connect: takes over the WebSocket upgrades of an HTTP server at one path, checks who comes
  * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of crawlers/crawler.ts.
- * Whatever one crawler or stranger does ends at most its own session. Main supplies the handlers, and
- * decides about TLS by the server it attaches.
+ * Whatever one crawler or stranger does ends at most its own session. It is made before the rooms, which need to know who is
+ * connected, and takes their handlers before it serves anybody. Main decides about TLS by the server that it attaches.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -60,7 +60,7 @@ const crowd = 16;
 
 export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
-  readonly #handlers: GatewayHandlers;
+  #handlers: GatewayHandlers = unhandled;
   readonly #log: Log;
   readonly #onFault: (error: unknown) => void;
   readonly #pool: InflaterPool;
@@ -95,14 +95,12 @@ export class CrawlerGateway implements Fleet {
   /** `zlibSync`: what `loadZlibSync()` gave. */
   constructor(options: {
     readonly settings: GatewaySettings;
-    readonly handlers: GatewayHandlers;
     readonly log: Log;
     /** What a crawler sent could not be handled, by this fault of ours. */
     readonly onFault?: (error: unknown) => void;
     readonly zlibSync: ZlibSync | null;
   }) {
     this.#settings = options.settings;
-    this.#handlers = options.handlers;
     this.#log = options.log;
     this.#onFault = options.onFault ?? (() => {});
     this.#pool = new InflaterPool(options.zlibSync);
@@ -120,6 +118,11 @@ export class CrawlerGateway implements Fleet {
     this.#sockets.on("headers", (headers, request) => {
       headers.push(`${challengeHeader}: ${this.#challenges.get(request)}`);
     });
+  }
+
+  /** Where what crawlers say goes from now on. */
+  handle(handlers: GatewayHandlers): void {
+    this.#handlers = handlers;
   }
 
   /** Why crawlers are not served here at the moment; null: they are. */
@@ -423,6 +426,15 @@ export class CrawlerGateway implements Fleet {
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?")[0] ?? "";
 }
+
+/** Nobody is served before there are others. */
+const unhandled: GatewayHandlers = {
+  admit: async () => ({ refuse: starting }),
+  onArrive: async () => ({ refuse: starting }),
+  onResults: async () => {},
+  onMessage: async () => {},
+  onLeave: async () => {},
+};
 
 const isGone = (session: CrawlerSession) => () => session.state !== "checking";
 

@@ -11,7 +11,6 @@ import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { OwnClock } from "#core/own-clock";
 import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
-import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
@@ -33,9 +32,9 @@ import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
-import type { ReleaseReport } from "../releases/move-stage.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
+import type { CrawlerEvents } from "../room.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
@@ -54,18 +53,8 @@ interface FleetMessagePorts {
   readonly counters: Counters;
   readonly log: Log;
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
-  /** A crawler arrived: it and the others are to measure each other. */
-  readonly onFleetChange: () => void;
-  /** A crawler left for good: its subnets are to be handed over. */
-  readonly onDraining: () => void;
-  /** Results named or linked to URLs of other hosts, which wait in the outbox. */
-  readonly onPosted: () => void;
-  /** What a crawler says of itself when it comes. */
-  readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
-  /** Waited for before the results are acknowledged. */
-  readonly onFetched: (batch: ResultBatch) => unknown;
-  /** What became of a release at a crawler; left out, nobody asks. */
-  readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
+  /** They hear of all that concerns them, one after the other. */
+  readonly rooms: readonly CrawlerEvents[];
   readonly incidents: IncidentNotes;
   /** Left out, no crawler moves to another host. */
   readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
@@ -74,12 +63,6 @@ interface FleetMessagePorts {
   readonly secrets: Secrets;
   /** How often pages are fetched again; left out, after a fixed interval. */
   readonly recrawlPlan?: () => PlanInForce;
-  /** It was welcomed, and may be sent messages. */
-  readonly onWelcome?: (crawlerId: CrawlerId) => void;
-  /** Its session has ended, and that is recorded. */
-  readonly onLeft?: (crawlerId: CrawlerId) => void;
-  /** It has measured other crawlers. */
-  readonly onPeerReport?: (crawlerId: CrawlerId) => void;
   /** More crawlers arrive than are let in at once; left out: never. */
   readonly isCrowded?: () => boolean;
   /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
@@ -99,6 +82,7 @@ const resultsAtOnce = 4;
 const leasesAtOnce = 128;
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
+  const { rooms } = ports;
   const ownPartition = partitionOf(config.domainSets);
   const handOut = () => ({
     leaseSeconds: config.lease.seconds,
@@ -149,10 +133,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
-      ports.onHello(arrival.crawlerId, arrival.hello);
+      for (const room of rooms) room.onHello?.(crawlerId, hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.idle.arrived(crawlerId, isKnownTo(arrival.version, { type: "coordinator:wake" }));
-      ports.onFleetChange();
+      for (const room of rooms) room.onArrived?.(crawlerId);
       return {
         acknowledgedSequence,
         welcome: {
@@ -164,7 +148,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         },
       };
     },
-    onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
+    onWelcome: (crawlerId) => {
+      for (const room of rooms) room.onWelcome?.(crawlerId);
+    },
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
       // The session ends, and the crawler keeps what it has until the clock is right.
@@ -200,8 +186,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
-      await ports.onFetched(own);
-      if (taken.posted !== undefined) ports.onPosted();
+      for (const room of rooms) await room.onFetched?.(own);
+      if (taken.posted !== undefined) for (const room of rooms) room.onPosted?.();
     },
     onMessage: async (crawlerId, message) => {
       const now = ports.now();
@@ -248,13 +234,13 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
-          ports.onPeerReport?.(crawlerId);
+          for (const room of rooms) room.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":
           await ports.moves?.onMessage(crawlerId, message);
           return;
         case "crawler:release-report":
-          await ports.onReleaseReport?.(crawlerId, message);
+          for (const room of rooms) await room.onReleaseReport?.(crawlerId, message);
           return;
         case "crawler:lease-end":
           if (
@@ -283,9 +269,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         );
         return;
       }
-      ports.onLeft?.(crawlerId);
+      for (const room of rooms) room.onLeft?.(crawlerId, forGood);
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
-      if (forGood) ports.onDraining();
     },
     onIncident: (incident) => ports.incidents.note({ ...incident, at: ports.now() }),
   };

@@ -57,12 +57,17 @@ export function journalDuties(ports: JournalPorts) {
   const ago = (days: number) => new Date(now().getTime() - days * dayMs);
   return {
     start: async () => {
-      timekeeper.every(jobs.reviewDatabase, reviewMs, review);
-      timekeeper.every("keep-journal", catchUpMs, catchUp);
-      timekeeper.every("forget-journal", forgetMs, async () => {
-        await forgetEntries(pool, ago(journalDays));
-        await journal?.files.forget(ago(ports.keepDays()));
-      });
+      timekeeper.every(jobs.reviewDatabase, reviewMs, review, { onEach: true, whateverTheClock: true });
+      timekeeper.every("keep-journal", catchUpMs, catchUp, { onEach: true, whateverTheClock: true });
+      timekeeper.every(
+        "forget-journal",
+        forgetMs,
+        async () => {
+          await forgetEntries(pool, ago(journalDays));
+          await journal?.files.forget(ago(ports.keepDays()));
+        },
+        { onEach: true },
+      );
       following = (await journal?.follow(() => void catchUp().catch(failed))) ?? null;
       await catchUp();
     },

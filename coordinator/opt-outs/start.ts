@@ -60,7 +60,10 @@ export function optOutDuties(ports: {
         timekeeper.hurry(duty);
         timekeeper.hurry(proofs);
       });
-      timekeeper.every(duty, passMs, async () => await honours.pass());
+      timekeeper.every(duty, passMs, async () => await honours.pass(), {
+        onEach: true,
+        whateverTheClock: true,
+      });
       timekeeper.every(proofs, confirmMs, async () => {
         await honours.confirm();
       });

@@ -100,16 +100,22 @@ export function overviewDuties(
         "write-figures",
         figuresMs,
         async () => await counters.figures.turn(writeFigures, now()),
+        { onEach: true },
       );
       let gaugedMs = 0;
-      timekeeper.every("observe-operation", observeMs, async () => {
-        const seen = await observeOperation({ reads, metrics, now });
-        const spanMs = 1000 * gaugeSeconds;
-        const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
-        if (binMs === gaugedMs) return;
-        await keepGauges(pool, seen, { at: new Date(binMs), isStart: gaugedMs === 0 });
-        gaugedMs = binMs;
-      });
+      timekeeper.every(
+        "observe-operation",
+        observeMs,
+        async () => {
+          const seen = await observeOperation({ reads, metrics, now });
+          const spanMs = 1000 * gaugeSeconds;
+          const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
+          if (binMs === gaugedMs) return;
+          await keepGauges(pool, seen, { at: new Date(binMs), isStart: gaugedMs === 0 });
+          gaugedMs = binMs;
+        },
+        { onEach: true, whateverTheClock: true },
+      );
       timekeeper.every("measure-disk", diskMs, async () => {
         const gigabytes = config.databaseGigabytes;
         const roomBytes = gigabytes === null ? null : gigabytes * 1e9;

@@ -45,7 +45,7 @@ export function recrawlDuties(
     meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();
-      timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn);
+      timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn, { onEach: true });
     },
   };
 }

@@ -26,7 +26,7 @@ interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
 
 interface ReleaseDuties {
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  onReport(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
+  onReleaseReport(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
   /** Schedules what is done by the clock, and listens for changes. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -49,7 +49,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
         .finally(() => arrivals.delete(arrival));
       arrivals.add(arrival);
     },
-    onReport: async (crawlerId, report) => {
+    onReleaseReport: async (crawlerId, report) => {
       const { version, state, reason } = report;
       const known = await offers.reported(crawlerId, report);
       const bad = state === "returned" || state === "refused";
@@ -57,10 +57,15 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
       if (bad) timekeeper.hurry(duties.advance);
     },
     start: async () => {
-      timekeeper.every(duties.offer, offerMs, async () => {
-        const offered = await offers.pass();
-        if (offered > 0) log.info({ crawlers: offered }, "a release was offered");
-      });
+      timekeeper.every(
+        duties.offer,
+        offerMs,
+        async () => {
+          const offered = await offers.pass();
+          if (offered > 0) log.info({ crawlers: offered }, "a release was offered");
+        },
+        { onEach: true },
+      );
       timekeeper.every(duties.advance, advanceMs, async () => {
         for (const move of await advanceReleases({ releases, releaseFleet }, now())) {
           log[move.type === "stop" ? "error" : "info"](

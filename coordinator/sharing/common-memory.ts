@@ -23,7 +23,7 @@ interface CommonMemoryPorts {
   readonly crawlers: Pick<CrawlerStore, "list" | "rtts">;
   readonly delegations: Pick<DelegationStore, "read">;
   readonly denyLists: Pick<DenyLists, "read">;
-  readonly denied: () => DeniedTargets;
+  readonly denied: DeniedTargets;
   readonly budget: Pick<DayBudget, "hear">;
   readonly refreshCrawlers: (crawlerIds?: readonly CrawlerId[]) => Promise<void>;
   /** All that the database knows and memory follows. */
@@ -212,7 +212,7 @@ export class CommonMemory {
     for (const crawlerId of crawlerIds ?? lists.keys()) {
       // What a crawler of this coordinator has said is known from itself.
       if (state.crawler(crawlerId)?.coordinatorNumber === number) continue;
-      denied().setList(crawlerId, lists.get(crawlerId));
+      denied.setList(crawlerId, lists.get(crawlerId));
     }
   }
 

@@ -23,7 +23,7 @@ import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
 import type { Refusal } from "../gateway/connection.ts";
-import type { FleetLine } from "../gateway/deferred-gateway.ts";
+import type { WholeFleet } from "../gateway/whole-fleet.ts";
 import { CommonMemory } from "./common-memory.ts";
 import type { Notice } from "./notice.ts";
 import { NoticeLine } from "./notice-store.ts";
@@ -33,13 +33,12 @@ import { DenyLists, leaveRequests, takeRequests } from "./request-store.ts";
 interface SharingPorts {
   readonly pool: Pool;
   readonly presence: CoordinatorPresence;
-  readonly fleet: FleetLine;
+  readonly fleet: WholeFleet;
   readonly state: CoordinatorState;
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
   readonly budget: DayBudget;
-  readonly denied: () => DeniedTargets;
-  readonly queue: () => Pick<DelegationQueue, "request">;
+  readonly denied: DeniedTargets;
   /** All that memory follows, as the database has it now. */
   readonly readAnew: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "hurry">;
@@ -67,6 +66,13 @@ export function sharing(ports: SharingPorts) {
   const denyLists = new DenyLists(pool);
   const saving = new Map<CrawlerId, Promise<void>>();
   let early: (Notice | null)[] | null = [];
+  /** Rounds are asked for there; those asked for before it is known wait. */
+  let queue: Pick<DelegationQueue, "request"> | null = null;
+  const waiting: Parameters<DelegationQueue["request"]>[] = [];
+  const askFor: DelegationQueue["request"] = (...asked) => {
+    if (queue === null) waiting.push(asked);
+    else queue.request(...asked);
+  };
   let addresses: readonly string[] = [];
   let refreshing: NodeJS.Timeout | undefined;
   const line = new NoticeLine(pool, presence.number, (notice) => {
@@ -107,7 +113,7 @@ export function sharing(ports: SharingPorts) {
 
   const takeLeft = async () => {
     if (!presence.holdsLead) return;
-    for (const { subnetId, cause } of await takeRequests(pool)) ports.queue().request([subnetId], cause);
+    for (const { subnetId, cause } of await takeRequests(pool)) askFor([subnetId], cause);
   };
   const failing = (words: string) => (error: unknown) => log.error({ error }, words);
   const hear = (notice: Notice | null) => {
@@ -138,8 +144,10 @@ export function sharing(ports: SharingPorts) {
   return {
     /** Notices are heard from now on, and wait until `start`. */
     listen: async () => await line.listen(),
-    start: async () => {
-      for (const [crawlerId, denies] of await denyLists.read(null)) ports.denied().setList(crawlerId, denies);
+    start: async (rounds: Pick<DelegationQueue, "request">) => {
+      queue = rounds;
+      for (const asked of waiting.splice(0)) queue.request(...asked);
+      for (const [crawlerId, denies] of await denyLists.read(null)) ports.denied.setList(crawlerId, denies);
       for (const notice of early ?? []) hear(notice);
       early = null;
       presence.follow({
@@ -188,12 +196,12 @@ export function sharing(ports: SharingPorts) {
     onWelcome: (crawlerId: CrawlerId) => {
       void (saving.get(crawlerId) ?? Promise.resolve()).then(() => memory.note("crawlers", crawlerId));
     },
-    onLeave: (crawlerId: CrawlerId) => memory.note("crawlers", crawlerId),
+    onLeft: (crawlerId: CrawlerId) => memory.note("crawlers", crawlerId),
     onPeerReport: (crawlerId: CrawlerId) => memory.note("rtts", crawlerId),
     /** Asks for rounds, whoever leads. */
     request: (subnetIds: readonly SubnetId[], cause: RoundCause): void => {
       if (subnetIds.length === 0) return;
-      if (presence.holdsLead) ports.queue().request(subnetIds, cause);
+      if (presence.holdsLead) askFor(subnetIds, cause);
       else
         leaveRequests(pool, subnetIds, cause)
           .then(async () => await line.send({ type: "requests" }))

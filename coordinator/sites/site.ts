@@ -161,7 +161,7 @@ const optOutText = ({ target, state, since }: NonNullable<WhoAnswer["optOut"]>) 
   `${target} has opted out since ${instantWords(since)}${state === "unconfirmed" ? ", not confirmed yet" : ""}`;
 
 /** What stops a fetch and is over by itself is part of being crawled. */
-const passing: readonly string[] = ["politeness", "nothing-due"];
+const passing: readonly string[] = ["politeness", "nothing-due", "not-due"];
 
 /** The list's state; the reason in the words of whoever explains the host. */
 function stateOf(

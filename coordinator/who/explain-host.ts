@@ -75,10 +75,11 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
     reasons.length > 0
       ? [note("slow-pace", `The host is asked slowly${because(reasons.join("; and "))}.`)]
       : [];
-  if (facts.asked === "host" && host.state === "resolved" && host.dueAt === null) {
-    return [...slow, stop("nothing-due", "Nothing on this host is due.")];
-  }
-  return slow;
+  if (facts.asked !== "host" || host.state !== "resolved") return slow;
+  if (host.dueAt === null) return [...slow, stop("nothing-due", "Nothing on this host is due.")];
+  if (Date.parse(host.dueAt) <= now.getTime()) return slow;
+  const words = `Its next fetch is scheduled for ${instantWords(host.dueAt)}, ${whenWords(host.dueAt, now)}.`;
+  return [...slow, stop("not-due", words)];
 }
 
 /** What holds for all of the host: its robots.txt, and what is held back of it. */

@@ -2,6 +2,7 @@
  * Commands that are operations of the API: their arguments and options come from its parameters and the schema of its body,
  * their answer is the API's (`--json`), and as text whatever its form says.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
@@ -13,6 +14,7 @@ import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { ChartHistory } from "#coordinator/web/chart-history";
 import { placedPages } from "#coordinator/web/navigation";
 import { UsageError } from "#core/errors";
+import { timerMs } from "#core/timer-ms";
 import { answerText, type Columns } from "./answer-text.ts";
 import { type Answer, askCoordinator } from "./ask-coordinator.ts";
 import { ownName } from "./audit-command-change.ts";
@@ -20,8 +22,10 @@ import { commandContext } from "./command-context.ts";
 import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
+import { tellFailure } from "./failure-words.ts";
 import { printAnswer, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
+import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
 export interface RoomCommand extends OperationCommand {
   readonly operation: ApiOperation;
@@ -73,6 +77,8 @@ export function roomCommand(given: RoomCommand): Command {
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
   if (given.csv && fields.format === undefined) command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
+  if (operation.method === "get")
+    command.option("--watch [seconds]", "asks again and again until it is interrupted (default: every 2 s)");
   if (given.goesByFile)
     command.option(
       "--config <file>",
@@ -101,13 +107,40 @@ async function run(
   const values = { ...valuesOf(given, args.slice(path.length), options), confirmation: typed };
   const words = args.flat().filter((one) => one !== undefined);
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
-  const answer = await askCoordinator(commandContext(options), {
+  const question = {
     ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
     accept: acceptOf(formFor(given, options), given.part),
     ...(operation.method === "get" ? {} : { body }),
     setsUp: given.setsUp === true,
-  });
-  tell(answer, given, { ...options, ...values });
+  };
+  const ask = async () =>
+    tell(await askCoordinator(commandContext(options), question), given, { ...options, ...values });
+  if (options.watch === undefined) await ask();
+  else await watched(ask, secondsOf(options.watch));
+}
+
+const usualWatchSeconds = 2;
+
+function secondsOf(asked: unknown): number {
+  const seconds = asked === true ? usualWatchSeconds : Number(asked);
+  if (seconds >= 0.5 && seconds <= 86_400) return seconds;
+  throw new UsageError(
+    `--watch ${String(asked).slice(0, 40)}: must be a number of seconds from 0.5 to 86400`,
+  );
+}
+
+/** Again and again until it is interrupted, over what stood before on a terminal. Whatever fails meanwhile is told, and tried again. */
+async function watched(ask: () => Promise<void>, seconds: number): Promise<void> {
+  const { stdout } = process;
+  const stopping = untilAskedToStop();
+  const clear = () => void (stdout.isTTY && stdout.write("\x1b[H\x1b[2J"));
+  clear();
+  await ask();
+  while ((await Promise.race([stopping, delay(timerMs(seconds * 1000))])) === undefined) {
+    clear();
+    await ask().catch(tellFailure);
+  }
+  process.exitCode = exitCodes.interrupted;
 }
 
 /** What has words of its own for people takes the value. */

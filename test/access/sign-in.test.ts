@@ -269,7 +269,12 @@ it("says what is wrong with a link on its form, with what was typed", async () =
   const badName = await own(operator, "/access/links", asked);
   const noCrawler = await own(operator, "/access/links", { ...asked, name: "ben", role: "partner" });
 
-  expect([badName.statusCode, noCrawler.statusCode]).toEqual([422, 422]);
+  const unknown = await own(operator, "/access/links", {
+    ...{ ...asked, name: "ben", role: "partner", crawlers: "athens atlantis" },
+  });
+
+  expect([badName.statusCode, noCrawler.statusCode, unknown.statusCode]).toEqual([422, 422, 422]);
+  expect(unknown.body).toContain("no crawler is named atlantis, and nobody was invited by that name");
   expect(badName.body).toContain('value="two words"');
   expect(noCrawler.body).toContain("name them");
 });

@@ -56,7 +56,7 @@ async function handOvers(): Promise<HandOvers> {
       ...world,
       state,
       online: () => online,
-      recrawlDays: 7,
+      recrawlDays: () => 7,
       queue: { request: (subnetIds, cause) => void requested.push([subnetIds.length, cause]) },
       onMoved: () => {},
       log: silentLog,

@@ -54,8 +54,8 @@ async function join(count: number, settings: { pagesPerDay?: number; distanceMs?
     fleet,
     denied,
     anycast,
-    probe: { method: "connect", tries: 3, deadlineMs: 3000 },
-    recrawlDays: 7,
+    probe: () => ({ method: "connect", tries: 3, deadlineMs: 3000 }),
+    recrawlDays: () => 7,
     onMoved: (count) => {
       moved += count;
     },

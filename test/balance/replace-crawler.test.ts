@@ -14,7 +14,7 @@ import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 const world = flowWorld();
 
 const portsOf = (state: CoordinatorState, ...online: CrawlerId[]) => ({
-  ...{ ...world, state, recrawlDays: 7, online: () => online },
+  ...{ ...world, state, recrawlDays: () => 7, online: () => online },
 });
 
 /** Three subnets of `gone`: near is next best for the first, the second has nobody else, and far the third. */

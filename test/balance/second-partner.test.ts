@@ -110,8 +110,8 @@ async function start(): Promise<void> {
   ({ queue } = queueOver(world, ports, { concurrentRounds: 100, retryMs: 1000 }));
   settling = new NewcomerSettling({
     ...{ ...world, state, fleet, denied, anycast, now, log: silentLog, rounds: queue },
-    probe: nearestRound.probe,
-    recrawlDays: 7,
+    probe: () => nearestRound.probe,
+    recrawlDays: () => 7,
     onMoved: () => {},
   });
 }

@@ -64,6 +64,16 @@ describe("the feed as JSON", () => {
     expect(numbersOf(await ask("?limit=2"))).toEqual([4, 5]);
   });
 
+  it("as a text leads to earlier changes, unless there is nothing at all", async () => {
+    const text = async (query: string) =>
+      (await app.inject({ url: `/changes${query}`, headers: { accept: "text/plain" } })).body;
+
+    expect(await text("")).toContain("Earliest change kept: --since earliest");
+    expect(await text("?kind=came-back")).toContain("Earliest change kept: --since earliest");
+    expect(await text("?host=never.example")).toContain("No changes match.");
+    expect(await text("?host=never.example")).not.toContain("--since earliest");
+  });
+
   it("is a table as CSV", async () => {
     const { body, headers } = await get("/changes?format=csv&since=earliest");
 

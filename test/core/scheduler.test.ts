@@ -154,6 +154,25 @@ it("runs a flow once more right after, when it was hurried while under way", asy
   expect(runs).toBe(2);
 });
 
+it("passes a turn that is another coordinator's, or that the clock may not decide, unless its rule says otherwise", async () => {
+  const clock = { isRight: () => false, mayForget: () => true };
+  const timekeeper = new Timekeeper(
+    silentLog,
+    () => false,
+    () => {},
+    clock,
+  );
+  const ran: string[] = [];
+  const run = (name: string) => async () => void ran.push(name);
+  timekeeper.every("the leader's", 1000, run("the leader's"), { whateverTheClock: true });
+  timekeeper.every("by time", 1000, run("by time"), { onEach: true });
+  timekeeper.every("always", 1000, run("always"), { onEach: true, whateverTheClock: true });
+
+  await pass(1000);
+
+  expect(ran).toEqual(["always"]);
+});
+
 it("knows nothing of a flow that was never set", () => {
   const { timekeeper } = newTimekeeper();
 

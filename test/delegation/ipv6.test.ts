@@ -8,6 +8,7 @@ import { PutOffMoves } from "#coordinator/balance/rebalance";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
 import { replaceCrawler } from "#coordinator/balance/successors";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets, strandedSubnets } from "#coordinator/delegation/denied-targets";
 import { explainReason } from "#coordinator/delegation/policies/reason";
 import { startProbing } from "#coordinator/delegation/start";
@@ -141,12 +142,19 @@ it("what a crawler has of IPv6 goes to others when it comes back without it, and
   const requested: unknown[] = [];
   const request = (ids: readonly SubnetId[], cause: string) =>
     requested.push(...ids.map((id) => [id, cause]));
+  const denied = deniedOf(state);
   const probing = startProbing(
-    { fleet, state, delegations: world.delegations, now: () => noon, request },
+    {
+      fleet,
+      state,
+      ...{ denied, anycast: new AnycastRanges() },
+      delegations: world.delegations,
+      now: () => noon,
+      request,
+    },
     readCoordinatorConfig({}),
   );
-  const stranded = () =>
-    strandedSubnets({ state, gateway: fleet, denied: probing.denied }, { most: 5, turn: 3 });
+  const stranded = () => strandedSubnets({ state, gateway: fleet, denied }, { most: 5, turn: 3 });
 
   probing.onHello(north, speaking("north", false));
   const alone = stranded();
@@ -182,7 +190,11 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
   const ports = { ...world, state, denied: deniedOf(state), fleet: new TableFleet([north, full]) };
 
   const moved = await rebalanceLoad({ ...ports, putOff: new PutOffMoves() }, balanceSettings, noon);
-  const replaced = await replaceCrawler(gone, { ...ports, recrawlDays: 7, online: () => [north] }, noon);
+  const replaced = await replaceCrawler(
+    gone,
+    { ...ports, recrawlDays: () => 7, online: () => [north] },
+    noon,
+  );
 
   expect(moved).toEqual([]);
   expect(replaced).toMatchObject({ moved: [], orphans: [left] });

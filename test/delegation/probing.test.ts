@@ -1,6 +1,8 @@
 /** What of hellos and results concerns the rounds: who may no longer have what. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
+import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { type Probing, startProbing } from "#coordinator/delegation/start";
 import type { RoundCause } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
@@ -26,6 +28,7 @@ beforeEach(async () => {
     {
       fleet: new TableFleet([north]),
       state,
+      ...{ denied: new DeniedTargets(null, state), anycast: new AnycastRanges() },
       delegations: world.delegations,
       now: () => noon,
       request: (subnetIds, cause) => {
@@ -61,14 +64,14 @@ it("asks for nothing when a crawler of another version says nothing of denials",
 });
 
 it("asks for a round of the subnet in which a crawler may not fetch, without that crawler", async () => {
-  await probing.onResults(batchOf("http://s1.example/", failed("not-allowed")));
+  await probing.onFetched(batchOf("http://s1.example/", failed("not-allowed")));
 
   expect(requested).toEqual([[[first], "denied"]]);
   expect(probing.denied.denies(north, inFirst(), noon.getTime())).toBe(true);
 });
 
 it("takes no other failure for a denial", async () => {
-  await probing.onResults(batchOf("http://s1.example/", failed("proxy")));
+  await probing.onFetched(batchOf("http://s1.example/", failed("proxy")));
 
   expect(requested).toEqual([]);
   expect(probing.denied.denies(north, inFirst(), noon.getTime())).toBe(false);

@@ -55,10 +55,10 @@ export async function startGateway(options: {
   const seen: Seen = { arrivals: [], batches: [], messages: [], leaves: [], committed: new Map() };
   const gateway = new CrawlerGateway({
     settings: { ...defaultGatewaySettings, userAgent: "Nearcrawl/test", ...options.settings },
-    handlers: { ...recordingHandlers(seen), ...options.handlers },
     log: silentLog,
     zlibSync: options.zlibSync,
   });
+  gateway.handle({ ...recordingHandlers(seen), ...options.handlers });
   const server = options.tls ? createSecureServer(options.tls) : createServer();
   gateway.attach(server);
   gateway.serve(null);

@@ -76,6 +76,9 @@ it("what keeps its settings from the start reads them as they are now", async ()
   ] as const;
 
   expect(queue.round.hasWitnesses).toBe(true);
+  // A copy would stay as it was.
+  for (const followed of [config, queue, taking, outbox])
+    expect(() => ({ ...followed })).toThrow("never copied");
   await createPolicyStore(database.pool).save(versionOf(changes), 0);
   await until(() => config.delegation.policy === "ipmicra", 10_000);
 

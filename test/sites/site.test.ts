@@ -267,7 +267,11 @@ describe("fetching it again", () => {
 
     expect(body).toContain(`Type <code>${host}</code> to confirm`);
     expect((await page()).body).not.toContain("to confirm");
-    expect((await post({ confirmation: "another" })).statusCode).toBe(422);
+    const wrong = await post({ confirmation: "another" });
+    expect([wrong.statusCode, wrong.json().error.message]).toEqual([
+      422,
+      "confirmation: must be www.example.org. Nothing was done.",
+    ]);
     expect((await post({}, "unknown.example")).statusCode).toBe(404);
     expect(
       (await app.inject({ method: "POST", url: `/api/sites/${host}/fetch-again`, payload: {} })).statusCode,

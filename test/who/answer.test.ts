@@ -317,6 +317,9 @@ describe("why something is not being crawled", () => {
       nextFetchAt: minutes(60),
       lastFetchedAt: minutes(-5),
     });
+    await database.pool.query("update frontier_host set due_at = $1 where host = 'later.example.org'", [
+      minutes(60),
+    ]);
     await seedHost(database.pool, { host: "polite.example.org", ...host, notBefore: minutes(1) });
     await seedHost(database.pool, { host: "leased.example.org", ...host });
     await database.pool.query(
@@ -334,6 +337,11 @@ describe("why something is not being crawled", () => {
 
     expect(stops(later)).toEqual(["not-due"]);
     expect(later.standing[0]?.words).toContain("in 60 min");
+    const laterHost = await who("later.example.org");
+    expect([codes(laterHost), laterHost.standing[0]?.words]).toEqual([
+      ["not-due"],
+      expect.stringMatching(/^Its next fetch is scheduled for .*, in 60 min\.$/),
+    ]);
     expect(stops(await who("polite.example.org"))).toEqual(["politeness"]);
     expect([stops(leased), codes(leased)]).toEqual([[], ["lease-open"]]);
     expect(leased.host?.lease).toMatchObject({ crawler: "athens", openUrls: 1 });

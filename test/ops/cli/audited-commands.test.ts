@@ -159,7 +159,7 @@ it("lists who changed what, what was before, and says when nothing fits", async 
   const noDay = await outcome(commandNamed("audit"), "--since", "2026-13-01");
 
   expect(text).toMatch(/crawler-resumed +athens/);
-  expect(text).toContain("There are more: --before");
+  expect(text).toContain("Earlier ones: --before");
   expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
   expect(none).toMatchObject({ code: 3, out: expect.stringContaining("No entries match.") });
   expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("not a day such as")]);

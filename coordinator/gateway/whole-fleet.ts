@@ -1,11 +1,10 @@
 /**
- * The line to the fleet, for rooms that are opened before the gateway is: to the crawlers that are connected here, and to
- * those of the other coordinators on this database, through whom they are asked.
+ * The whole fleet: the crawlers that are connected here, and those of the other coordinators on this database, through whom
+ * they are asked.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
-import { starting } from "./gateway-settings.ts";
 
 type Line = Pick<
   CrawlerGateway,
@@ -18,11 +17,11 @@ interface Elsewhere {
   probe: Fleet["probe"];
 }
 
-export class FleetLine implements Fleet {
-  #gateway: Line | null = null;
+export class WholeFleet implements Fleet {
+  readonly #gateway: Line;
   #elsewhere: Elsewhere | null = null;
 
-  open(gateway: Line): void {
+  constructor(gateway: Line) {
     this.#gateway = gateway;
   }
 
@@ -32,7 +31,7 @@ export class FleetLine implements Fleet {
 
   /** Why crawlers are not served here at the moment, in words; null: they are. */
   get closed(): string | null {
-    return (this.#gateway === null ? starting : this.#gateway.closed)?.reason ?? null;
+    return this.#gateway.closed?.reason ?? null;
   }
 
   /** The whole fleet: all that are connected to a coordinator of this database. */
@@ -45,25 +44,24 @@ export class FleetLine implements Fleet {
 
   /** Those that are connected to this coordinator, who alone can send them messages. */
   here(): readonly CrawlerId[] {
-    return this.#gateway?.online() ?? [];
+    return this.#gateway.online();
   }
 
   /** Of those, each while it neither comes nor leaves. */
   async forEachHere(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
-    await this.#gateway?.forEachConnected(work);
+    await this.#gateway.forEachConnected(work);
   }
 
   /** More arrive at this coordinator than it lets in at once. */
   isCrowded(): boolean {
-    return this.#gateway?.isCrowded ?? false;
+    return this.#gateway.isCrowded;
   }
 
   isHere(crawlerId: CrawlerId): boolean {
-    return this.#gateway?.isConnected(crawlerId) ?? false;
+    return this.#gateway.isConnected(crawlerId);
   }
 
   async probe(...asked: Parameters<Fleet["probe"]>): ReturnType<Fleet["probe"]> {
-    if (this.#gateway === null) throw new Error("the gateway is not open yet: nobody can be asked to probe");
     const [crawlerId] = asked;
     if (this.#elsewhere === null || this.isHere(crawlerId)) return await this.#gateway.probe(...asked);
     return await this.#elsewhere.probe(...asked);
@@ -71,11 +69,11 @@ export class FleetLine implements Fleet {
 
   /** False: it is not connected here. */
   send(...sent: Parameters<Line["send"]>): boolean {
-    return this.#gateway?.send(...sent) ?? false;
+    return this.#gateway.send(...sent);
   }
 
   /** False: it was not connected. */
   refuse(...refused: Parameters<Line["refuse"]>): boolean {
-    return this.#gateway?.refuse(...refused) ?? false;
+    return this.#gateway.refuse(...refused);
   }
 }

@@ -1,0 +1,220 @@
+/**
+ * What all rooms stand on, made before any of them: the coordinator's place among those of its database, its sessions there, the
+ * settings in force, the stores, the gateway, and what the database knows, read into memory.
+ */
+import { hostname } from "node:os";
+import { IncidentLog } from "#core/incidents";
+import { createNameResolver, WatchedResolver } from "#core/name-resolver";
+import { Timekeeper } from "#core/scheduler";
+import { migrate } from "#db/migrate";
+import { createPool, type Database, postgresVersion } from "#db/server-database";
+import { ServerPool } from "#db/server-pool";
+import { withSessionName } from "#db/server-url";
+import { loadZlibSync } from "#protocol/zlib-sync-inflater";
+import type { CoordinatorOptions } from "./config.ts";
+import { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
+import { DayBudget } from "./crawlers/crawler.ts";
+import { createCrawlerStore } from "./crawlers/crawler-store.ts";
+import { Heartbeats } from "./crawlers/heartbeats.ts";
+import { createIdentityStore } from "./crawlers/identity-store.ts";
+import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
+import { AnycastRanges } from "./delegation/anycast.ts";
+import { DeniedTargets } from "./delegation/denied-targets.ts";
+import { FleetSettling } from "./delegation/measure-peers.ts";
+import { heldBySomebody, heldHosts } from "./delegation/overrides/assign-by-sets.ts";
+import { CoordinatorState } from "./delegation/state.ts";
+import { createDelegationStore } from "./delegation/store.ts";
+import { createDueWorkReads } from "./frontier/due-work-reads.ts";
+import { createFrontierStore } from "./frontier/frontier-store.ts";
+import { KnownUrls } from "./frontier/known-urls.ts";
+import { idleCrawlers } from "./frontier/start.ts";
+import { CrawlerGateway } from "./gateway/gateway.ts";
+import { WholeFleet } from "./gateway/whole-fleet.ts";
+import { journalDuties } from "./journal/start.ts";
+import { reviewDatabase } from "./journal/went-back-store.ts";
+import { readAnew, readWhatIsKnown } from "./load-state.ts";
+import { Counters } from "./overview/counters.ts";
+import { createIncidentStore } from "./overview/incident-store.ts";
+import { OwnHealth } from "./overview/own-health.ts";
+import { type OwnWatch, requireRightClock, watchOwn } from "./own-watch.ts";
+import { createResultStore } from "./results/result-store.ts";
+import { gatewaySettings } from "./room-settings.ts";
+import { policyDuties } from "./settings/start.ts";
+import { sharing } from "./sharing/start.ts";
+import { createSubnetStore } from "./subnets/subnet-store.ts";
+import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
+
+/** A way to the database that is slower is no way. */
+const presenceConnectMs = 3000;
+
+export type Ground = Awaited<ReturnType<typeof layGround>>;
+
+/** Rejects, leaving nothing behind, where the clock is wrong or the database fails. */
+export async function layGround(options: CoordinatorOptions) {
+  const watch = watchOwn(options);
+  let place: Place | null = null;
+  let ground: Awaited<ReturnType<typeof makeGround>> | null = null;
+  const end = async () => {
+    await place?.presence.end();
+    await ground?.others.stop();
+    await place?.database.pool.end();
+    await watch.close();
+  };
+  try {
+    await requireRightClock({ ...options, now: watch.now }, watch);
+    place = await takePlace(options, watch);
+    await migrate(place.database);
+    ground = await makeGround(options, { ...place, watch });
+    // Whatever others change while it is read is heard, and read once more.
+    await ground.others.listen();
+    const hasWitnesses = ground.config.trust.witnesses;
+    await readWhatIsKnown({ ...ground, ...ground.stores, hasWitnesses }, ground.now());
+    await ground.readAnycast();
+    return { ...ground, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+type Place = Awaited<ReturnType<typeof takePlace>>;
+
+/** Its number among the coordinators of this database, and sessions of that number, which end when another takes over from it. */
+async function takePlace(options: CoordinatorOptions, { now }: OwnWatch) {
+  const { database: given, journalRoot = null, config, nowMs, log } = options;
+  const reviewed = await reviewDatabase({ pool: given.pool, journalRoot, log, now });
+  const { port } = config.listen;
+  // A port that anybody gets names nobody.
+  const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
+  const presence = await CoordinatorPresence.begin(given.pool, {
+    ...{ ...(nowMs === undefined ? {} : { nowMs }), name, log },
+    sessions: (session) => {
+      const sessions = createPool(withSessionName(given.url, session), 2);
+      sessions.options.connectionTimeoutMillis = presenceConnectMs;
+      return sessions;
+    },
+  });
+  const url = withSessionName(given.url, presence.sessionName);
+  const pool = createPool(url, given.pool.options.max);
+  void presence.replaced.then(() => {
+    // Over a way that was cut, what waits for an answer would wait for minutes.
+    if (pool instanceof ServerPool) pool.sever("Connection terminated: others have taken over");
+  });
+  const database: Database = { ...given, url, pool };
+  return { reviewed, presence, database };
+}
+
+async function makeGround(options: CoordinatorOptions, own: Place & { readonly watch: OwnWatch }) {
+  const { log, version, snapshotFolder = null, keepReleases = async () => {} } = options;
+  const { registryHost = null, socketPath = null } = options;
+  const { presence, database, watch } = own;
+  const { clock, now } = watch;
+  const { pool } = database;
+  const timekeeper = new Timekeeper(
+    log,
+    () => presence.leads,
+    (error) => watch.database.note(error),
+    { isRight: () => (clock?.fault ?? null) === null, mayForget: () => clock?.isProven ?? true },
+  );
+  const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
+  const { config } = policies;
+  const state = new CoordinatorState();
+  const gateway = new CrawlerGateway({
+    settings: {
+      ...gatewaySettings(config),
+      postgresVersion: await postgresVersion(pool),
+      fleetSize: () => state.crawlers.length,
+    },
+    ...{ log, zlibSync: await loadZlibSync() },
+    onFault: (error) => watch.database.note(error),
+  });
+  const fleet = new WholeFleet(gateway);
+  const resolver = new WatchedResolver(createNameResolver({ servers: config.resolvers }), now);
+  const journal = journalDuties({
+    ...{ pool, reviewed: own.reviewed, timekeeper, log, now },
+    keepDays: () => config.retention.recordDays,
+  });
+  const health = new OwnHealth({
+    ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
+    jobs: () => timekeeper.reports(),
+    eventLoop: () => watch.eventLoop.delay,
+    journal: () => journal.fault(),
+    dns: () => resolver.silent,
+    certificate: () => watch.certificate?.facts() ?? null,
+    closed: () => fleet.closed,
+    clock: () => clock?.fault ?? null,
+  });
+  const idle = idleCrawlers({
+    ...{ reads: createDueWorkReads(pool), timekeeper, state, now },
+    send: (...sent) => fleet.send(...sent),
+  });
+  const knownUrls = new KnownUrls();
+  const stores = {
+    subnets: createSubnetStore(pool),
+    crawlers: createCrawlerStore(pool, presence.number),
+    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
+    frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
+    results: createResultStore(pool, knownUrls),
+    identities: createIdentityStore(pool),
+    signingKeys: createSigningKeyStore(pool),
+  };
+  const counters = new Counters();
+  const onNoted = (kind: string) => counters.incident(kind);
+  const incidents = new IncidentLog({ store: createIncidentStore(pool), log, onNoted });
+  const snapshots =
+    snapshotFolder === null
+      ? noSnapshots
+      : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
+  const { delegations } = stores;
+  const [budget, anycast] = [new DayBudget(), new AnycastRanges()];
+  const denied = new DeniedTargets(heldHosts(state, config), state);
+  /** What earlier coordinators, or others, found to be anycast. */
+  const readAnycast = async () =>
+    anycast.restore(
+      await delegations.anycastSubnets(),
+      (subnetId) => state.placementOf(subnetId),
+      await delegations.notAnycast(),
+    );
+  /** What other coordinators on this database are told, and tell. */
+  const others = sharing({
+    ...{ ...stores, pool, presence, fleet, state, budget, denied, timekeeper, log, now },
+    readAnew: async () => {
+      await readAnew({ ...stores, state, hasWitnesses: config.trust.witnesses }, now());
+      await readAnycast();
+    },
+  });
+  const settling = new FleetSettling({
+    expectedCrawlers: config.delegation.expectedCrawlers,
+    settleMs: config.delegation.settleSeconds * 1000,
+  });
+  return {
+    ...{
+      database,
+      pool,
+      log,
+      version,
+      now,
+      startedAt: now(),
+      presence,
+      keepReleases,
+      registryHost,
+      socketPath,
+    },
+    ...{
+      timekeeper,
+      policies,
+      config,
+      journal,
+      state,
+      budget,
+      counters,
+      gateway,
+      fleet,
+      idle,
+      stores,
+      incidents,
+    },
+    ...{ knownUrls, snapshots, watch, health, resolver, denied, anycast, readAnycast, others, settling },
+    heartbeats: new Heartbeats(stores.crawlers),
+  };
+}

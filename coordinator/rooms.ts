@@ -1,0 +1,300 @@
+/** The rooms of a coordinator, those first that others need, and what the rooms need of each other. */
+import { jobs } from "#core/scheduler";
+import { within } from "#core/within";
+import { alertDuties } from "./alerts/start.ts";
+import { followFleet, scheduleBalance } from "./balance/start.ts";
+import { scheduleChanges } from "./changes/start.ts";
+import { scheduleChannels } from "./channels/start.ts";
+import { keyDuties, moveDuties } from "./crawlers/start.ts";
+import { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
+import { delegating, scheduleDelegation, startProbing } from "./delegation/start.ts";
+import { partitionOf } from "./domain-sets/partition.ts";
+import { linkCoordinators } from "./federation/start.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
+import { createPaceStore } from "./frontier/pace-store.ts";
+import {
+  outboxDuties,
+  paceDuties,
+  scheduleFrontier,
+  scheduleHostWorths,
+  scheduleWakeUps,
+} from "./frontier/start.ts";
+import { standingAside } from "./gateway/gateway-settings.ts";
+import { fleetMessageHandlers } from "./gateway/start.ts";
+import type { Ground } from "./ground.ts";
+import type { JobPorts } from "./job-ports.ts";
+import { following } from "./live-config.ts";
+import { followRegistry } from "./load-state.ts";
+import { optOutDuties } from "./opt-outs/start.ts";
+import type { LiveState } from "./overview/overview.ts";
+import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import { isOwnAddress } from "./own-watch.ts";
+import { recrawlDuties } from "./recrawl/start.ts";
+import { releaseDuties } from "./releases/start.ts";
+import { scheduleReports } from "./reports/start.ts";
+import type { Room } from "./room.ts";
+import { outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
+import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
+import { scheduleSearch, searchIndex } from "./search/start.ts";
+import { scheduleSites } from "./sites/start.ts";
+import { retentionDuties } from "./storage/start.ts";
+import { scheduleSubmissions } from "./submissions/start.ts";
+import { ensureRootSubnets } from "./subnets/subnet-store.ts";
+import { trustDuties } from "./trust/start.ts";
+import { randomSecrets } from "./web/secrets.ts";
+import { scheduleRanking } from "./web-graph/start.ts";
+
+/** How often it is seen to that crawlers are served, or sent to the others. */
+const serveMs = 500;
+const confirmMs = 1000;
+/** How often what crawlers say of themselves is written. */
+const heartbeatsMs = 1000;
+/** How often the metrics' gauges are set. */
+const observeMs = 2000;
+/** How soon a renewed certificate is shown. */
+const certificateMs = 60_000;
+/** Between two looks whether the crawler's release ends soon: it is signed for months. */
+const keepReleasesMs = 6 * 3_600_000;
+/** Crawlers arrive in bunches after a start: one measurement, and one look, for all of them. */
+const bunchMs = 1000;
+
+export interface OpenRooms {
+  readonly rooms: readonly Room[];
+  /** What the jobs of several rooms, and the pages, work with. */
+  readonly jobPorts: JobPorts;
+  readonly searchIndex: IndexKeeper;
+  /** What the coordinator's memory knows now, for the pages and the gauges. */
+  readonly live: () => LiveState;
+}
+
+/** `databaseUrl`: for a process beside this one, which only reads. The gateway hands the rooms what crawlers say from now on. */
+export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
+  const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
+  const { others, resolver, health, settling, idle, denied, anycast, budget } = ground;
+  const nowMs = () => performance.now();
+  const shared = { pool, timekeeper, state, log, now };
+  const duty = { pool, timekeeper, now, nowMs };
+  const leads = () => ground.presence.leads;
+  const send: typeof fleet.send = (...sent) => fleet.send(...sent);
+  const own = {
+    send,
+    online: () => fleet.here(),
+    refuse: (...to: Parameters<typeof fleet.refuse>) => fleet.refuse(...to),
+  };
+  const request: JobPorts["queue"]["request"] = (subnetIds, cause) => others.request(subnetIds, cause);
+  const room = watchRoom(state, budget);
+  const withoutRoom = () => room(now());
+
+  const recalibration = new RecalibrationQueue(
+    { results: stores.results, state, now },
+    following(() => recalibrationRule(config)),
+  );
+  const probing = startProbing(
+    {
+      ...{ fleet, state, denied, anycast, delegations: stores.delegations, now, request },
+      isHere: (crawlerId) => fleet.isHere(crawlerId),
+    },
+    config,
+  );
+  const delegations = delegating(
+    {
+      ...{ ...shared, probing, resolver, counters, leads, excluded: withoutRoom },
+      delegations: recalibration.explaining(stores.delegations),
+      fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
+    },
+    config,
+  );
+  const trusting = trustDuties(
+    {
+      ...{ ...shared, ...stores, incidents, version, online: own.online, request, denied: () => denied },
+      onAsked: (crawlerId) => idle.note(crawlerId),
+    },
+    config,
+  );
+  const recrawls = recrawlDuties(shared, config);
+  const paces = paceDuties(
+    {
+      ...{ timekeeper, log, now, online: own.online, send },
+      paces: createPaceStore(pool, partitionOf(config.domainSets)),
+      isIdle: (crawlerId) => idle.isIdle(crawlerId),
+    },
+    config,
+  );
+  const outbox = outboxDuties(
+    { ...shared, counters, incidents },
+    outboxSettings(config, { known: ground.knownUrls }),
+  );
+  const watching = overviewDuties(
+    {
+      ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request, health },
+      random: Math.random,
+      isSettled: () => settling.settled,
+    },
+    config,
+  );
+  const { metrics } = counters;
+  const alerts = alertDuties(
+    {
+      ...{ pool, timekeeper, resolver, metrics, health, leads, log, now, nowMs },
+      facts: watching.alertFacts,
+    },
+    config,
+  );
+  const keys = keyDuties(
+    { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
+    { signingKeyDays: () => config.signingKeyDays },
+  );
+  const moves = moveDuties({
+    ...{ ...shared, ...stores, gateway: own },
+    mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
+    others: async () => ground.presence.others.size,
+  });
+  const mayForget = () => ground.watch.clock?.isProven ?? true;
+  const jobPorts: JobPorts = {
+    ...{ ...ground, ...stores, recrawlDays: recrawls.meanDays, recalibration, withoutRoom },
+    queue: {
+      fill: async () => await delegations.queue.fill(),
+      isUnderWay: (subnetId) => delegations.queue.isUnderWay(subnetId),
+      request,
+    },
+    gateway: { ...probing.fleet, here: own.online, send },
+  };
+  const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
+  const live = () => liveState({ ...ground, queue: delegations.queue });
+  const rooms: Room[] = [
+    ground.policies,
+    { onFetched: (batch) => recalibration.note(batch) },
+    delegations,
+    probing,
+    trusting,
+    releaseDuties({ pool, timekeeper, metrics, log, now, online: own.online, send }),
+    keys,
+    paces,
+    optOutDuties({ pool, gateway: own, timekeeper, config, log, now }),
+    linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config),
+    // It ends with the ground, after this coordinator has said that it ends.
+    { ...others, start: async () => await others.start(delegations.queue), stop: async () => {} },
+    outbox,
+    moves,
+    recrawls,
+    watching,
+    alerts,
+    retentionDuties({ ...duty, log, mayForget }, config),
+    {
+      onArrived: () => {
+        timekeeper.hurry(jobs.measurePeers, bunchMs);
+        timekeeper.hurry(jobs.settle, bunchMs);
+      },
+      onLeft: (_, forGood) => {
+        if (forGood) timekeeper.hurry(jobs.handOver);
+      },
+      start: () => {
+        scheduleFrontier(jobPorts, config);
+        scheduleWakeUps(timekeeper, idle);
+        scheduleDelegation(jobPorts, config);
+        scheduleBalance(jobPorts, config);
+        scheduleReports({ pool, timekeeper, log, now });
+        scheduleRanking({ database: ground.database, timekeeper, log, now });
+        scheduleChannels(pool, timekeeper, now);
+        scheduleSubmissions(pool, timekeeper, now);
+        scheduleSearch(duty);
+        scheduleSites(duty);
+        scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
+        scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
+        const clockIsRight = scheduleUpkeep({ ...shared, incidents });
+        ground.watch.onClock((isRight, jumpedMs) => {
+          timekeeper.hurry("note-alerts");
+          if (isRight) clockIsRight(jumpedMs);
+        });
+      },
+    },
+    ownRoom(ground, { index, live }),
+  ];
+  ground.gateway.handle(
+    fleetMessageHandlers(
+      {
+        ...{
+          ...ground,
+          ...stores,
+          ...trusting.stores,
+          moves,
+          rooms,
+          send,
+          secrets: randomSecrets,
+          isOwnAddress,
+        },
+        recrawlPlan: recrawls.plan,
+        hasGoneBack: () => ground.journal.hasGoneBack(),
+        ...(ground.watch.clock === null ? {} : { clock: ground.watch.clock }),
+        addresses: () => others.addresses(),
+        isCrowded: () => fleet.isCrowded(),
+      },
+      config,
+    ),
+  );
+  const followers = followDatabase(
+    ground,
+    async () => void (await Promise.all([keys.review(), moves.review()])),
+  );
+  return { rooms: [followers, ...rooms], jobPorts, searchIndex: index, live };
+}
+
+/** What others write into the database: operators' changes of the fleet, and imports of the registry. */
+function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
+  const { pool, stores, state, timekeeper, snapshots, log } = ground;
+  const followed: { stop(): Promise<void> }[] = [];
+  return {
+    begin: async () => {
+      followed.push(await followFleet({ ...stores, state, timekeeper, log, onChange }));
+      const ensureRoots = async () => await ensureRootSubnets(pool);
+      followed.push(await followRegistry({ ...stores, ensureRoots, state, log, snapshots }));
+    },
+    stop: async () => {
+      for (const one of followed.reverse()) await one.stop();
+      await snapshots.idle();
+    },
+  };
+}
+
+/** What the coordinator does for itself: it serves crawlers while it reaches its database, and tells how it fares. */
+function ownRoom(
+  ground: Ground,
+  { index, live }: { readonly index: IndexKeeper; readonly live: () => LiveState },
+): Room {
+  const { timekeeper, gateway, presence, others, counters, pool, keepReleases, log, now } = ground;
+  const { certificate } = ground.watch;
+  const lookAtCertificate = async () => {
+    const before = certificate?.facts().notTaken ?? null;
+    const isRenewed = certificate?.look(now()) ?? false;
+    const { file, endsMs, notTaken } = certificate?.facts() ?? { notTaken: null };
+    if (isRenewed) log.info({ file, ends: endsMs }, "a renewed certificate is shown");
+    else if (notTaken !== null && notTaken !== before)
+      log.warn({ file, words: notTaken }, "what lies in the certificate's file is not shown");
+  };
+  return {
+    // Who is invited by the pages that listen soon is to find a release.
+    begin: async () => await keepReleases(now(), pool),
+    start: () => {
+      const serve = async () => {
+        // Where crawlers have nowhere else to go, they stay while the database is away.
+        const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
+        // A process that stood still itself, and that nobody has replaced, looks before it sends anybody away.
+        if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
+        gateway.serve(isFit() ? null : standingAside);
+      };
+      timekeeper.every("serve-crawlers", serveMs, serve, { onEach: true });
+      const always = { onEach: true, whateverTheClock: true } as const;
+      const writeHeartbeats = async () => await ground.heartbeats.write();
+      timekeeper.every("write-heartbeats", heartbeatsMs, writeHeartbeats, always);
+      timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now(), pool));
+      timekeeper.every("look-at-certificate", certificateMs, lookAtCertificate);
+      const observe = async () => {
+        counters.observe(live(), gateway.counts().refusals);
+        observeOwn(counters.metrics, ground.health, presence.leads);
+        observeIndex(counters.metrics, index.state());
+      };
+      timekeeper.every("observe", observeMs, observe, always);
+    },
+    stop: async () => await index.stop(),
+  };
+}
