@@ -56,8 +56,9 @@ export async function loadOperations(
 ): Promise<readonly ModuleOperations[]> {
   const load = async (module: number) => {
     const [tag, loaded] = modules[module]!;
-    const exported = Object.entries(await loaded()).filter(([name]) => /(Operations|Api)$/.test(name));
-    const operations = Object.assign({}, ...exported.map(([, one]) => one)) as ApiOperations;
+    const exported = await loaded();
+    const names = Object.keys(exported).filter((name) => /(Operations|Api)$/.test(name));
+    const operations = Object.assign({}, ...names.sort().map((name) => exported[name])) as ApiOperations;
     return { module, tag, operations };
   };
   return await Promise.all(only.map(load));
