@@ -35,7 +35,8 @@ const modules: readonly (readonly [tag: string, load: () => Promise<Loaded>])[] 
   ["registry", () => import("./registry/plan-ask.ts")],
   ["releases", () => import("./releases/releases-api.ts")],
   ["reports", () => import("./reports/reports-ask.ts")],
-  ["search", () => import("./search/search-api.ts")],
+  ["search", () => import("./search/search-ask.ts")],
+  ["search", () => import("./search/page-ask.ts")],
   ["sites", () => import("./sites/sites-ask.ts")],
   ["sites", () => import("./sites/site-ask.ts")],
   ["storage", () => import("./storage/storage-ask.ts")],
@@ -56,8 +57,9 @@ export async function loadOperations(
 ): Promise<readonly ModuleOperations[]> {
   const load = async (module: number) => {
     const [tag, loaded] = modules[module]!;
-    const exported = Object.entries(await loaded()).filter(([name]) => /(Operations|Api)$/.test(name));
-    const operations = Object.assign({}, ...exported.map(([, one]) => one)) as ApiOperations;
+    const exported = await loaded();
+    const names = Object.keys(exported).filter((name) => /(Operations|Api)$/.test(name));
+    const operations = Object.assign({}, ...names.sort().map((name) => exported[name])) as ApiOperations;
     return { module, tag, operations };
   };
   return await Promise.all(only.map(load));

@@ -133,13 +133,18 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
 }
 
 function onwardHtml(
-  { next, words, name = "after", first = "First page" }: Onward,
+  { next, words, name = "after", first = "First page", before, part }: Onward,
   { path, query }: Shown,
 ): Html {
   const isFirst = query[name] === undefined;
   if (isFirst && next === null) return nothing;
-  const to = (at: string | number | null) => pathWith(path, { ...query, [name]: at });
-  return html`<nav class="pager" aria-label="Parts of the list">${isFirst ? nothing : html`<a href="${to(null)}">${first}</a>`}${
+  const within = part === undefined ? "" : `#${part}`;
+  const to = (at: string | number | null) => pathWith(path, { ...query, [name]: at }) + within;
+  const back =
+    before === undefined
+      ? html`<a href="${to(null)}">${first}</a>`
+      : html`<a href="${to(before)}" rel="prev">← Before</a>`;
+  return html`<nav class="pager" aria-label="Parts of the list">${!isFirst && back}${
     next === null ? html`<span>That is all.</span>` : html`<a href="${to(next)}" rel="next">${words}</a>`
   }</nav>`;
 }

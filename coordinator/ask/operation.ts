@@ -281,6 +281,10 @@ export interface Onward {
   readonly option?: string;
   /** The words of the link to the beginning. Left out: "First page". */
   readonly first?: string;
+  /** The cursor of the part before, which is linked in place of the beginning. Null: that part is the beginning. */
+  readonly before?: string | number | null;
+  /** The section of the page to which its links lead. */
+  readonly part?: string;
 }
 
 /** The words of each value, by the name of the field. */

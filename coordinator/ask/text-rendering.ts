@@ -150,7 +150,8 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
 }
 
 /** Whether anything was found: false if all tables and lists are empty, or the document only says that there is nothing. */
-export function hasRows({ nodes }: Document): boolean {
+export function hasRows({ nodes: all }: Document): boolean {
+  const nodes = asText(all);
   const tables = tablesIn(nodes);
   // What has facts is there, whatever it has none of.
   if (nodes.some(({ type }) => type === "facts")) return true;
@@ -168,9 +169,18 @@ const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", 
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
-  return nodes.flatMap((node) => {
-    if (node.type === "section" || node.type === "group") return tablesIn(node.nodes);
-    if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
+  return asText(nodes).flatMap((node) => {
+    if (node.type === "section") return tablesIn(node.nodes);
     return node.type === "table" ? [node] : [];
+  });
+}
+
+/** The nodes of which a terminal shows something: those within groups, and what stands in for pictures. */
+export function asText(nodes: readonly Node[]): readonly Node[] {
+  return nodes.flatMap((node) => {
+    if (node.type === "group") return asText(node.nodes);
+    if (node.type !== "picture" || (typeof node.otherwise === "string" && node.otherwise !== ""))
+      return [node];
+    return typeof node.otherwise === "string" ? [] : asText([node.otherwise]);
   });
 }

@@ -1,5 +1,6 @@
 /** What the index has of one page, and what links to it and from it. */
 
+import { UsageError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
@@ -57,21 +58,21 @@ export type PageAnswer = Omit<ToldOf<typeof pageAnswer>, "page" | "stated"> &
 export const linksShown = 25;
 
 export interface PageQuestion {
-  readonly url: string;
+  readonly url?: string | undefined;
   /** In place of the URL: its hashes, as the frontier has them. */
-  readonly hostHash: string;
-  readonly urlHash: string;
+  readonly host_hash?: string | undefined;
+  readonly url_hash?: string | undefined;
+  /** How many of each list are left out. */
+  readonly fetches: number;
+  readonly in: number;
+  readonly out: number;
 }
 
-/** A string: why this cannot be asked. */
-export async function pageFacts(
-  reads: PageReads,
-  question: PageQuestion,
-  offsets: PageOffsets,
-): Promise<PageAnswer | string> {
+/** Throws a UsageError for what is no address of a page. */
+export async function pageFacts(reads: PageReads, question: PageQuestion): Promise<PageAnswer> {
   const key = keyOf(question);
-  if (typeof key === "string") return key;
-  const found = await reads.page(key, offsets);
+  const { fetches, in: inLinks, out: outLinks } = question;
+  const found = await reads.page(key, { fetches, inLinks, outLinks });
   const asked = "url" in key ? (key.url as string) : `${key.hostHash}/${key.urlHash}`;
   if ("type" in found) {
     const stated = found.type === "not-searched" ? found.stated : null;
@@ -80,16 +81,22 @@ export async function pageFacts(
   return { asked: found.url, found: true, words: null, page: found, stated: null };
 }
 
-function keyOf({ url, hostHash, urlHash }: PageQuestion): PageKey | UrlKey | string {
-  if (url.trim() !== "") {
-    const text = url.trim();
+function keyOf({
+  url = "",
+  host_hash: hostHash = "",
+  url_hash: urlHash = "",
+}: PageQuestion): PageKey | UrlKey {
+  const text = url.trim();
+  if (text !== "") {
     const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
-    return typeof key === "string" ? `${url.slice(0, 100)} is no address of a page (${key}).` : key;
+    if (typeof key === "string")
+      throw new UsageError(`${url.slice(0, 100)} is no address of a page (${key}).`);
+    return key;
   }
   if (isHash(hostHash) && isHash(urlHash)) {
     return { hostHash: hostHash as HostHash, urlHash: urlHash as UrlHash };
   }
-  return "Ask with ?url=, the address of a page, or with ?host_hash= and ?url_hash=.";
+  throw new UsageError("Ask with ?url=, the address of a page, or with ?host_hash= and ?url_hash=.");
 }
 
 /** As Postgres' bigint. */

@@ -13,7 +13,7 @@ import {
 } from "./search-answer.ts";
 
 /** As a request or a command gives it. */
-export interface SearchOptions extends Readonly<Partial<Record<FilterName, string>>> {
+export interface SearchOptions extends Readonly<Partial<Record<FilterName, string | undefined>>> {
   readonly limit?: number;
   readonly offset?: number;
   readonly sort?: string;
@@ -75,11 +75,6 @@ const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: 
   type: { shape: new RegExp(`^(${Object.keys(contentTypes).join("|")})$`), words: "must be html or text" },
   sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
 };
-
-/** Why these words cannot be searched; null: they can. */
-export function wordsFault(words: string): string | null {
-  return words.length > maxSearchLength ? `The words are longer than ${maxSearchLength} characters.` : null;
-}
 
 /** More words than are looked for. */
 export function hasWordsCut(words: string): boolean {

@@ -1,8 +1,8 @@
-/** The API of search and of indexed pages: what it takes and answers. */
+/** What search and the page of a page answer. */
 import { z } from "zod";
 import { changeKinds, textDifference } from "../changes/changes-api.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { dateTime } from "../web/api-operation.ts";
 import { scoreParts } from "./page-score.ts";
 
 export const searchReason = z
@@ -53,7 +53,7 @@ export const searchFacets = z
   })
   .meta({
     id: "SearchFacets",
-    description: "The most frequent values among the matches that were looked at.",
+    description: "The most frequent values among the matches that were ranked.",
   });
 
 export const searchAnswer = z
@@ -220,146 +220,14 @@ export const pageAnswer = z
 
 /** Filters among the words (operators.ts), a line for those who type. */
 export const operatorHelp = [
-  ["site:example.org", "a host with all below it"],
+  ["site:example.org", "host and subdomains"],
   ["-site:ads.example", "without it"],
   ["title:ferry", "in the title"],
   ["lang:de", "language"],
-  ["country:GR", "where the host lies"],
+  ["country:GR", "host's country"],
   ["after:2026-01-01", "published on this day or later"],
   ["before:2026-02", "before it"],
   ["type:text", "plain text, or html"],
   ["crawler:athens", "fetched by it"],
   ["states:ai-train=denied", "what the site states"],
 ] as const;
-
-/** Further into a list nobody reads, and skipping costs as much as reading. */
-export const maxListOffset = 5000;
-
-const listOffset = (description: string) =>
-  z.int().min(0).max(maxListOffset).default(0).meta({ description, example: 0 });
-
-export const searchApi = {
-  search: {
-    method: "get",
-    path: "/api/search",
-    navigation: { group: "Sites", order: 20, entry: "Search", also: ["/pages"] },
-    needs: "read",
-    summary: "Pages that hold these words, best first",
-    description:
-      "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may " +
-      "be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for " +
-      "ten seconds.",
-    parameters: {
-      query: {
-        q: z
-          .string()
-          .max(300)
-          .meta({
-            description: [
-              'Words; "a phrase", or, -without. At most 300 characters. Filters may stand among the words, and hold in',
-              `place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
-            ].join(" "),
-            example: "ferry harbour",
-          }),
-        limit: z.int().min(1).max(100).default(10).meta({ description: "Results at most.", example: 10 }),
-        offset: z
-          .int()
-          .min(0)
-          .max(500)
-          .default(0)
-          .meta({ description: "Results to leave out from the start.", example: 0 }),
-        language: z.string().optional().meta({ description: "ISO 639-1 code.", example: "en" }),
-        host: z.string().optional().meta({
-          description: "Only pages of this host and of those below it.",
-          example: "www.example.org",
-        }),
-        country: z.string().optional().meta({
-          description: "ISO 3166-1 code: only pages of hosts whose address lies there, by the registries.",
-          example: "GR",
-        }),
-        crawler: z
-          .string()
-          .optional()
-          .meta({ description: "Only pages that this crawler fetched last.", example: "athens" }),
-        from: z.string().meta({ format: "date" }).optional().meta({
-          description:
-            "Only pages published on this day (UTC) or later; where a page does not say, its fetch counts.",
-          example: "2026-01-01",
-        }),
-        to: z
-          .string()
-          .meta({ format: "date" })
-          .optional()
-          .meta({ description: "Only pages published on this day or earlier.", example: "2026-12-31" }),
-        preference: z
-          .string()
-          .max(40)
-          .optional()
-          .meta({
-            description:
-              "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): " +
-              "`=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
-            example: "ai-train=denied",
-          }),
-        excludeHost: z.string().optional().meta({
-          description:
-            "No pages of these hosts (eight at most, with commas between them), nor of those below them.",
-          example: "ads.example.org",
-        }),
-        title: z.string().max(100).optional().meta({
-          description: "Only pages whose title has these words.",
-          example: "ferry",
-        }),
-        type: z.enum(["html", "text"]).optional().meta({
-          description: "Only pages of this type; text is plain text.",
-          example: "html",
-        }),
-        sort: z.enum(["relevance", "date"]).default("relevance").meta({
-          description: "`date`: newest first, of the matches that were looked at.",
-          example: "relevance",
-        }),
-        explain: z
-          .enum(["1"])
-          .optional()
-          .meta({ description: "1: each page says where its points come from.", example: "1" }),
-      },
-    },
-    answers: {
-      200: answer(searchAnswer),
-      400: errorAnswer("The words are longer than 300 characters, or a filter cannot be one"),
-    },
-  },
-  page: {
-    method: "get",
-    path: "/api/pages",
-    needs: "read",
-    summary: "What the index has of one page, with its fetches and links",
-    description:
-      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, those of sites that " +
-      "state that they are not to be searched, and those of sites that have opted out, are not shown.",
-    parameters: {
-      query: {
-        url: z.string().optional().meta({
-          description: "Its address; without a scheme, https is meant.",
-          example: "https://www.example.org/harbour",
-        }),
-        host_hash: z.string().optional().meta({
-          description: "In place of the address: its host's hash, together with url_hash.",
-          example: "-3213478234823482348",
-        }),
-        url_hash: z
-          .string()
-          .optional()
-          .meta({ description: "Its address's hash.", example: "8234823482348234823" }),
-        fetches: listOffset("Latest fetches to leave out."),
-        in: listOffset("Links to it to leave out."),
-        out: listOffset("Links on it to leave out."),
-      },
-    },
-    answers: {
-      200: answer(pageAnswer, "The page"),
-      404: answer(pageAnswer, "No page to show, and why"),
-      400: errorAnswer("That is no address"),
-    },
-  },
-} satisfies ApiOperations;

@@ -1,33 +1,30 @@
 /**
  * Commands that are operations of the API: their arguments and options come from its parameters and the schema of its body,
- * their answer is the API's (`--json`), and as text whatever its form says.
+ * their answer is the API's, as text, as JSON (`--json`) or as CSV.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
-import { historyText } from "#coordinator/ask/history-text";
-
 import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
 import { acceptOf } from "#coordinator/ask/text-answers";
 import type { ApiOperation } from "#coordinator/web/api-operation";
-import type { ChartHistory } from "#coordinator/web/chart-history";
 import { placedPages } from "#coordinator/web/navigation";
 import { UsageError } from "#core/errors";
-import { answerText, type Columns } from "./answer-text.ts";
+import { timerMs } from "#core/timer-ms";
 import { type Answer, askCoordinator } from "./ask-coordinator.ts";
 import { ownName } from "./audit-command-change.ts";
 import { commandContext } from "./command-context.ts";
 import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
-import { printAnswer, terminalPaper } from "./output.ts";
+import { tellFailure } from "./failure-words.ts";
+import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
+import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
 export interface RoomCommand extends OperationCommand {
   readonly operation: ApiOperation;
-  readonly columns?: Columns;
-  /** What is told of the answer for people; left out: by its form and `columns`. */
-  readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
 }
@@ -73,6 +70,8 @@ export function roomCommand(given: RoomCommand): Command {
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
   if (given.csv && fields.format === undefined) command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
+  if (operation.method === "get")
+    command.option("--watch [seconds]", "asks again and again until it is interrupted (default: every 2 s)");
   if (given.goesByFile)
     command.option(
       "--config <file>",
@@ -101,19 +100,44 @@ async function run(
   const values = { ...valuesOf(given, args.slice(path.length), options), confirmation: typed };
   const words = args.flat().filter((one) => one !== undefined);
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
-  const answer = await askCoordinator(commandContext(options), {
+  const question = {
     ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
-    accept: acceptOf(formFor(given, options), given.part),
+    accept: acceptOf(formFor(options), given.part),
     ...(operation.method === "get" ? {} : { body }),
     setsUp: given.setsUp === true,
-  });
-  tell(answer, given, { ...options, ...values });
+  };
+  const ask = async () => tell(await askCoordinator(commandContext(options), question), options);
+  if (options.watch === undefined) await ask();
+  else await watched(ask, secondsOf(options.watch));
 }
 
-/** What has words of its own for people takes the value. */
-function formFor({ text }: RoomCommand, { json, csv, range }: RoomOptions) {
+const usualWatchSeconds = 2;
+
+function secondsOf(asked: unknown): number {
+  const seconds = asked === true ? usualWatchSeconds : Number(asked);
+  if (seconds >= 0.5 && seconds <= 86_400) return seconds;
+  throw new UsageError(
+    `--watch ${String(asked).slice(0, 40)}: must be a number of seconds from 0.5 to 86400`,
+  );
+}
+
+/** Again and again until it is interrupted, over what stood before on a terminal. Whatever fails meanwhile is told, and tried again. */
+async function watched(ask: () => Promise<void>, seconds: number): Promise<void> {
+  const { stdout } = process;
+  const stopping = untilAskedToStop();
+  const clear = () => void (stdout.isTTY && stdout.write("\x1b[H\x1b[2J"));
+  clear();
+  await ask();
+  while ((await Promise.race([stopping, delay(timerMs(seconds * 1000))])) === undefined) {
+    clear();
+    await ask().catch(tellFailure);
+  }
+  process.exitCode = exitCodes.interrupted;
+}
+
+function formFor({ json, csv, range }: RoomOptions) {
   if (csv) return "text/csv";
-  if (json || text) return "application/json";
+  if (json) return "application/json";
   return { ...terminalPaper(), withHistory: range !== undefined };
 }
 
@@ -127,33 +151,19 @@ function addressOf(
   return asked === "" ? filled : `${filled}?${asked}`;
 }
 
-function tell({ status, type, isEmpty, body }: Answer, given: RoomCommand, options: RoomOptions): void {
+function tell({ status, type, isEmpty, body }: Answer, options: RoomOptions): void {
   if (status === 404 || isEmpty) process.exitCode = exitCodes.notFound;
   if (type.startsWith("text/csv") || type.startsWith("text/plain")) return void process.stdout.write(body);
   const value = JSON.parse(body) as { readonly error?: { readonly message: string } };
   if (value?.error !== undefined) return void fail(status, value.error.message);
   if (options.csv) throw new UsageError("this answer is no table: --json has it for programs");
-  if (isNothing(value, given.columns)) process.exitCode = exitCodes.notFound;
-  if (options.json) return void printAnswer(options, value, "");
-  const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
-  const { history } = value as { readonly history?: ChartHistory };
-  const past =
-    options.range !== undefined && history?.charts !== undefined ? historyText(history, terminalPaper()) : "";
-  printAnswer(options, value, [text, past].filter((one) => one !== "").join("\n") || "nothing yet");
+  printJson(value);
 }
 
 /** What the operator can mend is wrong usage; the rest is a failure. */
 function fail(status: number, words: string): void {
   if (status === 404) return void process.stderr.write(`nearcrawl: ${words}\n`);
   throw status < 500 && status !== 429 ? new UsageError(words) : new Error(words);
-}
-
-/** Every list that is shown is empty, or nothing at all is known. */
-function isNothing(value: unknown, columns: Columns = {}): boolean {
-  const all = Object.entries((value ?? {}) as object);
-  if (all.length > 0 && all.every(([, one]) => one === null)) return true;
-  const shown = all.filter(([name]) => columns[name]);
-  return shown.length > 0 && shown.every(([, one]) => Array.isArray(one) && one.length === 0);
 }
 
 /** Of the query, the path and the body. */

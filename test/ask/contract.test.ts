@@ -65,13 +65,16 @@ const known: Readonly<Record<string, string>> = {
   q: "1.2.3.4",
 };
 
+/** The parameter that is sent where one of several is needed. */
+const oneOf: Readonly<Record<string, string>> = { "/api/pages": "url", "/api/search": "q" };
+
 /** Asked as its description has it: what it needs, and nothing else. */
 function addressOf({ path, parameters }: AnyOperation): string {
   const exampleOf = (name: string, schema: z.ZodType) =>
     encodeURIComponent(known[name] ?? String((schema.meta() as { example?: unknown })?.example ?? "1"));
   const inPath = path.replace(/\{(\w+)\}/g, (_, name: string) => exampleOf(name, parameters!.path![name]!));
   const needed = Object.entries(parameters?.query ?? {}).filter(
-    ([, schema]) => !(schema as z.ZodType).safeParse(undefined).success,
+    ([name, schema]) => !(schema as z.ZodType).safeParse(undefined).success || oneOf[path] === name,
   );
   const query = needed.map(([name, schema]) => `${name}=${exampleOf(name, schema as z.ZodType)}`).join("&");
   return query === "" ? inPath : `${inPath}?${query}`;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { searchTurn } from "#coordinator/search/start";
 import { changesPerMinute } from "#coordinator/web/rate-limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -12,16 +13,20 @@ import { commandActor } from "#ops/cli/audit-command-change";
 import { contextOfStart, socketPathOf, writeCurrentRun } from "#ops/cli/command-context";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
-import { seedWorld } from "../support/seed-world.ts";
+import { seedPage, seedWorld } from "../support/seed-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const home = temporaryFolder("nearcrawl-socket-");
 let database: Database;
 let coordinator: RunningCoordinator | null = null;
 let place: readonly string[];
+const ferry = "https://www.example.org/ferry";
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
+  await seedPage(database.pool, { url: ferry, title: "Ferry", text: "The harbour." });
+  // What a coordinator's jobs would do to the page meanwhile.
+  await searchTurn({ pool: database.pool, now: () => new Date(), nowMs: () => performance.now() });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
   const socketPath = socketPathOf(home);
@@ -85,6 +90,10 @@ it("answers as the same command does where none runs, to the byte, and its memor
   const args: readonly (readonly [string, readonly string[]])[] = [
     ["who", ["1.2.3.4"]],
     ["who", ["nobody.example", "--json"]],
+    ["page", [ferry]],
+    ["page", [ferry, "--csv"]],
+    ["search", ["harbour", "--explain"]],
+    ["search", ["submarine"]],
     ["site-caps", ["list"]],
     ["site-caps", ["list", "--csv"]],
     ["site-caps", ["remove", "none.example"]],
@@ -102,7 +111,19 @@ it("answers as the same command does where none runs, to the byte, and its memor
   await coordinator!.stop();
   coordinator = null;
 
-  expect(asked.map(({ code }) => code)).toEqual([0, 3, 0, 0, 3, 2]);
+  expect(asked.map(({ code }) => code)).toEqual([0, 3, 0, 0, 0, 3, 0, 0, 3, 2]);
   expect(await all()).toEqual(asked);
   expect([startedAt, (await overview()).startedAt]).toEqual([expect.any(String), null]);
+});
+
+it("answers again and again where a command watches, until that is interrupted", async () => {
+  const watching = inProcess(commandNamed("site-caps"), ["list", "--csv", "--watch", "0.5", ...place]);
+  setTimeout(() => process.emit("SIGINT"), 3000);
+
+  const { code, out } = await watching;
+  const tooOften = await inProcess(commandNamed("site-caps"), ["list", "--watch", "0", ...place]);
+
+  expect(code).toBe(130);
+  expect(out.match(/^site,/gm)?.length).toBeGreaterThan(1);
+  expect(tooOften).toMatchObject({ code: 2, err: expect.stringContaining("--watch 0: must be") });
 });

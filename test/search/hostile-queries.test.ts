@@ -54,9 +54,9 @@ describe("a query", () => {
     const { status, page, api, command } = await ask(times(1000, (at) => `word${at}`).join(" "));
 
     expect(status).toBe(400);
-    expect(page).toContain("longer than 300 characters");
-    expect(JSON.stringify(api)).toContain("longer than 300 characters");
-    expect(command).toMatchObject({ code: 2, err: expect.stringContaining("longer than 300 characters") });
+    expect(page).toContain("has more than 300 characters");
+    expect(JSON.stringify(api)).toContain("has more than 300 characters");
+    expect(command).toMatchObject({ code: 2, err: expect.stringContaining("has more than 300 characters") });
   });
 
   it("of more words than are searched says how many were", async () => {

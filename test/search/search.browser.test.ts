@@ -74,10 +74,7 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
       await page.waitForURL("**/pages?url=**");
 
       expect(await page.locator("h1").textContent()).toBe("Harbour timetable");
-      await page
-        .locator("section", { has: page.locator("#in") })
-        .getByRole("link", { name: "Old port" })
-        .click();
+      await page.locator("section#in").getByRole("link", { name: "Old port" }).click();
       expect(await page.locator("h1").textContent()).toBe("Old port");
     });
   });

@@ -111,8 +111,8 @@ describe("nearcrawl page", () => {
     const wrong = await inHand(["page", "ftp://www.example.org/"]);
 
     expect([text.code, none.code, wrong.code]).toEqual([0, 3, 2]);
-    expect(text.out).toMatch(/body bytes +40\.0 kB\nwire bytes +10\.0 kB\nshipped bytes +1\.50 kB/);
-    expect(text.out).toMatch(/2026-03-01 12:00 +athens +fetched +200 +40\.0 ms +40\.0 kB/);
+    expect(text.out).toMatch(/Size +40\.0 kB {2}10\.0 kB over the wire, 1\.50 kB shipped/);
+    expect(text.out).toMatch(/2026-03-01 12:00:00 UTC +athens +fetched 200 .* 40\.0 ms +40\.0 kB/);
     expect(none.out).toContain("no page at this address");
     expect(wrong.err).toBe("nearcrawl: ftp://www.example.org/ is no address of a page (not-http).\n");
   });
