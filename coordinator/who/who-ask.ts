@@ -104,8 +104,12 @@ A country, an organisation or a range answers with what lies in its space.
 The same as a page: /who?q=…`,
     },
     {
-      ...{ name: "rir lookup", takes: "q", part: "hierarchy" },
-      says: "the chain of ranges that hold an address or a range",
+      ...{
+        name: "rir lookup",
+        takes: "q",
+        says: "the chain of ranges that hold an address or a range",
+        part: "chain",
+      },
       help: "\n\nWho crawls it, and why: nearcrawl who.\n\nExample:\n  nearcrawl rir lookup 193.0.6.139",
     },
   ],
@@ -143,7 +147,7 @@ function whoDocument(answer: WhoAnswer): Document {
       !found && nearMatches(answer),
       round && roundSection(round, answer),
       chain.length > 0 &&
-        section("Where it lies", [subnetTree(answer), published(answer)], { id: "hierarchy" }),
+        section("Network hierarchy", [subnetTree(answer), published(answer)], { id: "chain" }),
       parts.length > 0 && partsSection(parts),
       crawler &&
         section(html`${crawlerLink(crawler.name)} ${stateBadge(crawler.state)}`, [

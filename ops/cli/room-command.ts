@@ -19,7 +19,7 @@ import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
 import { tellFailure } from "./failure-words.ts";
-import { printAnswer, terminalPaper } from "./output.ts";
+import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
@@ -157,9 +157,7 @@ function tell({ status, type, isEmpty, body }: Answer, options: RoomOptions): vo
   const value = JSON.parse(body) as { readonly error?: { readonly message: string } };
   if (value?.error !== undefined) return void fail(status, value.error.message);
   if (options.csv) throw new UsageError("this answer is no table: --json has it for programs");
-  const members = Object.values((value ?? {}) as object);
-  if (members.length > 0 && members.every((one) => one === null)) process.exitCode = exitCodes.notFound;
-  printAnswer(options, value, JSON.stringify(value, null, 2));
+  printJson(value);
 }
 
 /** What the operator can mend is wrong usage; the rest is a failure. */
