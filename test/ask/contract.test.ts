@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { type AnyOperation, formType } from "#coordinator/ask/operation";
 import { apiOperations } from "#coordinator/open-api";
+import { loadOperations } from "#coordinator/room-operations";
+import { routePath } from "#coordinator/web/api-operation";
 import { scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { planImport } from "#rir-import/plan";
@@ -208,16 +210,16 @@ it("leads to every page from another one", async () => {
   expect(alone).toEqual(["/submissions/:number"]);
 });
 
-it("is in the room whose paths begin as its own, which a command alone loads", async () => {
+it("has a command only in the room of its module, which the command loads alone", async () => {
   const missing: string[] = [];
-  for (const [name, { path, run }] of all.filter(([, one]) => one.path.startsWith("/api/"))) {
-    if (run === undefined) continue;
+  for (const { room, operations } of await loadOperations()) {
+    const asked = Object.values(operations as Record<string, AnyOperation>).filter((one) => one.command);
     const routes = new Set<string>();
     const app = { post: (route: string) => routes.add(route), get() {}, register() {}, addHook() {} };
     const views = { add: ({ api }: { api: string }) => routes.add(api), addFile: () => {} };
-    for (const part of await everyPart(database, { path }))
+    for (const part of await everyPart(database, { room }))
       part({ app, views, deeds: {}, access: {} } as unknown as Parameters<typeof part>[0]);
-    if (!routes.has(path.replace(/\{(\w+)\}/g, ":$1"))) missing.push(name);
+    missing.push(...asked.map(routePath).filter((route) => !routes.has(route)));
   }
 
   expect(missing).toEqual([]);
