@@ -25,7 +25,7 @@ import { noteOwnChanges } from "./database/own-changes-store.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-store.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
-import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
+import { type ContactPorts, contactPart } from "./opt-outs/contact-routes.ts";
 import { notedOptOuts } from "./opt-outs/noted-opt-outs.ts";
 import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
@@ -376,7 +376,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, deeds, access });
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  addContactRoutes(app, ports.contact, knowing);
+  contactPart(ports.contact, knowing)({ app, views, deeds, access });
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

@@ -11,7 +11,7 @@ interface PrometheusRule {
   readonly for: string;
   readonly severity: string;
   readonly summary: string;
-  /** Heading of ops/runbook/monitoring.md. */
+  /** Heading of ops/runbook/alerts.md. */
   readonly section: string;
 }
 
@@ -64,7 +64,7 @@ export function alertRulesYaml(): string {
           severity: ${rule.severity}
         annotations:
           summary: ${JSON.stringify(rule.summary)}
-          runbook: ops/runbook/monitoring.md#${rule.section}
+          runbook: ops/runbook/alerts.md#${rule.section}
 `,
   );
   return `groups:\n  - name: nearcrawl\n    rules:\n${rules.join("")}`;

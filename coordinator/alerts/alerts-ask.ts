@@ -22,6 +22,7 @@ import {
 import { nodesHtml } from "../ask/html-rendering.ts";
 import { type Column, Fault, type Node, operationsOf } from "../ask/operation.ts";
 import { alertSeverities } from "../overview/alert-facts.ts";
+import type { AlertRule } from "../overview/alert-rule.ts";
 import { type Alert, type AlertList, alertNames, bareTarget, listedRules } from "../overview/alert-rules.ts";
 import type { Visit } from "../web/access.ts";
 import { dateTime, openRecord } from "../web/api-operation.ts";
@@ -259,14 +260,10 @@ function whatLine({ words, link }: Alert, reader: AlertReader): Html {
 
 interface AlertListPorts {
   readonly alerts: { list(now: Date): Promise<AlertList> };
-  /** By the alert's name: its paragraph of the runbook. */
-  readonly runbook: ReadonlyMap<string, string>;
 }
 
-type ShownAlerts = AlertList & Pick<AlertListPorts, "runbook">;
-
 interface Around {
-  readonly list: ShownAlerts;
+  readonly list: AlertList;
   readonly viewer: Visit;
   readonly mayChange: boolean;
 }
@@ -277,15 +274,11 @@ const alerts = operationsOf<AlertListPorts>().get({
   alsoFound: "warnings incidents mute silence snooze",
   summary: "What needs attention now",
   description: `The same list as on top of the overview, of \`nearcrawl alerts\`, and of the metric nearcrawl_alerts. The
-runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
+runbook (alerts) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
 coordinator knows of itself (\`incomplete\`).`,
   input: z.object({}),
   output: alertList,
-  run: async ({ ports, now }): Promise<ShownAlerts> => ({
-    ...(await ports.alerts.list(now)),
-    runbook: ports.runbook,
-  }),
-  told: ({ runbook: _, ...list }) => list,
+  run: async ({ ports, now }) => await ports.alerts.list(now),
   view: (list, { viewer }) => {
     const { at, alerts: open, acknowledged, muted, incomplete } = list;
     const mayChange = mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null;
@@ -349,7 +342,7 @@ function alertCard(alert: Alert, { list, viewer }: Around, deeds: Html | false, 
 ${whatLine(alert, alertReader(viewer.actor))}
 <p class="small alert-facts"><span class="mono">${name}</span>${sinceWords(alert, list)}${toldWords(alert, list)}</p>
 ${more}<p class="small">${advice}</p>
-<div class="alert-actions">${runbookPart(name, list)}${deeds}</div></div></li>`;
+<div class="alert-actions">${runbookPart(name)}${deeds}</div></div></li>`;
 }
 
 function sinceWords({ since }: Alert, { at }: AlertList): Html {
@@ -369,9 +362,9 @@ function toldWords({ toldAt, severity }: Alert, { at, channels, incomplete }: Al
 const isGraveEnough = (severity: Alert["severity"], least: Alert["severity"]) =>
   alertSeverities.indexOf(severity) <= alertSeverities.indexOf(least);
 
-function runbookPart(name: string, { runbook }: ShownAlerts): Html {
-  const markdown = runbook.get(name);
-  if (markdown === undefined) return nothing;
+function runbookPart(name: string): Html {
+  const markdown = listedRules.find((rule) => rule.name === name)?.runbook ?? "";
+  if (markdown === "") return nothing;
   return fold("Runbook", ` about ${name}`, html`<div class="runbook">${markdownHtml(markdown)}</div>`);
 }
 
@@ -503,12 +496,10 @@ exit code 4 while one finds something that nobody has acknowledged or muted.</p>
 }
 
 /** The name is the anchor that messages lead to, unless the alert itself has it. */
-function ruleEntry({ name, looksFor, severity }: (typeof listedRules)[number], { list }: Around): Html {
+function ruleEntry({ name, looksFor, severity, advice, runbook }: AlertRule, { list }: Around): Html {
   const isShown = [...list.alerts, ...list.acknowledged].some((alert) => alert.name === name);
-  const markdown = list.runbook.get(name);
   const words = html`<span class="mono">${name}</span> <span class="severity severity-${severity}">${severity}</span>
 <span class="looks-for">${looksFor}</span>`;
-  if (markdown === undefined) return html`<li>${words}</li>`;
-  const body = html`<div class="runbook"${!isShown && html` id="${name}"`}>${markdownHtml(markdown)}</div>`;
+  const body = html`<div class="runbook"${!isShown && html` id="${name}"`}>${markdownHtml(runbook || advice)}</div>`;
   return html`<li><details><summary>${words}</summary>${body}</details></li>`;
 }

@@ -22,15 +22,13 @@ export function acceptOf(form: TextPaper | "text/csv" | "application/json", part
   return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
 }
 
-/** The section that the request asks for, or the whole document. */
+/** The section that the request asks for. The whole document, where it asks for none or has none of that id. */
 export function partOf(document: Document, { headers }: FastifyRequest): Document {
   const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
   if (part === undefined) return document;
   const { csv: _, ...rest } = document;
-  return {
-    ...rest,
-    nodes: asText(document.nodes).filter((one) => one.type === "section" && one.id === part),
-  };
+  const nodes = asText(document.nodes).filter((one) => one.type === "section" && one.id === part);
+  return nodes.length === 0 ? document : { ...rest, nodes };
 }
 
 /** Null: the request does not ask for text. */

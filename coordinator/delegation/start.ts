@@ -12,7 +12,6 @@ import type { NameResolver } from "#core/name-resolver";
 import { seededRandom } from "#core/random";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import { urlKeyOf } from "#core/url-key";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { following } from "../core/live-settings.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
@@ -30,7 +29,6 @@ import {
 } from "./delegation-settings.ts";
 import { type DeniedTargets, strandedSubnets } from "./denied-targets.ts";
 import type { DelegationJobPorts } from "./job-ports.ts";
-import type { FleetSettling } from "./measure-peers.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -49,7 +47,6 @@ import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
-import type { RecalibrationQueue } from "./recalibration/recalibrate.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { DelegationStore } from "./store.ts";

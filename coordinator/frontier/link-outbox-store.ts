@@ -13,7 +13,6 @@ import { inTransaction, isFaultyValue, listOf, prepared } from "../database/tran
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
-import type { NewHostBudget } from "./budgets.ts";
 import { NewHostBudget } from "./budgets.ts";
 import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
 import type { CrawlScope } from "./frontier.ts";

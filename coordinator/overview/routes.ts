@@ -4,7 +4,6 @@ import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
 import { alertOperations } from "../alerts/alerts-ask.ts";
-import { readRunbook } from "../alerts/runbook-reads.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { sendRefusal } from "../ask/views.ts";
 import type { WebPart } from "../ask/web-part.ts";
@@ -34,7 +33,7 @@ export function overviewPages(ports: OverviewPagePorts): WebPart {
   const alerts = new AlertsInTime(ports.reads, ports.health);
   const operations = { ...alertOperations, ...overviewOperations };
   return (to) => {
-    addOperations(operations, { ...ports, alerts, runbook: readRunbook() })(to);
+    addOperations(operations, { ...ports, alerts })(to);
     addEvents(to.app, { ...ports, access: to.access, alerts });
   };
 }

@@ -89,9 +89,10 @@ country (DE, country:DE). At most ${maxQuestionLength} characters.`,
   answers: {
     404: answered(whoAnswer, "Nothing is known of it; `nearMatches` may hold names like it"),
   },
-  command: {
-    ...{ name: "who", takes: "q...", says: "who crawls this, and why (not)?" },
-    help: `
+  command: [
+    {
+      ...{ name: "who", takes: "q...", says: "who crawls this, and why (not)?" },
+      help: `
 
 Examples:
   nearcrawl who https://www.example.org/
@@ -101,7 +102,17 @@ Examples:
 
 A country, an organisation or a range answers with what lies in its space.
 The same as a page: /who?q=…`,
-  },
+    },
+    {
+      ...{
+        name: "rir lookup",
+        takes: "q",
+        says: "the chain of ranges that hold an address or a range",
+        part: "chain",
+      },
+      help: "\n\nWho crawls it, and why: nearcrawl who.\n\nExample:\n  nearcrawl rir lookup 193.0.6.139",
+    },
+  ],
   start: () => ({ title: "Who crawls it", hasOwnHeading: true, nodes: [picture(whoStart())] }),
   run: async ({ input: { q }, ports, now }): Promise<WhoAnswer> => await answerWho(q, ports, now),
   status: ({ found }) => (found ? 200 : 404),
@@ -135,7 +146,8 @@ function whoDocument(answer: WhoAnswer): Document {
       ...verdict(answer),
       !found && nearMatches(answer),
       round && roundSection(round, answer),
-      chain.length > 0 && section("Where it lies", [subnetTree(answer), published(answer)]),
+      chain.length > 0 &&
+        section("Network hierarchy", [subnetTree(answer), published(answer)], { id: "chain" }),
       parts.length > 0 && partsSection(parts),
       crawler &&
         section(html`${crawlerLink(crawler.name)} ${stateBadge(crawler.state)}`, [

@@ -1,21 +1,17 @@
 /**
- * Commands that are operations of the API: their arguments and options come from its parameters and the schema of its body,
- * their answer is the API's (`--json`), and as text whatever its form says.
+ * Commands that are operations: their arguments and options come from its parameters and the schema of its body. What they print is
+ * the page's text, or the API's answer (`--json`).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
-import { historyText } from "#coordinator/ask/history-text";
-
 import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
 import { acceptOf } from "#coordinator/ask/text-answers";
 import type { ApiOperation } from "#coordinator/web/api-operation";
-import type { ChartHistory } from "#coordinator/web/chart-history";
 import { placedPages } from "#coordinator/web/navigation";
 import { UsageError } from "#core/errors";
 import { timerMs } from "#core/timer-ms";
-import { answerText, type Columns } from "./answer-text.ts";
 import { type Answer, askCoordinator } from "./ask-coordinator.ts";
 import { ownName } from "./audit-command-change.ts";
 import { commandContext } from "./command-context.ts";
@@ -23,17 +19,13 @@ import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
 import { tellFailure } from "./failure-words.ts";
-import { printAnswer, terminalPaper } from "./output.ts";
+import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
 export interface RoomCommand extends OperationCommand {
-  readonly operation: ApiOperation;
-  readonly columns?: Columns;
-  /** What is told of the answer for people; left out: by its form and `columns`. */
-  readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
-  /** It is a table as CSV, too, where no parameter of the API says so. */
-  readonly csv?: true;
+  readonly operation: AnyOperation;
+  readonly room: string;
 }
 
 export type RoomOptions = DatabaseOptions & ConfirmOptions & Readonly<Record<string, unknown>>;
@@ -43,14 +35,13 @@ const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => (
 });
 
 /** The commands of operations, whose help says what the API's description says. */
-export function commandsOf(operations: readonly ApiOperation[]): NamedCommand[] {
+export function commandsOf(operations: readonly ApiOperation[], room: string): NamedCommand[] {
   return (operations as readonly AnyOperation[]).flatMap((operation) =>
     [operation.command ?? []].flat().map((command) => {
       const { name, group, help = "", body } = command as OperationCommand;
       const { description } = operation;
       const says = body || description === undefined ? "" : `\n\n${description}`;
-      const csv = operation.method === "get" ? ({ csv: true } as const) : {};
-      const own = { ...(command as OperationCommand), ...csv, operation, help: `${says}${help}` };
+      const own = { ...(command as OperationCommand), operation, room, help: `${says}${help}` };
       return {
         ...{ name, group, page: placedPages([operation])[0] },
         command: roomCommand({ ...own, name: name.split(" ").at(-1)! }),
@@ -59,7 +50,7 @@ export function commandsOf(operations: readonly ApiOperation[]): NamedCommand[] 
   );
 }
 
-export function roomCommand(given: RoomCommand): Command {
+function roomCommand(given: RoomCommand): Command {
   const { operation, takes = "", help = "" } = given;
   const command = new Command(given.name).description(given.says ?? operation.summary);
   const named = takes.split(" ").filter((name) => name !== "");
@@ -75,7 +66,8 @@ export function roomCommand(given: RoomCommand): Command {
   for (const [name, field] of Object.entries(fields))
     if (!without.includes(name) || (given.body && name === "words"))
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
-  if (given.csv && fields.format === undefined) command.addOption(optionOf("format", fieldOfText));
+  if (operation.method === "get" && fields.format === undefined)
+    command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
   if (operation.method === "get")
     command.option("--watch [seconds]", "asks again and again until it is interrupted (default: every 2 s)");
@@ -108,13 +100,13 @@ async function run(
   const words = args.flat().filter((one) => one !== undefined);
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
   const question = {
+    room: given.room,
     ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
-    accept: acceptOf(formFor(given, options), given.part),
+    accept: acceptOf(formFor(options), given.part),
     ...(operation.method === "get" ? {} : { body }),
     setsUp: given.setsUp === true,
   };
-  const ask = async () =>
-    tell(await askCoordinator(commandContext(options), question), given, { ...options, ...values });
+  const ask = async () => tell(await askCoordinator(commandContext(options), question), options);
   if (options.watch === undefined) await ask();
   else await watched(ask, secondsOf(options.watch));
 }
@@ -143,10 +135,9 @@ async function watched(ask: () => Promise<void>, seconds: number): Promise<void>
   process.exitCode = exitCodes.interrupted;
 }
 
-/** What has words of its own for people takes the value. */
-function formFor({ text }: RoomCommand, { json, csv, range }: RoomOptions) {
+function formFor({ json, csv, range }: RoomOptions) {
   if (csv) return "text/csv";
-  if (json || text) return "application/json";
+  if (json) return "application/json";
   return { ...terminalPaper(), withHistory: range !== undefined };
 }
 
@@ -160,33 +151,19 @@ function addressOf(
   return asked === "" ? filled : `${filled}?${asked}`;
 }
 
-function tell({ status, type, isEmpty, body }: Answer, given: RoomCommand, options: RoomOptions): void {
+function tell({ status, type, isEmpty, body }: Answer, options: RoomOptions): void {
   if (status === 404 || isEmpty) process.exitCode = exitCodes.notFound;
   if (type.startsWith("text/csv") || type.startsWith("text/plain")) return void process.stdout.write(body);
   const value = JSON.parse(body) as { readonly error?: { readonly message: string } };
   if (value?.error !== undefined) return void fail(status, value.error.message);
   if (options.csv) throw new UsageError("this answer is no table: --json has it for programs");
-  if (isNothing(value, given.columns)) process.exitCode = exitCodes.notFound;
-  if (options.json) return void printAnswer(options, value, "");
-  const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
-  const { history } = value as { readonly history?: ChartHistory };
-  const past =
-    options.range !== undefined && history?.charts !== undefined ? historyText(history, terminalPaper()) : "";
-  printAnswer(options, value, [text, past].filter((one) => one !== "").join("\n") || "nothing yet");
+  printJson(value);
 }
 
 /** What the operator can mend is wrong usage; the rest is a failure. */
 function fail(status: number, words: string): void {
   if (status === 404) return void process.stderr.write(`nearcrawl: ${words}\n`);
   throw status < 500 && status !== 429 ? new UsageError(words) : new Error(words);
-}
-
-/** Every list that is shown is empty, or nothing at all is known. */
-function isNothing(value: unknown, columns: Columns = {}): boolean {
-  const all = Object.entries((value ?? {}) as object);
-  if (all.length > 0 && all.every(([, one]) => one === null)) return true;
-  const shown = all.filter(([name]) => columns[name]);
-  return shown.length > 0 && shown.every(([, one]) => Array.isArray(one) && one.length === 0);
 }
 
 /** Of the query, the path and the body. */

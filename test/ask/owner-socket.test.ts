@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { searchTurn } from "#coordinator/search/start";
 import { changesPerMinute } from "#coordinator/web/rate-limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -24,6 +25,8 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   await seedPage(database.pool, { url: ferry, title: "Ferry", text: "The harbour." });
+  // What a coordinator's jobs would do to the page meanwhile.
+  await searchTurn({ pool: database.pool, now: () => new Date(), nowMs: () => performance.now() });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
   const socketPath = socketPathOf(home);

@@ -82,7 +82,7 @@ export function backupsCommand(): Command {
         backups.length === 0
           ? `there is no complete backup of ${home}: nearcrawl database backup makes one`
           : answerText(answer, {
-              backups: "manifest.endedAt database isEmpty pages optOuts bytes verified folder",
+              backups: "endedAt database isEmpty pages optOuts bytes verified folder",
             }),
       );
     });
@@ -242,8 +242,7 @@ const tell = (options: { readonly json?: boolean }, answer: object) =>
   printAnswer(options, answer, answerText(answer));
 
 const listedAnswer = ({ manifest, ...rest }: KnownBackup, home: string) => ({
-  ...rest,
-  ...rowsOf(manifest),
+  ...{ ...rest, ...rowsOf(manifest), endedAt: manifest.endedAt },
   isEmpty: holdsNothing(manifest),
   database: databaseText(manifest, home),
   manifest: factsOf(manifest),

@@ -29,8 +29,8 @@ ${exitsOfRoom}
 
 A database that does not answer within 1 s is the first alert, and the others are what the coordinator knows of itself.
 Of alerts itself, exit code 4: there are some (also when the database does not answer).
-What is acknowledged or muted counts for nothing. The runbook (monitoring) has a section for each name, and how to
-have alerts sent by webhook and e-mail.
+What is acknowledged or muted counts for nothing. The runbook has a section for each name (alerts), and how to have
+alerts sent by webhook and e-mail (monitoring).
 
 Examples:
   nearcrawl alerts --json
@@ -47,7 +47,7 @@ async function tell(options: AlertOptions): Promise<void> {
     const list = await source.list(new Date());
     if (list.alerts.length > 0) process.exitCode = exitCodes.alerts;
     const shown = { input: {}, viewer: anonymousVisit, now: new Date(list.at) };
-    const document = alertOperations.alerts.view!({ ...list, runbook: new Map() }, shown);
+    const document = alertOperations.alerts.view!(list, shown);
     printAnswer(options, list, documentText(document, terminalPaper()));
   } finally {
     await source.close();

@@ -1,10 +1,7 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
-import type { WhoAnswer } from "#coordinator/who/who-api";
-import { whoOperations } from "#coordinator/who/who-ask";
 import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
 import { registryStatus } from "#rir-import/status";
-import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -20,7 +17,6 @@ import {
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { checkCommand, statusText } from "../rir/plan-text.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
-import { roomCommand } from "../room-command.ts";
 
 const help = `
 Sources are files or folders: RPSL dumps (RIPE, APNIC, AFRINIC, LACNIC), ARIN's bulk data (XML or text),
@@ -48,26 +44,10 @@ export function rirCommand(): Command {
     rollbackCommand,
     rollforwardCommand,
     statusCommand,
-    lookUpCommand,
   ]) {
     command.addCommand(subcommand());
   }
   return command;
-}
-
-// `nearcrawl rir lookup`: which ranges hold an address or a range, from the least to the most specific.
-
-function lookUpCommand(): Command {
-  return roomCommand({
-    ...{ name: "lookup", operation: whoOperations.who, takes: "q" },
-    says: "the chain of ranges that hold an address or a range",
-    text: ({ question, chain }: WhoAnswer) =>
-      answerText(
-        { chain: [...chain].reverse() },
-        { chain: "range registry country name holder.name holder.handle delegation.crawler.name" },
-      ) || `nothing in the tree holds ${question}`,
-    help: "\n\nWho crawls it, and why: nearcrawl who.\n\nExample:\n  nearcrawl rir lookup 193.0.6.139",
-  });
 }
 
 // `nearcrawl rir status`: what the tree in force was made from.

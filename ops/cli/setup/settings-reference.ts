@@ -1,4 +1,4 @@
-/** The reference of the coordinator's settings, made from their schema: `npm run settings` writes ops/runbook/settings.md. */
+/** The reference of the coordinator's settings, made from their schema: `npm run reference` writes ops/runbook/settings.md. */
 import { z } from "zod";
 import { configSchema } from "#coordinator/config";
 import { settingWords } from "#coordinator/setting-words";
@@ -65,7 +65,7 @@ export function settingsReference(): string {
   );
   return `# The coordinator's settings
 
-Made from the schema by \`npm run settings\`: change the words there. The file is \`coordinator.toml\` in the home folder, which
+Made from the schema by \`npm run reference\`: change the words there. The file is \`coordinator.toml\` in the home folder, which
 \`nearcrawl init\` writes with comments; \`nearcrawl coordinator --config FILE\` takes another one, TOML or JSON. A dot in a name
 stands for a table: \`listen.port\` is \`port\` in \`[listen]\`. Unknown names and values out of range are refused with file and line.
 

@@ -1,10 +1,9 @@
 /** `nearcrawl rir`, once in its own process as a person runs it: what it prints and how it exits. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
-import { rirCommand } from "#ops/cli/commands/rir";
 import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
 import { nearcrawl } from "../../support/built-command.ts";
-import { inProcess } from "../../support/command-in-process.ts";
+import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 
 let database: Database;
@@ -19,7 +18,14 @@ afterAll(async () => {
 });
 
 const rir = (name: string, ...words: readonly string[]) =>
-  inProcess(rirCommand(), [name, "--database-url", database.url, "--schema", database.schema, ...words]);
+  inProcess(commandNamed("rir"), [
+    name,
+    "--database-url",
+    database.url,
+    "--schema",
+    database.schema,
+    ...words,
+  ]);
 
 const object = (range: string) =>
   `inetnum: ${range}\nnetname: EX\ncountry: NL\ndescr: Exemplary Networks\nsource: RIPE\n\n`;
@@ -50,7 +56,7 @@ describe("nearcrawl rir", () => {
       plan: { changes: { added: 2 } },
     });
     const found = await rir("lookup", "45.10.1.9");
-    expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n45\.10\.1\.0\/24 .*Exemplary Networks/);
+    expect(found.out).toMatch(/└─ 45\.10\.0\.0\/16 .*\n {3}└─ 45\.10\.1\.0\/24 .*Exemplary Networks/);
     expect((await rir("lookup", "46.1.1.1")).code).toBe(3);
     expect(await rir("rollback")).toMatchObject({
       code: 2,
@@ -77,7 +83,7 @@ describe("nearcrawl rir", () => {
   it("exits with 2 and one line for a source that is not what it claims to be", async () => {
     const file = folder.write("page.txt", "<html><title>Sorry</title></html>");
 
-    const { code, out, err } = await inProcess(rirCommand(), ["check", file]);
+    const { code, out, err } = await inProcess(commandNamed("rir"), ["check", file]);
 
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(`nearcrawl: ${file}:1: a web page ("Sorry"), not a registry file\n`);

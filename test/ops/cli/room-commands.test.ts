@@ -79,12 +79,12 @@ it.each([
   ],
   [
     "lists are tables of the columns that are named",
-    { crawlers: [{ name: "athens", place: { name: "Athens" }, key: "k" }] },
-    { crawlers: "name place" },
-    "crawlers\nname    place\n──────  ──────\nathens  Athens",
+    { crawlers: [{ name: "athens", seenAt: "2026-03-01T12:00:00Z", key: "k" }] },
+    { crawlers: "name seenAt" },
+    "crawlers\nname    seen\n──────  ───────────────────────\nathens  2026-03-01 12:00:00 UTC",
   ],
-  ["an empty list that is asked for is said", { crawlers: [] }, { crawlers: "name" }, "crawlers: none"],
-  ["escape sequences stay out", "a\u001b[31m", {}, "a [31m"],
+  ["an empty list that is asked for is said", { crawlers: [] }, { crawlers: "name" }, "crawlers  none"],
+  ["escape sequences stay out", { title: "a\u001b[31m" }, {}, "title  a [31m"],
 ])("%s", (_, answer, columns, text) => {
   expect(answerText(answer, columns as Record<string, string>)).toBe(text);
 });

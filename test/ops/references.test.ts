@@ -1,9 +1,10 @@
-/** The settings' reference is of one mind with the schema, and every setting has its words. */
+/** The pages of the runbook that are made from the program are current, and every setting has its words. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
 import { settingWords } from "#coordinator/setting-words";
-import { settingsReference, startSettings } from "#ops/cli/setup/settings-reference";
+import { startSettings } from "#ops/cli/setup/settings-reference";
+import { references } from "#ops/references";
 
 it("every setting of the start has words, and words are of settings alone", () => {
   const names = [...startSettings().map(({ name }) => name), "databaseUrl"];
@@ -12,8 +13,9 @@ it("every setting of the start has words, and words are of settings alone", () =
   expect(Object.keys(settingWords).filter((name) => !names.includes(name))).toEqual([]);
 });
 
-it("ops/runbook/settings.md is what npm run settings writes", () => {
-  const file = resolve(import.meta.dirname, "../../ops/runbook/settings.md");
-
-  expect(readFileSync(file, "utf8")).toBe(settingsReference());
-});
+it.each(Object.entries(await references()))(
+  "ops/runbook/%s is what npm run reference writes",
+  (file, text) => {
+    expect(readFileSync(resolve(import.meta.dirname, "../../ops/runbook", file), "utf8")).toBe(text);
+  },
+);
