@@ -23,7 +23,7 @@ import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
-export interface RoomCommand extends OperationCommand {
+interface RoomCommand extends OperationCommand {
   readonly operation: ApiOperation;
   /** It is a table as CSV, too, where no parameter of the API says so. */
   readonly csv?: true;
@@ -52,7 +52,7 @@ export function commandsOf(operations: readonly ApiOperation[]): NamedCommand[] 
   );
 }
 
-export function roomCommand(given: RoomCommand): Command {
+function roomCommand(given: RoomCommand): Command {
   const { operation, takes = "", help = "" } = given;
   const command = new Command(given.name).description(given.says ?? operation.summary);
   const named = takes.split(" ").filter((name) => name !== "");
