@@ -37,11 +37,11 @@ interface InProcessOptions {
   /** Of an answer 500: a command has no log to look it up in. */
   readonly onFault: (error: unknown) => void;
   /** Of the operation that is asked. */
-  readonly path: string;
+  readonly room: string;
 }
 
 export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
-  const { database, resolvers, audit, onFault, path } = options;
+  const { database, resolvers, audit, onFault, room } = options;
   const { pool } = database;
   const [place, stored] = [await readCoordinatorPlace(pool), await createPolicyStore(pool).read()];
   const config: CoordinatorConfig = {
@@ -64,7 +64,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
   const rooms = {
     ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
     // The tree takes half a minute for ten million subnets.
-    state: path.startsWith("/api/explore") ? await readState({ pool }) : new CoordinatorState(),
+    state: room === "explore" ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
     resolver: createNameResolver({ servers: resolvers }),
     runs: async () => await coordinatorRuns(pool),
@@ -78,7 +78,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: await pagesOfRooms(rooms, path),
+    parts: await pagesOfRooms(rooms, room),
     settings: {
       ...{ version: softwareVersion, tls: null, publicUrl: config.publicUrl, politenessSeconds: 1 },
       ...{ userAgent: config.userAgent, contact: config.contact },

@@ -18,6 +18,8 @@ export interface Question {
   /** With its query. */
   readonly path: string;
   readonly accept: string;
+  /** Of the operation, where no coordinator runs and it is loaded alone. */
+  readonly room: string;
   readonly body?: unknown;
   /** A database where nothing was set up yet is set up. */
   readonly setsUp?: boolean;
@@ -90,7 +92,7 @@ async function askInProcess(
   const app = await openInProcess({
     ...{ database, resolvers: currentRun?.resolvers ?? [] },
     config: await configOf(settingsFile, question),
-    path: question.path.replace(/\?.*$/, ""),
+    room: question.room,
     onFault: (error) => {
       fault = error;
     },
@@ -109,14 +111,13 @@ async function askInProcess(
 }
 
 /** Null: as without a file. A file that cannot be read is a fault of what goes by it, and of nothing else. */
-async function configOf(file: string | null, { path }: Question) {
+async function configOf(file: string | null, { room }: Question) {
   const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
   const { readCoordinatorConfig } = await import("#coordinator/config");
   try {
     return withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof UsageError) || path.startsWith("/api/alerts"))
-      throw error;
+    if (!(error instanceof ConfigError || error instanceof UsageError) || room === "alerts") throw error;
     return null;
   }
 }

@@ -51,8 +51,8 @@ async function roomCommands(only?: readonly number[]) {
     import("./room-command.ts"),
   ]);
   const rooms = await loadOperations(only);
-  return rooms.flatMap(({ module, operations }) =>
-    commandsOf(Object.values(operations)).map((one) => ({ ...one, module })),
+  return rooms.flatMap(({ module, room, operations }) =>
+    commandsOf(Object.values(operations), room).map((one) => ({ ...one, module })),
   );
 }
 

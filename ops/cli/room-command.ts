@@ -1,6 +1,6 @@
 /**
- * Commands that are operations of the API: their arguments and options come from its parameters and the schema of its body,
- * their answer is the API's, as text, as JSON (`--json`) or as CSV.
+ * Commands that are operations: their arguments and options come from its parameters and the schema of its body. What they print is
+ * the page's text, or the API's answer (`--json`).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
@@ -24,9 +24,8 @@ import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
 interface RoomCommand extends OperationCommand {
-  readonly operation: ApiOperation;
-  /** It is a table as CSV, too, where no parameter of the API says so. */
-  readonly csv?: true;
+  readonly operation: AnyOperation;
+  readonly room: string;
 }
 
 export type RoomOptions = DatabaseOptions & ConfirmOptions & Readonly<Record<string, unknown>>;
@@ -36,14 +35,13 @@ const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => (
 });
 
 /** The commands of operations, whose help says what the API's description says. */
-export function commandsOf(operations: readonly ApiOperation[]): NamedCommand[] {
+export function commandsOf(operations: readonly ApiOperation[], room: string): NamedCommand[] {
   return (operations as readonly AnyOperation[]).flatMap((operation) =>
     [operation.command ?? []].flat().map((command) => {
       const { name, group, help = "", body } = command as OperationCommand;
       const { description } = operation;
       const says = body || description === undefined ? "" : `\n\n${description}`;
-      const csv = operation.method === "get" ? ({ csv: true } as const) : {};
-      const own = { ...(command as OperationCommand), ...csv, operation, help: `${says}${help}` };
+      const own = { ...(command as OperationCommand), operation, room, help: `${says}${help}` };
       return {
         ...{ name, group, page: placedPages([operation])[0] },
         command: roomCommand({ ...own, name: name.split(" ").at(-1)! }),
@@ -68,7 +66,8 @@ function roomCommand(given: RoomCommand): Command {
   for (const [name, field] of Object.entries(fields))
     if (!without.includes(name) || (given.body && name === "words"))
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
-  if (given.csv && fields.format === undefined) command.addOption(optionOf("format", fieldOfText));
+  if (operation.method === "get" && fields.format === undefined)
+    command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
   if (operation.method === "get")
     command.option("--watch [seconds]", "asks again and again until it is interrupted (default: every 2 s)");
@@ -101,6 +100,7 @@ async function run(
   const words = args.flat().filter((one) => one !== undefined);
   const body = given.body?.(words, options) ?? bodyOf(operation, values);
   const question = {
+    room: given.room,
     ...{ method: operation.method, path: addressOf(operation, inPath, queryOf(operation, values)) },
     accept: acceptOf(formFor(options), given.part),
     ...(operation.method === "get" ? {} : { body }),

@@ -6,8 +6,10 @@ import type { FastifyInstance } from "fastify";
 import { parse } from "node-html-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import type { AnyOperation } from "#coordinator/ask/operation";
+import { type AnyOperation, formType } from "#coordinator/ask/operation";
 import { apiOperations } from "#coordinator/open-api";
+import { loadOperations } from "#coordinator/room-operations";
+import { routePath } from "#coordinator/web/api-operation";
 import { scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { planImport } from "#rir-import/plan";
@@ -169,12 +171,16 @@ describe.each(questions)("%s", (_, operation) => {
   });
 });
 
+const asForm = { "content-type": formType };
+
 describe.each(deeds)("%s", (_, operation) => {
   it("is refused to whoever has no right to it, and takes nothing that is not in its schema", async () => {
     const url = addressOf(operation);
-    const send = async (from: Record<string, string>, payload: object) =>
-      (await app.inject({ method: "POST", url, headers: from, payload, remoteAddress: "10.9.8.7" }))
-        .statusCode;
+    const send = async (from: Record<string, string>, payload: Record<string, string>) => {
+      const form = { payload: new URLSearchParams(payload).toString(), headers: { ...from, ...asForm } };
+      const sent = operation.isOpen ? form : { payload, headers: from };
+      return (await app.inject({ method: "POST", url, ...sent, remoteAddress: "10.9.8.7" })).statusCode;
+    };
     const others = scopes.filter((one) => one !== operation.needs && one !== "url-write");
     const other = await bearer(database, others);
 
@@ -204,16 +210,16 @@ it("leads to every page from another one", async () => {
   expect(alone).toEqual(["/submissions/:number"]);
 });
 
-it("is in the room whose paths begin as its own, which a command alone loads", async () => {
+it("has a command only in the room of its module, which the command loads alone", async () => {
   const missing: string[] = [];
-  for (const [name, { path, run }] of all.filter(([, one]) => one.path.startsWith("/api/"))) {
-    if (run === undefined) continue;
+  for (const { room, operations } of await loadOperations()) {
+    const asked = Object.values(operations as Record<string, AnyOperation>).filter((one) => one.command);
     const routes = new Set<string>();
     const app = { post: (route: string) => routes.add(route), get() {}, register() {}, addHook() {} };
     const views = { add: ({ api }: { api: string }) => routes.add(api), addFile: () => {} };
-    for (const part of await everyPart(database, { path }))
+    for (const part of await everyPart(database, { room }))
       part({ app, views, deeds: {}, access: {} } as unknown as Parameters<typeof part>[0]);
-    if (!routes.has(path.replace(/\{(\w+)\}/g, ":$1"))) missing.push(name);
+    missing.push(...asked.map(routePath).filter((route) => !routes.has(route)));
   }
 
   expect(missing).toEqual([]);

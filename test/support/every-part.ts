@@ -17,8 +17,8 @@ export async function everyPart(
   database: Database,
   {
     state = new CoordinatorState(),
-    path,
-  }: { readonly state?: CoordinatorState; readonly path?: string } = {},
+    room,
+  }: { readonly state?: CoordinatorState; readonly room?: string } = {},
 ): Promise<readonly WebPart[]> {
   const clock = { now: () => new Date(), nowMs: () => performance.now() };
   const watch = new DatabaseWatch(database.url, clock);
@@ -40,7 +40,7 @@ export async function everyPart(
       state,
       succession: async () => [],
     },
-    path,
+    room,
   );
   return [...parts, ({ app }) => app.addHook("onClose", async () => await watch.close())];
 }

@@ -108,7 +108,7 @@ test("a page that scripts draw is kept, and told as empty without them, in page 
   const { overview } = (await get("/api/sites/drawn.example")).json();
 
   expect(page.page).toMatchObject({ title: "App", needsScripts: true });
-  expect(await command("page", drawn)).toMatch(/needs scripts +yes/);
+  expect(await command("page", drawn)).toMatch(/0 words +empty without scripts/);
   expect(overview.needsScripts).toEqual({ pages: 1, more: false, urls: [drawn] });
   expect((await get("/sites/drawn.example")).body).toContain("empty without scripts");
 });
