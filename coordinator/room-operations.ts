@@ -14,6 +14,7 @@ const modules: readonly (readonly [room: string, load: () => Promise<Loaded>, ta
   ["changes", () => import("./changes/changes-ask.ts")],
   ["channels", () => import("./channels/channels-ask.ts")],
   ["contact", () => import("./opt-outs/opt-outs-api.ts")],
+  ["contact", () => import("./opt-outs/contact-ask.ts")],
   ["coordinators", () => import("./federation/coordinators-ask.ts")],
   ["coordinators", () => import("./federation/federation-api.ts")],
   ["explore", () => import("./explore/explore-ask.ts")],

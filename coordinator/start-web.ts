@@ -24,7 +24,7 @@ import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-store.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
-import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
+import { type ContactPorts, contactPart } from "./opt-outs/contact-routes.ts";
 import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import { addOperation } from "./overview/health-routes.ts";
@@ -375,7 +375,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, deeds, access });
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  addContactRoutes(app, ports.contact, knowing);
+  contactPart(ports.contact, knowing)({ app, views, deeds, access });
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

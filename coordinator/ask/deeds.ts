@@ -10,21 +10,20 @@ import type { AuditLog, AuditVia, Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { type Access, isRefusal, type Visit } from "../web/access.ts";
 import { routePath } from "../web/api-operation.ts";
-import { sendError } from "../web/guard.ts";
+import { sendError, wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
+import { isFromElsewhere, requesterOf } from "../web/limits.ts";
 import { type PageError, sendPage } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
-import { documentHtml, formHtml, formPath, labelOf } from "./html-rendering.ts";
+import { documentHtml, formHtml, formPath, labelOf, trapField } from "./html-rendering.ts";
 import { issueWords } from "./issue-words.ts";
-import { type AnyOperation, Fault } from "./operation.ts";
+import { type AnyOperation, Fault, formType } from "./operation.ts";
 import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
 import { paperOf, sendText } from "./text-answers.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
 /** The largest body of a form or of JSON, in bytes as sent. */
 const maxBytes = 32 * 1024;
-
-const formType = "application/x-www-form-urlencoded";
 
 /** The name of the form field that carries the session's token. */
 export const formTokenField = "form-token";
@@ -45,13 +44,18 @@ type Via = Extract<AuditVia, "page" | "api">;
 
 /** Adds the routes of an operation that changes something. One whose path is not below /api/ has a form and no API. */
 export function addDeed(app: FastifyInstance, settings: DeedPorts, operation: AnyOperation): void {
-  const { mostBytes: bodyLimit = maxBytes, page, path } = operation;
-  const asked = (via: Via) => async (request: FastifyRequest, reply: FastifyReply) =>
-    await new Deed(operation, settings, { request, reply, via }).answer();
+  const { mostBytes: bodyLimit = maxBytes, page, path, isOpen } = operation;
+  const asked = (sent: Via) => async (request: FastifyRequest, reply: FastifyReply) => {
+    // Programs send the form that is open to all, and are answered as programs.
+    const via = isOpen && wantsJson(request) ? "api" : sent;
+    return await new Deed(operation, settings, { request, reply, via, isForm: sent === "page" }).answer();
+  };
   if (path.startsWith("/api/"))
     app.post(routePath(operation), { config: { takes: "application/json" }, bodyLimit }, asked("api"));
   app.register(async (forms) => {
-    forms.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) => done(null, body));
+    forms.addContentTypeParser(formType, { parseAs: "string", bodyLimit }, (_request, body, done) =>
+      done(null, body),
+    );
     forms.post(page ?? routePath(operation), { config: { takes: formType }, bodyLimit }, asked("page"));
   });
 }
@@ -60,6 +64,7 @@ interface Sent {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly via: Via;
+  readonly isForm: boolean;
 }
 
 /** One request to change something, from its check to its answer. */
@@ -78,17 +83,21 @@ class Deed {
   }
 
   async answer(): Promise<FastifyReply> {
-    const { request, reply, via } = this.#sent;
+    const { request, reply, via, isForm } = this.#sent;
     const { access, version } = this.#settings;
     reply.header("cache-control", "no-store");
     const visit = await access.identify(request);
     if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
-    const { needs, crawlerIn, partnersToo } = this.#operation;
+    const { needs, crawlerIn, partnersToo, isOpen } = this.#operation;
     const crawler = crawlerIn === undefined ? undefined : paramOf(request, crawlerIn);
     const own = crawler === undefined ? null : { crawler, partnersToo: partnersToo === true };
     if (!mayDo(visit.actor, needs, own))
       return sendRefusal(request, reply, access.refusal(visit, request, needs), { version, viewer: visit });
-    const values = via === "page" ? formValues(request) : {};
+    const values = isForm ? formValues(request) : {};
+    if (isOpen) {
+      const fault = openFault(request, values);
+      return fault === null ? await this.#read(values, visit) : this.#refuse(fault, visit, values);
+    }
     if (via === "page" && !access.isOwnForm(request, values[formTokenField] ?? ""))
       return this.#refuse(notOwnForm, visit);
     // A cookie goes along with whatever page sends a request; JSON is for those who show a token.
@@ -98,9 +107,9 @@ class Deed {
   }
 
   async #read(values: Readonly<Record<string, string>>, visit: Visit): Promise<FastifyReply> {
-    const { request, via } = this.#sent;
+    const { request, via, isForm } = this.#sent;
     const { fromForm, body: described } = this.#operation;
-    const fields = via === "page" ? (fromForm?.(values) ?? formBody(this.#operation, values)) : null;
+    const fields = isForm ? (fromForm?.(values) ?? formBody(this.#operation, values)) : null;
     const asked = fields ?? request.body ?? {};
     if (isUnstorable(asked)) return this.#refuse(noText, visit);
     const body = described!.schema.safeParse(asked);
@@ -136,6 +145,7 @@ class Deed {
       visit,
       via,
       remoteAddress: request.ip,
+      requester: requesterOf(request),
       now,
       isCsv: false,
     } as const;
@@ -254,6 +264,18 @@ class Deed {
     const { request, reply } = this.#sent;
     return sendPage(reply, { version: this.#settings.version, viewer, path: request.url, title, body });
   }
+}
+
+/** There is nothing to forge: the danger is other sites that make their visitors send it, and programs that fill in every form. */
+function openFault(
+  request: FastifyRequest,
+  { [trapField]: trapped = "" }: Readonly<Record<string, string>>,
+): PageError | null {
+  const title = "That cannot be done";
+  if (isFromElsewhere(request))
+    return { status: 403, title, words: "This form was sent from another site's page." };
+  if (trapped === "") return null;
+  return { status: 400, title, words: "A hidden field was filled in. Leave it empty and send again." };
 }
 
 /** Reads the texts of a form as the body that the schema describes. */

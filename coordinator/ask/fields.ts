@@ -24,6 +24,8 @@ export interface Field {
   readonly usual: unknown;
   /** Whether its form field has several lines. */
   readonly isLong: boolean;
+  /** Programs send it, and forms that state its value. */
+  readonly isHidden: boolean;
 }
 
 interface Shape {
@@ -37,6 +39,8 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
+  /** `hidden`: programs send it, and forms that state its value. `long`: people may write several lines. */
+  readonly "x-field"?: "hidden" | "long";
   readonly items?: Shape;
   /** The extension by which several tools show what the values of an enumeration mean. */
   readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
@@ -102,7 +106,8 @@ function fieldOf(
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
     isDate: shape.format === "date",
-    isLong: type === "array" || (shape.maxLength ?? 0) > longText,
+    isHidden: shape["x-field"] === "hidden",
+    isLong: type === "array" || shape["x-field"] === "long" || (shape.maxLength ?? 0) > longText,
   };
 }
 

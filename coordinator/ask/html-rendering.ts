@@ -230,7 +230,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
   const { operation, title, words, label = labelOf(operation), path, values = {}, without = [], fault } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
-    ({ name }) => !without.includes(name) && name !== "confirmation",
+    ({ name, isHidden }) => !without.includes(name) && !isHidden && name !== "confirmation",
   );
   const to = formPath(operation, path);
   const hidden = without.flatMap((name) =>
@@ -247,12 +247,19 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
   const level = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
   const heading = title === "" ? nothing : level;
-  const token = operation.method === "get" ? nothing : formToken(viewer);
+  const token = operation.method === "get" ? nothing : operation.isOpen ? trap(slug(to)) : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
   if (title === undefined) return html`${small}${body("actions")}`;
   return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
+
+/** A field that people do not see: what fills it in is a program. */
+export const trapField = "website";
+
+const trap = (prefix: string) =>
+  html`<span class="hidden" aria-hidden="true"><label for="${prefix}-${trapField}">Leave this empty</label>
+<input id="${prefix}-${trapField}" name="${trapField}" tabindex="-1" autocomplete="off"></span>`;
 
 interface FieldLook {
   /** Begins the ids of its fields, which must be unique on a page. */
@@ -267,7 +274,8 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const named = field.choices?.map((one) => [one, field.choiceWords[one] ?? one] as const);
   const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
-  const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
+  const hasWords = words !== label && words !== "";
+  const under = hasWords ? html`<span class="small" id="${id}-words">${words}</span>` : nothing;
   if (type === "boolean") {
     const checked = value === true || value === "yes" ? html` checked` : nothing;
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
@@ -285,7 +293,8 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
-  const shared = html`id="${id}" name="${name}"${required}`;
+  const described = hasWords ? html` aria-describedby="${id}-words"` : nothing;
+  const shared = html`id="${id}" name="${name}"${required}${described}`;
   const isNumber = type === "number" || type === "integer";
   const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
@@ -294,7 +303,7 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
       : isLong
-        ? html`<textarea ${shared} rows="3"${like}${typed}>\n${text}</textarea>`
+        ? html`<textarea ${shared} rows="3"${most}${like}${typed}>\n${text}</textarea>`
         : html`<input ${shared}${numeric}${most}${like}${typed} value="${text}">`;
   return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
 }

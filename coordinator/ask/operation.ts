@@ -25,6 +25,8 @@ export interface Asked<Ports, In> {
   readonly visit: Visit;
   readonly via: "page" | "api";
   readonly remoteAddress: string;
+  /** Where it comes from, as far as a proxy in front says so. Null: that is not known. */
+  readonly requester: string | null;
   readonly now: Date;
   /** CSV is wanted: the whole table, not one page of it. */
   readonly isCsv: boolean;
@@ -62,6 +64,8 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly told?: (value: Value) => unknown;
   /** Makes the body of a form's fields, where the two differ. */
   readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
+  /** Anybody may send its form: what belongs to no session has no token, and is refused where another site's page sends it. */
+  readonly isOpen?: true;
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
   readonly mostBytes?: number;
@@ -300,6 +304,9 @@ export interface Filters {
   readonly label: string;
 }
 
+/** The type of what forms send. */
+export const formType = "application/x-www-form-urlencoded";
+
 // Making operations.
 
 interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value extends ToldValue<z.infer<Out>>>
@@ -360,6 +367,7 @@ export function operationsOf<Ports>() {
               body: {
                 schema: z.strictObject(others),
                 ...(example === undefined ? {} : { example }),
+                ...(rest.isOpen && { type: formType }),
               },
             }),
         answers: {

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { wantsJson } from "../web/guard.ts";
 import { nothing } from "../web/html.ts";
+import { requesterOf } from "../web/limits.ts";
 import type { PageError } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formPath } from "./html-rendering.ts";
@@ -43,7 +44,12 @@ export async function looked(
   const isCsv = query("format") === "csv";
   const question = { input, ports, actor: visit.actor, visit, now, isCsv } as const;
   try {
-    const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
+    const value = await one.run({
+      ...question,
+      via: "api",
+      remoteAddress: request.ip,
+      requester: requesterOf(request),
+    });
     if (value === null) return notKnown(one, asked.param);
     const told = one.told?.(value) ?? value;
     const status = one.status?.(value) ?? 200;

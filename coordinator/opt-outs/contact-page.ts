@@ -1,20 +1,14 @@
 /** For webmasters who find our requests in their logs: who we are, what we do, and how to stop it. */
 import { productToken } from "#protocol/user-agent";
-import { options } from "../web/components.ts";
+import { formHtml } from "../ask/html-rendering.ts";
+import type { AnyOperation } from "../ask/operation.ts";
+import { anonymousVisit } from "../web/access.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import { confirmationName, confirmationText } from "./honour.ts";
-import {
-  hiddenDays,
-  mostHostsUnconfirmed,
-  mostPagesUnconfirmed,
-  type OptOut,
-  scopeWords,
-  unconfirmedDays,
-} from "./opt-out.ts";
-import { proofFileOf } from "./proof-file.ts";
+import { contactOperations } from "./contact-ask.ts";
+import { hiddenDays, mostHostsUnconfirmed, mostPagesUnconfirmed, unconfirmedDays } from "./opt-out.ts";
 import { type PublishedSettings, publishedPaths } from "./published.ts";
 
-export function contactBody(settings: PublishedSettings, forms: ContactForms): Html {
+export function contactBody(settings: PublishedSettings): Html {
   return html`<h1>About this crawler</h1>
 <p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler
 that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the crawler nearest
@@ -26,10 +20,10 @@ to its server in the network, which takes the least time and bandwidth.</p>
 <li><a href="#recognise">Is it really us?</a></li>
 </ul>
 ${robotsSection(productToken(settings.userAgent))}
-${optOutForm(forms)}
+${optOutForm()}
 ${recogniseSection(settings)}
 ${honourSection(settings.politenessSeconds)}
-${reportForm(forms)}
+${reportForm()}
 ${writeSection(settings.contact)}`;
 }
 
@@ -94,177 +88,26 @@ function writeSection(contact: string | null): Html {
 of your log, and we will find out who fetched what.</p></section>`;
 }
 
-/** What was typed, and what is wrong with it; both forms are empty at first. */
-export interface ContactForms {
-  readonly optOut: FormState;
-  readonly report: FormState;
-}
+const formOf = (operation: AnyOperation) =>
+  formHtml({ type: "form", operation, title: "" }, { viewer: anonymousVisit });
 
-interface FormState {
-  readonly values: Readonly<Record<string, string>>;
-  /** A sentence; null: nothing. */
-  readonly fault: string | null;
-}
-
-export const emptyForms: ContactForms = {
-  optOut: { values: {}, fault: null },
-  report: { values: {}, fault: null },
-};
-
-export const formPaths = { optOut: "/about-crawler/opt-out", report: "/about-crawler/report" } as const;
-
-/** Most characters of a field. */
-export const fieldLengths = { site: 2048, words: 2000, reply: 200 } as const;
-
-/** What a form may say where the site's text does not; empty: as the text says. */
-export const formScopes = ["url", "prefix", "host", "subdomains"] as const;
-
-const formScopeWords: Readonly<Record<(typeof formScopes)[number] | "", string>> = {
-  "": "as entered above",
-  url: "this page alone",
-  prefix: "this page and below",
-  host: "this host alone",
-  subdomains: "the whole site",
-};
-
-/** A field that people do not see; what fills it in is a program. */
-export const trapField = "website";
-
-const siteHint =
-  "example.org is all of it, www.example.org included; https://example.org/page is that page alone.";
-
-function optOutForm({ optOut }: ContactForms): Html {
+function optOutForm(): Html {
   return html`<section id="opt-out"><h2>Opt a site out</h2>
 <p>For a site whose <code>robots.txt</code> you cannot change, or when it must stop at once: within a minute no crawler gets
 any of its pages, running crawlers stop, open requests included, and searches no longer find it.
 Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace.</p>
-<form class="letter" method="post" action="${formPaths.optOut}#opt-out">
-${fault(optOut)}
-${textField({ id: "opt-out-site", name: "site", label: "Site or page", hint: siteHint, state: optOut })}
-${scopeField(optOut)}
-${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you (optional)", state: optOut })}
-${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
-${trap("opt-out")}
-<button>Opt out</button>
+${formOf(contactOperations.optOut)}
 <p class="small">It lasts ${unconfirmedDays} days, and permanently once you prove that the site is yours with a DNS record
 or a file, shown next. Until then its pages are hidden; after ${hiddenDays} days they are deleted. More than
 ${mostPagesUnconfirmed.toLocaleString("en-GB")} indexed pages or ${mostHostsUnconfirmed} hosts wait for the proof or for us,
 and so does what we lifted as abuse, and one more after many of a domain or network in a day. A public suffix such as co.uk
 or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody
-can opt out other people's sites by the hundred.</p>
-</form></section>`;
+can opt out other people's sites by the hundred.</p></section>`;
 }
 
-function reportForm({ report }: ContactForms): Html {
+function reportForm(): Html {
   return html`<section id="report"><h2>Report a problem</h2>
 <p>We record our requests to your site in the last 24 hours with your report: how many, how fast, by which crawler and with
 what answers. You get a reply with them, and so does the partner who hosts that crawler.</p>
-<form class="letter" method="post" action="${formPaths.report}#report">
-${fault(report)}
-${textField({ id: "report-site", name: "site", label: "Site or address", hint: "Such as www.example.org, 192.0.2.17 or 192.0.2.0/24.", state: report })}
-${textField({ id: "report-reply", name: "reply", label: "Who you are and where we can reply", state: report, isRequired: true })}
-${wordsField({ id: "report-words", label: "What happened; a line of your log helps", isRequired: true, state: report })}
-${trap("report")}
-<button>Send the report</button>
-</form></section>`;
-}
-
-/** After a form was taken. */
-export function optOutTaken(optOut: OptOut, hasFile: boolean): Html {
-  const narrow = html`<p>This is the ${scopeWords[optOut.scope]} alone: the rest of ${optOut.site} is still crawled. For all
-of it, <a href="/about-crawler#opt-out">opt out ${optOut.site}</a>.</p>`;
-  return html`<h1>${optOut.state === "waiting" ? "Recorded, and waiting for confirmation" : `${optOut.target} has opted out`}</h1>
-<p class="lead">${takenWords(optOut)}</p>
-${optOut.scope === "subdomains" ? nothing : narrow}
-${optOut.state === "confirmed" ? nothing : confirmSection(optOut, hasFile)}
-<section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> ·
-<a href="/about-crawler">About this crawler</a></p></section>`;
-}
-
-export function reportTaken(complaintId: number, target: string): Html {
-  return html`<h1>Report ${complaintId} received</h1>
-<p class="lead">Our requests to ${target} in the last 24 hours are recorded with it. Quote number ${complaintId} when you write to us again.</p>
-<section><p>If it has to stop now: <a href="/about-crawler#opt-out">opt the site out</a>, or use <a href="/about-crawler#robots">robots.txt</a>.</p></section>`;
-}
-
-function takenWords({ target, scope, state, lapsesAt, deletesAt }: OptOut): string {
-  if (state === "waiting") {
-    return (
-      "It takes effect as soon as you prove that the site is yours, as shown below, or we confirm it: " +
-      `${target} covers many of our hosts or pages, or many requests came today from your network or for ` +
-      "this domain, or an earlier request for it was lifted as abuse. robots.txt always stops us."
-    );
-  }
-  const what =
-    scope === "url"
-      ? `requests ${target} any more`
-      : `gets any more pages of ${target}${scope === "subdomains" ? " or anything below it" : ""}`;
-  const open = scope === "url" || scope === "prefix" ? "" : ", open requests included";
-  const now =
-    `None of our crawlers ${what}; running ones stop within a minute${open}. Only crawlers with an old ` +
-    "release cannot be stopped: they finish the few pages that they have, at their pace. No search finds " +
-    `${scope === "url" ? "it" : "its pages"}.`;
-  const day = (date: Date) => date.toISOString().slice(0, 10);
-  const deleted =
-    deletesAt !== null && state !== "confirmed"
-      ? ` They are hidden until ${day(deletesAt)}, then deleted.`
-      : "";
-  return lapsesAt === null ? now : `${now}${deleted} Unless proven, it ends on ${day(lapsesAt)}.`;
-}
-
-function confirmSection({ target, site, scope, token }: OptOut, hasFile: boolean): Html {
-  const name = site ?? target;
-  return html`<section><h2>Make it permanent</h2>
-<p>Prove that the request comes from the site, in one of two ways; then its pages are deleted from the index, and you may remove the proof.</p>
-<p>Publish this record in the DNS of ${name}. We check every ten minutes or so.</p>
-<pre><code>${confirmationName(name)}. TXT "${confirmationText(token)}"</code></pre>
-<p>Or put a file with this line at this URL, without a redirect, and let us check it. It proves the host ${name}; a domain
-with other hosts takes the record.</p>
-<pre><code>${proofFileOf(name)}
-${confirmationText(token)}</code></pre>
-${hasFile ? html`<p role="status">We look for the file within a minute, at most every ten minutes. Check again to see what we found.</p>` : nothing}
-<form method="post" action="${formPaths.optOut}"><input type="hidden" name="site" value="${target}">
-<input type="hidden" name="scope" value="${scope}"><input type="hidden" name="proof" value="file">
-<button>Check the file</button></form></section>`;
-}
-
-interface Field {
-  readonly id: string;
-  readonly name: string;
-  readonly label: string;
-  readonly hint?: string;
-  readonly state: FormState;
-  readonly isRequired?: boolean;
-}
-
-function textField({ id, name, label, hint, state, isRequired = name === "site" }: Field): Html {
-  const most = name === "site" ? fieldLengths.site : fieldLengths.reply;
-  const described = hint === undefined ? nothing : html` aria-describedby="${id}-hint"`;
-  const hinted = hint === undefined ? nothing : html`<p class="small" id="${id}-hint">${hint}</p>`;
-  return html`<div><label for="${id}">${label}</label>${hinted}
-<input id="${id}" name="${name}" value="${state.values[name] ?? ""}" maxlength="${most}"${described}${requiredIf(isRequired)}
-autocomplete="off" spellcheck="false"></div>`;
-}
-
-const requiredIf = (isRequired = false): Html => (isRequired ? html` required` : nothing);
-
-function scopeField({ values }: FormState): Html {
-  const scopes = options(Object.entries(formScopeWords), values.scope ?? "");
-  return html`<div><label for="opt-out-scope">How much of it</label><select id="opt-out-scope" name="scope">${scopes}</select></div>`;
-}
-
-function wordsField(field: Omit<Field, "name">): Html {
-  const { id, label, isRequired, state } = field;
-  return html`<div><label for="${id}">${label}</label><textarea id="${id}" name="words" rows="3"
-maxlength="${fieldLengths.words}"${requiredIf(isRequired)}>${state.values.words ?? ""}</textarea></div>`;
-}
-
-function trap(form: string): Html {
-  const id = `${form}-${trapField}`;
-  return html`<div class="hidden" aria-hidden="true"><label for="${id}">Leave this empty</label>
-<input id="${id}" name="${trapField}" tabindex="-1" autocomplete="off"></div>`;
-}
-
-function fault({ fault: words }: FormState): Html {
-  return words === null ? nothing : html`<p class="fault" role="alert">${words}</p>`;
+${formOf(contactOperations.report)}</section>`;
 }

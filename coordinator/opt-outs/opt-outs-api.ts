@@ -1,15 +1,6 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  orNull,
-  post,
-  record,
-} from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, get, orNull, record } from "../web/api-operation.ts";
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
@@ -144,35 +135,6 @@ export const fleetComplaint = record("FleetComplaint", {
 
 export const fleetComplaints = record("FleetComplaints", { complaints: z.array(fleetComplaint) });
 
-const formFaults = {
-  400: errorAnswer("Something is missing or unreadable"),
-  403: { description: "A browser sent it from another site's page" },
-  413: { description: "Longer than 16 KB" },
-  429: { description: "Too many forms from this address, or too many reports today" },
-};
-
-const optOutTaken = record("OptOutTaken", {
-  site: z.string().describe("What has opted out, by its scope."),
-  scope: optOutScope,
-  state: z
-    .enum(["waiting", "unconfirmed", "confirmed"])
-    .describe(
-      "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
-        "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
-        "a network is answered with 400.",
-    ),
-  createdAt: dateTime(),
-  deletesAt: orNull(dateTime(), "Its pages are hidden until then, and deleted then."),
-  lapsesAt: dateTime().nullable(),
-  confirmation: z
-    .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
-    .describe(
-      "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
-    ),
-});
-
-const reportTaken = record("ReportTaken", { complaintId: z.int(), target: z.string() });
-
 const fleetAddresses = record("FleetAddresses", {
   synctoken: z.string().describe("Changes whenever a prefix is added or removed."),
   creationTime: dateTime(),
@@ -288,52 +250,6 @@ export const contactApi = {
           "en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
         type: "text/plain",
       },
-    },
-  },
-  optOut: {
-    ...post("/about-crawler/opt-out", null),
-    summary:
-      "Opt a page, a part of a site or a site out of crawl and search. A browser gets a page, Accept: application/json gets JSON.",
-    body: {
-      schema: z.object({
-        site: z
-          .string()
-          .max(2048)
-          .describe(
-            "A site, with everything below it; or a URL: that page alone, with /* at its end all below it.",
-          ),
-        scope: z
-          .enum(["", "url", "prefix", "host", "subdomains"])
-          .describe("Where that is not what is meant.")
-          .optional(),
-        reply: z.string().max(200).describe("How to reach the requester.").optional(),
-        words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
-        proof: z
-          .enum(["", "file"])
-          .describe("file: the file of proof is there, and is asked for.")
-          .optional(),
-      }),
-      type: "application/x-www-form-urlencoded",
-    },
-    answers: {
-      201: answer(optOutTaken, "Accepted; the same if repeated, which has its proof looked for"),
-      ...formFaults,
-    },
-  },
-  report: {
-    ...post("/about-crawler/report", null),
-    summary: "Report a problem with our requests to a site, an address or a network.",
-    body: {
-      schema: z.object({
-        site: z.string().max(2048).describe("A host, a URL, an address or a range."),
-        reply: z.string().max(200).describe("Who reports, and where to reply."),
-        words: z.string().max(2000).describe("What happened."),
-      }),
-      type: "application/x-www-form-urlencoded",
-    },
-    answers: {
-      201: answer(reportTaken, "Accepted, with our requests to the target in the last 24 hours"),
-      ...formFaults,
     },
   },
 } satisfies ApiOperations;

@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { parse } from "node-html-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import type { AnyOperation } from "#coordinator/ask/operation";
+import { type AnyOperation, formType } from "#coordinator/ask/operation";
 import { apiOperations } from "#coordinator/open-api";
 import { loadOperations } from "#coordinator/room-operations";
 import { routePath } from "#coordinator/web/api-operation";
@@ -171,12 +171,16 @@ describe.each(questions)("%s", (_, operation) => {
   });
 });
 
+const asForm = { "content-type": formType };
+
 describe.each(deeds)("%s", (_, operation) => {
   it("is refused to whoever has no right to it, and takes nothing that is not in its schema", async () => {
     const url = addressOf(operation);
-    const send = async (from: Record<string, string>, payload: object) =>
-      (await app.inject({ method: "POST", url, headers: from, payload, remoteAddress: "10.9.8.7" }))
-        .statusCode;
+    const send = async (from: Record<string, string>, payload: Record<string, string>) => {
+      const form = { payload: new URLSearchParams(payload).toString(), headers: { ...from, ...asForm } };
+      const sent = operation.isOpen ? form : { payload, headers: from };
+      return (await app.inject({ method: "POST", url, ...sent, remoteAddress: "10.9.8.7" })).statusCode;
+    };
     const others = scopes.filter((one) => one !== operation.needs && one !== "url-write");
     const other = await bearer(database, others);
 

@@ -3,7 +3,7 @@
 import type { AddressInfo } from "node:net";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
-import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
+import { formsPerHour } from "#coordinator/opt-outs/contact-ask";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { readOptOut } from "#coordinator/opt-outs/opt-out";
 import type { WhoAnswer } from "#coordinator/who/who-api";
@@ -59,9 +59,9 @@ describe("the form that takes a site out", () => {
     const answer = await optOut({ site: "https://www.example.org/", words: "<b>please" }, {});
     const taken = await answer.text();
 
-    expect(page).toContain('method="post" action="/about-crawler/opt-out#opt-out"');
+    expect(page).toContain('method="post" action="/about-crawler/opt-out"');
     expect(page).not.toContain("<script>");
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
     expect(taken).toContain("www.example.org has opted out");
     for (const words of [page, taken])
       expect(words).toContain("Only crawlers with an old release cannot be stopped");
@@ -88,6 +88,7 @@ describe("the form that takes a site out", () => {
 
     expect(words).toContain("https://www.example.org/members/jane?a has opted out");
     expect(words).toContain("the rest of www.example.org is still crawled");
+    expect(words).toContain("No search finds it. It is hidden until");
     expect(words).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=/);
     expect([same, part, host, whole].map(({ site, scope }) => [scope, site])).toEqual([
       ["url", "https://www.example.org/members/jane?a"],
