@@ -6,24 +6,26 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { Pool } from "pg";
 import { z } from "zod";
+import type { DeepReadonly } from "#core/deep-readonly";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { MachineClock } from "#core/own-clock";
+import { seconds } from "#core/policy";
 import type { Database } from "#db/server-database";
+import { isLoopbackHost } from "#protocol/invitation";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { alertsSettings } from "./alerts/alert-settings.ts";
+import { accuracySettings, finerSettings } from "./delegation/delegation-settings.ts";
 import { readLayer } from "./domain-sets/partition.ts";
 import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
-import { type DeepReadonly, policySections } from "./settings/schema.ts";
+import { policySections } from "./settings/schema.ts";
 
 const usualPort = 7411;
-
-const seconds = (most: number) => z.number().positive().max(most);
 
 const listen = z.strictObject({
   host: z.string().min(1).max(253).default("127.0.0.1"),
@@ -32,17 +34,6 @@ const listen = z.strictObject({
 });
 
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
-
-/** Hosts that resolve differently by place, and parts of subnets that measure apart. */
-const finer = z.strictObject({
-  everySeconds: seconds(86_400).default(30),
-});
-
-/** How near the delegations are, by samples that every crawler measures (delegation/accuracy). */
-const accuracy = z.strictObject({
-  /** 0: none. At 4, some 2,900 samples stand behind an estimate, which is then within 2 % (Wilson interval). */
-  subnetsPerHour: z.number().min(0).max(60).default(4),
-});
 
 /** Importing the registries' data, as it is asked for on the pages. */
 const registry = z.strictObject({
@@ -108,8 +99,8 @@ export const configSchema = z.strictObject({
   frontier: policySections.frontier.prefault({}),
   balance: policySections.balance.prefault({}),
   recalibration: policySections.recalibration.prefault({}),
-  finer: finer.prefault({}),
-  accuracy: accuracy.prefault({}),
+  finer: finerSettings.prefault({}),
+  accuracy: accuracySettings.prefault({}),
   trust: policySections.trust.prefault({}),
   recrawl: policySections.recrawl.prefault({}),
   changes: policySections.changes.prefault({}),
@@ -200,14 +191,10 @@ function exposureFaults(values: unknown): string[] {
   const { data } = exposureSchema.safeParse(values);
   if (!data) return [];
   const { host } = data.listen;
-  if (isLoopback(host) || (data.tls ?? null) !== null || data.behindProxy === true) return [];
+  if (isLoopbackHost(host) || (data.tls ?? null) !== null || data.behindProxy === true) return [];
   return [
     `listen.host: ${host} is reachable from outside, so tls must be set (or behindProxy, when something in front does TLS)`,
   ];
-}
-
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 function isResolver(text: string): boolean {

@@ -33,7 +33,10 @@ const rooms: Readonly<Record<string, Parts>> = {
   alerts: async (all) => (await import("./alerts/start.ts")).alertPart(all),
   coordinators: async (all) => (await import("./federation/start.ts")).coordinatorPart(all),
   storage: async (all) => (await import("./storage/start.ts")).storagePart(all),
-  find: async ({ pool }) => (await import("./find/start.ts")).findPart(pool),
+  find: async ({ pool }) =>
+    (await import("./find/start.ts")).findPart(pool, async () =>
+      (await import("./room-operations.ts")).everyOperation(),
+    ),
   access: async (all) => (await import("./access/start.ts")).accessParts(all.pool, all),
 };
 

@@ -2,17 +2,22 @@
 import { jobs } from "#core/scheduler";
 import { within } from "#core/within";
 import { alertDuties } from "./alerts/start.ts";
-import { followFleet, scheduleBalance } from "./balance/start.ts";
+import { type BalanceJobPorts, followFleet, scheduleBalance } from "./balance/start.ts";
 import { scheduleChanges } from "./changes/start.ts";
 import { scheduleChannels } from "./channels/start.ts";
+import { following } from "./core/live-settings.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
+import { watchRoom } from "./crawlers/without-room.ts";
+import { recalibrationRule } from "./delegation/delegation-settings.ts";
 import { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
 import { delegating, scheduleDelegation, startProbing } from "./delegation/start.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
 import { linkCoordinators } from "./federation/start.ts";
+import { outboxSettings } from "./frontier/link-outbox-store.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
 import {
+  type FrontierJobPorts,
   outboxDuties,
   paceDuties,
   scheduleFrontier,
@@ -22,8 +27,6 @@ import {
 import { standingAside } from "./gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { Ground } from "./ground.ts";
-import type { JobPorts } from "./job-ports.ts";
-import { following } from "./live-config.ts";
 import { followRegistry } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -33,7 +36,6 @@ import { recrawlDuties } from "./recrawl/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { scheduleReports } from "./reports/start.ts";
 import type { Room } from "./room.ts";
-import { outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
 import { scheduleSearch, searchIndex } from "./search/start.ts";
 import { scheduleSites } from "./sites/start.ts";
@@ -61,7 +63,7 @@ const bunchMs = 1000;
 export interface OpenRooms {
   readonly rooms: readonly Room[];
   /** What the jobs of several rooms, and the pages, work with. */
-  readonly jobPorts: JobPorts;
+  readonly jobPorts: BalanceJobPorts;
   readonly searchIndex: IndexKeeper;
   /** What the coordinator's memory knows now, for the pages and the gauges. */
   readonly live: () => LiveState;
@@ -81,7 +83,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     online: () => fleet.here(),
     refuse: (...to: Parameters<typeof fleet.refuse>) => fleet.refuse(...to),
   };
-  const request: JobPorts["queue"]["request"] = (subnetIds, cause) => others.request(subnetIds, cause);
+  const request: BalanceJobPorts["queue"]["request"] = (subnetIds, cause) => others.request(subnetIds, cause);
   const room = watchRoom(state, budget);
   const withoutRoom = () => room(now());
 
@@ -150,7 +152,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     others: async () => ground.presence.others.size,
   });
   const mayForget = () => ground.watch.clock?.isProven ?? true;
-  const jobPorts: JobPorts = {
+  const jobPorts: BalanceJobPorts & FrontierJobPorts = {
     ...{ ...ground, ...stores, recrawlDays: recrawls.meanDays, recalibration, withoutRoom },
     queue: {
       fill: async () => await delegations.queue.fill(),

@@ -4,7 +4,6 @@ import { type Log, silentLog } from "#core/log";
 import { isLoopbackHost } from "#protocol/invitation";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import { type CoordinatorConfig, isLoopback } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { Access } from "../web/access.ts";
@@ -18,6 +17,15 @@ import { signInRoutes } from "./sign-in-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
 import { tokenOperations } from "./tokens-ask.ts";
 
+/** Of the coordinator's settings, what says who can reach the pages. */
+interface ExposureSettings {
+  readonly access: { readonly anonymous: "read" | "nothing" | null };
+  readonly listen: { readonly host: string };
+  readonly behindProxy: boolean;
+  readonly tls: unknown;
+  readonly publicUrl: string | null;
+}
+
 /** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
 export function anonymousMayRead({
   access,
@@ -25,10 +33,10 @@ export function anonymousMayRead({
   behindProxy,
   tls,
   publicUrl,
-}: CoordinatorConfig): AnonymousReading {
+}: ExposureSettings): AnonymousReading {
   if (access.anonymous !== null) return access.anonymous === "read";
   const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
-  return isLoopback(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
+  return isLoopbackHost(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
 }
 
 export function accessOver(

@@ -1,4 +1,5 @@
 /** Alerts reach people: the jobs that note and send what they are to be told, and the actions of the page and the API. */
+
 import { randomUUID } from "node:crypto";
 import type { Pool } from "pg";
 import { hostInUrl } from "#core/ip/url-host";
@@ -7,18 +8,23 @@ import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import type { AlertFacts } from "../overview/alert-facts.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import type { OwnHealth } from "../overview/own-health.ts";
-import type { RoomOptions } from "../start-web.ts";
+import type { AlertsSettings } from "./alert-settings.ts";
 import { createAlertStore } from "./alert-store.ts";
 import { alertDeedOperations } from "./alerts-ask.ts";
 import { alertChannels } from "./channel-client.ts";
 import type { AlertChannelClient } from "./message.ts";
 import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "./tell-alerts.ts";
 
-type AlertConfig = Pick<CoordinatorConfig, "alerts" | "publicUrl" | "listen" | "tls" | "userAgent">;
+export interface AlertConfig {
+  readonly alerts: AlertsSettings;
+  readonly publicUrl: string | null;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls: unknown;
+  readonly userAgent: string;
+}
 
 export interface AlertDutyPorts {
   readonly pool: Pool;
@@ -113,7 +119,7 @@ export function alertPart({
   pool,
   config,
   resolver,
-}: Pick<RoomOptions, "pool" | "config" | "resolver">): WebPart {
+}: Pick<AlertDutyPorts, "pool" | "resolver"> & { readonly config: AlertConfig }): WebPart {
   const store = createAlertStore(pool);
   const channels = channelsOf({ resolver, now: () => new Date() }, config);
   return addOperations(alertDeedOperations, { store, channels, newId: newMessageId });

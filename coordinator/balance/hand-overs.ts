@@ -11,7 +11,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { type DepartureRule, departedCrawlers, refreshCrawlers } from "./presence.ts";
 import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./successors.ts";
 
-interface HandOverPorts extends ReplaceCrawlerPorts {
+export interface HandOverPorts extends ReplaceCrawlerPorts {
   readonly crawlers: Pick<CrawlerStore, "mustJoin" | "list">;
   readonly queue: Pick<DelegationQueue, "request">;
   readonly onMoved: (cause: "crawler-left" | "drained", subnets: number) => void;

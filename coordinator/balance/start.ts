@@ -2,10 +2,12 @@
 
 import type { CrawlerId } from "#core/ids";
 import { jobs } from "#core/scheduler";
-import type { CoordinatorConfig } from "../config.ts";
 import { isBelieved } from "../crawlers/crawler.ts";
-import type { JobPorts } from "../job-ports.ts";
-import { HandOvers } from "./hand-overs.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
+import type { ProbingSettings } from "../delegation/delegation-settings.ts";
+import type { DelegationJobPorts } from "../delegation/job-ports.ts";
+import type { BalanceSettings } from "./balance-settings.ts";
+import { type HandOverPorts, HandOvers } from "./hand-overs.ts";
 import { NewcomerSettling } from "./join.ts";
 import { refreshCrawlers } from "./presence.ts";
 import { PutOffMoves } from "./rebalance.ts";
@@ -16,7 +18,26 @@ const handOverMs = 5000;
 /** With ten probes a pass: 120 a minute. */
 const settleMs = 5000;
 
-export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): void {
+export interface BalanceJobPorts extends DelegationJobPorts {
+  readonly crawlers: CrawlerStore;
+  readonly frontier: HandOverPorts["frontier"];
+  /** Crawlers that get no new subnet now. */
+  readonly withoutRoom: () => ReadonlySet<CrawlerId>;
+  readonly counters: { moves(cause: string, subnets: number): void };
+}
+
+/** Of the coordinator's settings. */
+interface SuccessionSettings {
+  readonly recrawl: { readonly intervalHours: number };
+}
+
+interface BalanceJobSettings extends SuccessionSettings {
+  readonly balance: BalanceSettings;
+  readonly probe: ProbingSettings;
+  readonly departureSeconds: number;
+}
+
+export function scheduleBalance(ports: BalanceJobPorts, config: BalanceJobSettings): void {
   const { timekeeper, gateway, counters, log } = ports;
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
   // Who is not believed gets nothing new: neither as a newcomer nor to relieve another.
@@ -62,15 +83,15 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
 }
 
 /** Who may take a subnet now: connected, believed, with room, and not handing over itself. */
-function heirsOnline({ gateway, withoutRoom }: JobPorts): CrawlerId[] {
+function heirsOnline({ gateway, withoutRoom }: BalanceJobPorts): CrawlerId[] {
   const full = withoutRoom();
   return gateway.online().filter((crawlerId) => !full.has(crawlerId));
 }
 
 /** To whom a crawler's subnets would go as things stand: the plan that the next pass of the hand-overs makes. */
 export function succession(
-  ports: JobPorts,
-  config: CoordinatorConfig,
+  ports: BalanceJobPorts,
+  config: SuccessionSettings,
 ): (crawlerId: CrawlerId) => Promise<HeirLine[]> {
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
   const online = () => heirsOnline(ports);
@@ -79,7 +100,7 @@ export function succession(
 
 /** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */
 export async function followFleet(
-  ports: Pick<JobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
+  ports: Pick<BalanceJobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
     /** What else looks at the fleet anew, before its subnets go to others. */
     readonly onChange?: () => Promise<void>;
   },

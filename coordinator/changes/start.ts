@@ -4,7 +4,6 @@ import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
 import { inTurns } from "../database/bounded-work.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
 import { changeOperations } from "./changes-ask.ts";
@@ -40,5 +39,5 @@ export function scheduleChanges(ports: ChangeDutyPorts): void {
   });
 }
 
-export const changePart = ({ pool }: Pick<RoomOptions, "pool">): WebPart =>
+export const changePart = ({ pool }: Pick<ChangeDutyPorts, "pool">): WebPart =>
   addOperations(changeOperations, createChangeFeed(pool));

@@ -60,3 +60,6 @@ export function policiesIn(section: z.ZodType, prefix: string): PolicySetting[] 
     return [{ ...words, name, schema: (schema as z.ZodDefault<z.ZodType>).unwrap() }];
   });
 }
+
+/** Of a span: above 0, and `most` at most. */
+export const seconds = (most: number) => z.number().positive().max(most);

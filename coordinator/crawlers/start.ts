@@ -5,8 +5,8 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
+import { noteOwnChanges } from "../database/own-changes-store.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
@@ -14,6 +14,7 @@ import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
+import { notedMoves } from "./noted-moves.ts";
 import type { SigningKeyStore } from "./signing-key-store.ts";
 
 interface KeyDutyPorts {

@@ -2,6 +2,7 @@
  * What decides whose everything is: rounds for subnets, for hosts and parts of subnets, and for hosts that domain sets
  * keep from their subnet's crawler. All of them measure with one fleet, under the same rules and beside each other.
  */
+
 import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { RoundCause } from "#core/delegation-cause";
@@ -12,17 +13,22 @@ import { seededRandom } from "#core/random";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
-import type { CoordinatorConfig } from "../config.ts";
+import { following } from "../core/live-settings.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
-import type { JobPorts } from "../job-ports.ts";
-import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
-import { queueSettings } from "../room-settings.ts";
 import { type AnycastRanges, watchedFleet } from "./anycast.ts";
 import { AnycastCandidates } from "./anycast-candidates.ts";
+import {
+  type FinerSettings,
+  type ProbingSettings,
+  queueSettings,
+  type RecalibrationSettings,
+  type RoundSettings,
+} from "./delegation-settings.ts";
 import { type DeniedTargets, strandedSubnets } from "./denied-targets.ts";
+import type { DelegationJobPorts } from "./job-ports.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -62,7 +68,11 @@ export type Delegating = ReturnType<typeof delegating>;
 
 export function delegating(
   { pool, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
-  config: CoordinatorConfig,
+  config: RoundSettings & {
+    readonly finer: FinerSettings;
+    readonly domainSets: readonly string[];
+    readonly departureSeconds: number;
+  },
 ) {
   const rounds = { ...given, ...probing };
   const random = () => seededRandom(config.delegation.seed);
@@ -127,7 +137,7 @@ type FinerDutyPorts = DelegateHostsPorts & { readonly finer: FinerDelegationStor
 /** `portsNow`: the settings of rounds are as they are now. */
 function finerDuties(
   portsNow: () => Omit<FinerDutyPorts, "names">,
-  config: Pick<CoordinatorConfig, "departureSeconds">,
+  config: { readonly departureSeconds: number },
   { state, log, leads = () => true, now }: Pick<DelegatingPorts, "state" | "log" | "leads" | "now">,
 ) {
   const names = new NameWatch();
@@ -188,7 +198,7 @@ export type Probing = ReturnType<typeof startProbing>;
 /** An idle crawler asks for work every two seconds, and a site may take its time. */
 const firstFetchMs = 30_000;
 
-export function startProbing(ports: ProbingPorts, config: CoordinatorConfig) {
+export function startProbing(ports: ProbingPorts, config: { readonly probe: ProbingSettings }) {
   const { state, denied, anycast } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
   const subnetOf = (address: string) => state.subnetOf(address);
@@ -255,7 +265,7 @@ const lookForAnycastMs = 60_000;
 const refreshRounds = 30;
 
 /** Everything that a crawler fetches turned slow: its own network, and no route's; nothing is probed for that. */
-function tellSlowCrawlers({ recalibration, log }: JobPorts): void {
+function tellSlowCrawlers({ recalibration, log }: DelegationJobPorts): void {
   for (const { crawlerId, factor, hosts, kind } of recalibration.takeSlowCrawlers()) {
     const times = Math.round(factor * 100) / 100;
     log.warn({ crawlerId, times, hosts, kind }, "everything that a crawler fetches turned slow: its network");
@@ -269,7 +279,13 @@ const looksShare = 20;
 const oftenestMs = 250;
 const seldomestMs = 10_000;
 
-export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): void {
+/** Of the coordinator's settings. */
+interface ScheduleSettings {
+  readonly recalibration: RecalibrationSettings;
+  readonly recrawl: { readonly intervalHours: number };
+}
+
+export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSettings): void {
   const { timekeeper } = ports;
   let inVainMs = 0;
   const delegateMs = () => Math.min(seldomestMs, Math.max(oftenestMs, looksShare * inVainMs));
@@ -353,7 +369,7 @@ const everyMs = 5000;
 function domainSetDuties(
   portsNow: () => Omit<DelegateBySetsPorts, "partitionOf">,
   given: Pick<DelegatingPorts, "state" | "log" | "timekeeper"> & { readonly domainSets: DomainSetStore },
-  config: Pick<CoordinatorConfig, "domainSets">,
+  config: { readonly domainSets: readonly string[] },
 ) {
   const { state, log, timekeeper } = given;
   const partitionOf = partitionsOfFleet(state, config);

@@ -1,12 +1,13 @@
 /** The explorer beside the coordinator's memory. */
+
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
 import { wholeList } from "../ask/whole-list.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { RecrawlPolicies } from "../recrawl/recrawl-settings.ts";
 import { type ExplorePorts, everySubnet, exploreQuestion } from "./answer.ts";
 import { exploreOperations, readyWorld } from "./explore-ask.ts";
 import { subnetColumns } from "./explore-subnets-ask.ts";
@@ -18,7 +19,7 @@ interface ExplorePartOptions {
   readonly patientPool: Pool;
   readonly pool: Pool;
   readonly state: CoordinatorState;
-  readonly config: Pick<CoordinatorConfig, "recrawl">;
+  readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
   readonly log: Log;
 }
 

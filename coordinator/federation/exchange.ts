@@ -6,6 +6,7 @@ import { canParseUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import { urlKeyOf } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
+import type { DeepReadonly } from "../core/deep-readonly.ts";
 import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
@@ -208,3 +209,7 @@ function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {
   }
   return { urls: read, highest, faulty: urls.length - read.length };
 }
+
+export type ParentSettings = DeepReadonly<z.infer<typeof parentSettings>>;
+
+export type CoordinatorsSettings = DeepReadonly<z.infer<typeof coordinatorsSettings>>;

@@ -7,15 +7,14 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";
-import type { RoomOptions } from "../start-web.ts";
+import type { ScopeSettings } from "../frontier/frontier-settings.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { settleClaims } from "./claim-store.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { coordinatorOperations } from "./coordinators-ask.ts";
-import { AskParent } from "./exchange.ts";
+import { AskParent, type CoordinatorsSettings, type ParentSettings } from "./exchange.ts";
 import { countWaiting, dropWaiting, forgetTold } from "./exchange-queue-store.ts";
 import { createExchangeStore, type TakingSettings } from "./exchange-store.ts";
 import { HttpParentClient } from "./parent-client.ts";
@@ -37,10 +36,17 @@ const forgetMs = 3_600_000;
 /** What a parent sends is its to answer for. */
 const anyNumber = 2 ** 31 - 1;
 
+/** Of the coordinator's settings. */
+interface LinkSettings {
+  readonly parent: ParentSettings | null;
+  readonly coordinators: CoordinatorsSettings;
+  readonly scope: ScopeSettings;
+}
+
 /** `start` states the parent of the settings in the database, before results are taken, and sets the clock going. */
 export function linkCoordinators(
   ports: CoordinatorLinkPorts,
-  config: Pick<CoordinatorConfig, "parent" | "coordinators" | "scope">,
+  config: LinkSettings,
 ): { start(): Promise<void>; stop(): Promise<void> } {
   const { pool, timekeeper, metrics, log, now } = ports;
   const { parent } = config;
@@ -91,8 +97,12 @@ export function linkCoordinators(
 
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
-interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "patientPool" | "metrics" | "version"> {
-  readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
+interface CoordinatorPartOptions {
+  readonly pool: Pool;
+  readonly patientPool: Pool;
+  readonly metrics: { readonly coordinators: CoordinatorMetrics };
+  readonly version: string;
+  readonly config: Pick<LinkSettings, "scope" | "coordinators">;
   readonly now?: () => Date;
 }
 

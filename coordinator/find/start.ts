@@ -2,14 +2,16 @@
 import type { Pool } from "pg";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import { everyOperation } from "../room-operations.ts";
 import { findOperations } from "./find-ask.ts";
 import { createFindReads } from "./find-reads.ts";
 import { pagePlacesOf } from "./places.ts";
 
-export const findPart = (pool: Pool): WebPart =>
+/** `operations`: every room's, loaded by the first question. */
+export const findPart = (
+  pool: Pool,
+  operations: () => Promise<Parameters<typeof pagePlacesOf>[0]>,
+): WebPart =>
   addOperations(findOperations, {
     reads: createFindReads(pool),
-    // Loaded by the first question, since it is every room's operations.
-    pages: async () => pagePlacesOf(await everyOperation()),
+    pages: async () => pagePlacesOf(await operations()),
   });

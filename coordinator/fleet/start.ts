@@ -1,9 +1,9 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
 import { partnerAccessOperations } from "../access/access-ask.ts";
+import { invitingCoordinator } from "../access/inviting-coordinator-reads.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { complaintOperations } from "../opt-outs/complaints-ask.ts";
 import { optOutOperations } from "../opt-outs/opt-outs-ask.ts";
 import { versionOperations } from "../releases/versions-ask.ts";

@@ -4,16 +4,19 @@
  * transaction each, so that hosts are not locked for long. Whoever applies a step has the bite's row meanwhile, and moves
  * it on with the step: each effect counts once, whoever is ended in the middle and whoever races for it.
  */
+
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
+import { following } from "../core/live-settings.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
-import type { NewHostBudget } from "./budgets.ts";
+import { NewHostBudget } from "./budgets.ts";
 import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
 import type { CrawlScope } from "./frontier.ts";
+import type { ScopeSettings } from "./frontier-settings.ts";
 import type { KnownUrls } from "./known-urls.ts";
 import {
   isAfter,
@@ -346,4 +349,13 @@ export async function outboxBacklog(pool: Pool): Promise<OutboxBacklog> {
      from link_outbox`,
   );
   return rows[0]!;
+}
+
+/** As the settings are whenever they are read. */
+export function outboxSettings(
+  config: { readonly scope: ScopeSettings },
+  ports: Required<Pick<OutboxSettings, "known">>,
+): OutboxSettings {
+  const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
+  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, ...ports }));
 }

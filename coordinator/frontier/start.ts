@@ -7,14 +7,15 @@ import type { Pool } from "pg";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { Log } from "#core/log";
+import type { NameResolver } from "#core/name-resolver";
 import { jobs, type Timekeeper } from "#core/scheduler";
-import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { JobPorts } from "../job-ports.ts";
-import type { Counters } from "../overview/counters.ts";
 import type { DomainFlood } from "./domain-store.ts";
 import type { DueWorkReads } from "./due-work-reads.ts";
+import type { PaceSettings } from "./frontier-settings.ts";
+import type { FrontierStore } from "./frontier-store.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
 import { type AppliedLinks, applyLinks, type OutboxSettings } from "./link-outbox-store.ts";
 import {
@@ -67,7 +68,7 @@ export function paceDuties(
     readonly timekeeper: Pick<Timekeeper, "every">;
     readonly log: Log;
   },
-  config: Pick<CoordinatorConfig, "pace">,
+  config: { readonly pace: PaceSettings },
 ) {
   const fleet = new PaceOfFleet({ ...ports, rule: () => config.pace });
   const everyMs = () => config.pace.everySeconds * 1000;
@@ -119,7 +120,10 @@ export function scheduleWakeUps(timekeeper: Pick<Timekeeper, "every">, idle: Idl
 interface OutboxPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
-  readonly counters: Pick<Counters, "linksApplied" | "refusedResults">;
+  readonly counters: {
+    linksApplied(applied: AppliedLinks): void;
+    refusedResults(count: number): void;
+  };
   readonly incidents: IncidentNotes;
   readonly log: Log;
   readonly now: () => Date;
@@ -196,9 +200,19 @@ function floodWords(domains: readonly DomainFlood[]): string {
 
 const resolveBatch = 200;
 
+export interface FrontierJobPorts {
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  readonly state: Pick<CoordinatorState, "subnetOf">;
+  readonly frontier: FrontierStore;
+  readonly resolver: NameResolver;
+  readonly counters: { leases(event: "expired", count: number): void };
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
 export function scheduleFrontier(
-  ports: JobPorts,
-  config: Pick<CoordinatorConfig, "allowSpecialPurpose">,
+  ports: FrontierJobPorts,
+  config: { readonly allowSpecialPurpose: AllowedSpecialPurpose },
 ): void {
   const { timekeeper } = ports;
   timekeeper.every(

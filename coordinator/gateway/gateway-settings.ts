@@ -327,3 +327,17 @@ export class AdmissionLine {
     return (passes * Math.max(this.#workMs, oldestMs)) / this.#settings.atOnce;
   }
 }
+
+/** Of the coordinator's settings. */
+export function gatewaySettings(config: {
+  readonly userAgent: string;
+  readonly heartbeatSeconds: number;
+  readonly departureSeconds: number;
+}): GatewaySettings {
+  return {
+    ...defaultGatewaySettings,
+    userAgent: config.userAgent,
+    heartbeatMs: config.heartbeatSeconds * 1000,
+    departureSeconds: config.departureSeconds,
+  };
+}

@@ -12,7 +12,6 @@ import type { Log } from "#core/log";
 import type { OwnClock } from "#core/own-clock";
 import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
 import type { DayBudget } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
@@ -26,20 +25,22 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
 import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
+import type { FrontierSettings, LeaseSettings, ScopeSettings } from "../frontier/frontier-settings.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { handOutTasks, nothing, withoutWork } from "../frontier/hand-out-tasks.ts";
 import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
+import { takeResultsSettings } from "../results/result-settings.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
-import type { CrawlerEvents } from "../room.ts";
-import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
+import type { CrawlerEvents } from "./crawler-events.ts";
 import type { GatewayHandlers } from "./gateway-settings.ts";
+import { type IntroductionSettings, introductionOf, seenFrom } from "./gateway-welcome.ts";
 
 interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
@@ -81,7 +82,19 @@ const resultsAtOnce = 4;
 /** They are answered together, 64 at a time (frontier/frontier-store). */
 const leasesAtOnce = 128;
 
-export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
+interface FleetMessageSettings extends IntroductionSettings {
+  readonly domainSets: readonly string[];
+  readonly lease: LeaseSettings;
+  readonly frontier: FrontierSettings;
+  readonly scope: ScopeSettings;
+  readonly recrawl: { readonly intervalHours: number };
+  readonly signingKeyDays: number;
+}
+
+export function fleetMessageHandlers(
+  ports: FleetMessagePorts,
+  config: FleetMessageSettings,
+): GatewayHandlers {
   const { rooms } = ports;
   const ownPartition = partitionOf(config.domainSets);
   const handOut = () => ({

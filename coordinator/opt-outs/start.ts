@@ -1,16 +1,18 @@
 /** What the coordinator does about opt-outs: at once when one is recorded, and by the clock. */
+
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { Log } from "#core/log";
 import { createNameResolver, createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { contactOf, reachableContact } from "#protocol/user-agent";
-import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
-import type { CoordinatorConfig } from "../config.ts";
+import { publishedKeySet } from "../crawlers/published-key-set.ts";
+import { noteOwnChanges } from "../database/own-changes-store.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
-import { publishedKeySet } from "../room-settings.ts";
 import { OptOutHonours } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
+import { notedOptOuts } from "./noted-opt-outs.ts";
 import { proofFileOf, readProofFile } from "./proof-file.ts";
 import { createOptOutStore } from "./store.ts";
 
@@ -28,14 +30,23 @@ interface OptOutDuties {
   onWelcome(crawlerId: CrawlerId): void;
 }
 
+/** Of the coordinator's settings. */
+interface ContactSettings {
+  readonly userAgent: string;
+  readonly contact: string | null;
+  readonly publicUrl: string | null;
+  readonly signRequests: boolean;
+  readonly resolvers: readonly string[];
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
+}
+
 export function optOutDuties(ports: {
   readonly pool: Pool;
   readonly gateway: Pick<CrawlerGateway, "online" | "send">;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  readonly config: Pick<
-    CoordinatorConfig,
-    "resolvers" | "departureSeconds" | "allowSpecialPurpose" | "userAgent"
-  >;
+  readonly config: Pick<ContactSettings, "resolvers" | "allowSpecialPurpose" | "userAgent"> & {
+    readonly departureSeconds: number;
+  };
   readonly log: Log;
   readonly now: () => Date;
 }): OptOutDuties {
@@ -82,7 +93,7 @@ export function optOutDuties(ports: {
  * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null
  * where it does, and for a crawl of one's own network or an emulated one.
  */
-export function contactFault(config: CoordinatorConfig): string | null {
+export function contactFault(config: ContactSettings): string | null {
   if (!crawlsPublicWeb(config)) return null;
   const stated = contactOf(config.userAgent);
   if (stated !== null && reachableContact(stated) !== null) return null;
@@ -90,7 +101,7 @@ export function contactFault(config: CoordinatorConfig): string | null {
 }
 
 /** A line for each fault beyond that, with what to do about it. */
-export function contactWarnings(config: CoordinatorConfig): string[] {
+export function contactWarnings(config: ContactSettings): string[] {
   if (!crawlsPublicWeb(config)) return [];
   const warnings: string[] = [];
   if (config.contact === null) {
@@ -107,7 +118,7 @@ export function contactWarnings(config: CoordinatorConfig): string[] {
 }
 
 /** Not so with a partner's own network, nor where names come from servers that were set up for a test. */
-function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: CoordinatorConfig): boolean {
+function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: ContactSettings): boolean {
   const isEmulated =
     resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));
   return allowSpecialPurpose !== true && !isEmulated;

@@ -4,10 +4,10 @@ import type { Pool } from "pg";
 import type { Gauge } from "prom-client";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentLog } from "#core/incidents";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import {
   accuracyDays,
   accuracyEstimate,
@@ -16,6 +16,7 @@ import {
   sampleAccuracy,
 } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
+import type { AccuracySettings, ProbingSettings } from "../delegation/delegation-settings.ts";
 import type { FleetSettling } from "../delegation/measure-peers.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
@@ -23,7 +24,6 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import type { RoomOptions } from "../start-web.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
@@ -82,7 +82,12 @@ const keptDays = 3 * accuracyDays;
 
 export function overviewDuties(
   ports: OverviewDutyPorts,
-  config: Pick<CoordinatorConfig, "probe" | "allowSpecialPurpose" | "accuracy" | "databaseGigabytes">,
+  config: {
+    readonly probe: ProbingSettings;
+    readonly accuracy: AccuracySettings;
+    readonly allowSpecialPurpose: AllowedSpecialPurpose;
+    readonly databaseGigabytes: number | null;
+  },
 ): OverviewDuties {
   const { pool, timekeeper, counters, log, now } = ports;
   const writeFigures = figureWriter(pool);
@@ -348,7 +353,7 @@ const bringBackMs = 60_000;
 /** Coordinators' clocks differ by less. */
 const clocksApartMs = 120_000;
 
-type PartOptions = Pick<RoomOptions, "pool"> & Omit<OverviewPagePorts, "reads">;
+type PartOptions = { readonly pool: Pool } & Omit<OverviewPagePorts, "reads">;
 
 export function overviewPart({ pool, ...options }: PartOptions): WebPart {
   const reads = createOverviewReads(pool, () => performance.now());

@@ -111,7 +111,7 @@ export function isCoordinatorUrl(text: string): boolean {
   return url.protocol === "wss:" || (url.protocol === "ws:" && isLoopbackHost(url.hostname));
 }
 
-/** Of a URL's host, brackets around IPv6 included. */
+/** Of a host as in a URL or in a setting: with brackets around IPv6, or without. */
 export function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -1,6 +1,6 @@
 /** What planning works with (plan-writes.ts), and a plan that holds nothing yet. */
 import { z } from "zod";
-import { policy } from "../core/policy.ts";
+import { policy, seconds } from "../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
 import type { RecrawlPlan } from "./make-plan.ts";
 import {
@@ -72,8 +72,6 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
 }
 
 // Forms of settings that several rooms share.
-
-export const seconds = (most: number) => z.number().positive().max(most);
 
 // The settings of recrawl: in the coordinator's file, and as policies that operators change while it runs.
 

@@ -4,13 +4,12 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import type { RecrawlPlan } from "./make-plan.ts";
 import { latestPlan, latestPlans } from "./plan-store.ts";
 import { planRecrawls } from "./plan-writes.ts";
 import { type RecrawlPorts, recrawlOperations } from "./recrawl-ask.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
-import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
+import { boundsOf, meanIntervalDays, type RecrawlPolicies } from "./recrawl-settings.ts";
 
 export function recrawlDuties(
   ports: {
@@ -19,7 +18,7 @@ export function recrawlDuties(
     readonly log: Log;
     readonly now: () => Date;
   },
-  config: Pick<CoordinatorConfig, "recrawl">,
+  config: { readonly recrawl: RecrawlPolicies },
 ) {
   const { pool, timekeeper, log, now } = ports;
   let latest: RecrawlPlan | null = null;
@@ -51,7 +50,7 @@ export function recrawlDuties(
 }
 
 /** A plan of another strategy than the policy's counts for nothing any more; bounds hold as soon as they are changed. */
-function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): PlanInForce {
+function inForce(latest: PlanInForce, policies: RecrawlPolicies): PlanInForce {
   const { strategy } = policies;
   const bounds = boundsOf(policies);
   const { usualChangesPerDay } = policies;

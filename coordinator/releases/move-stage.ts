@@ -2,10 +2,12 @@
  * Where a release stands, moved by hand or by itself. `stageOf` reads what an operator asks for; `advanceReleases`
  * moves those on that are to move by themselves, and takes the offer back where they do harm.
  */
+import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHello } from "#protocol/messages";
+import type { ReleaseReport } from "../gateway/crawler-events.ts";
 import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
 import type { ReleaseFleetStore } from "./fleet-store.ts";
 import type { DockEntry, ReleaseEntry, ReleaseStore, StageChange } from "./release-store.ts";
@@ -219,8 +221,6 @@ export interface OfferPorts {
   readonly now: () => Date;
 }
 
-export type ReleaseReport = Extract<CrawlerMessage, { type: "crawler:release-report" }>;
-
 export class ReleaseOffers {
   readonly #ports: OfferPorts;
   /** Crawlers of this process that have a dock, and the number of the release that they heard of last. */
@@ -275,4 +275,15 @@ export class ReleaseOffers {
     await this.#ports.releaseFleet.offered(crawlerId, version, this.#ports.now());
     return true;
   }
+}
+
+/** A release that moved on by itself, or was held. */
+export function releaseMoved({ version, type, stage, words }: StageMove): Change {
+  const action = type === "stop" ? "release-held" : "release-staged";
+  const said = {
+    stop: `Release ${version} is held: ${words}.`,
+    advance: `Release ${version} moved on: ${words}.`,
+    elsewhere: `Release ${version} is tried by another crawler first: ${words}.`,
+  }[type];
+  return { action, target: `release ${version}`, words: said, after: { stage } };
 }

@@ -4,10 +4,11 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
-import { noteOwnChanges, releaseMoved } from "../access/system-audit-store.ts";
+import { noteOwnChanges } from "../database/own-changes-store.ts";
+import type { ReleaseReport } from "../gateway/crawler-events.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
-import { advanceReleases, type OfferPorts, ReleaseOffers, type ReleaseReport } from "./move-stage.ts";
+import { advanceReleases, type OfferPorts, ReleaseOffers, releaseMoved } from "./move-stage.ts";
 import { createReleaseStore } from "./release-store.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;

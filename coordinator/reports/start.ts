@@ -1,11 +1,12 @@
 /** The reports: what they read, what of it is kept for a while, and the hourly count of coverage. */
+
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
+import type { RecrawlPolicies } from "../recrawl/recrawl-settings.ts";
 import { countCoverage } from "./coverage-store.ts";
 import { createReportReads } from "./report-reads.ts";
 import { organisationsReport, readCrawl } from "./reports.ts";
@@ -13,7 +14,7 @@ import { type ReportPorts, reportOperations } from "./reports-ask.ts";
 
 export interface ReportPartOptions {
   readonly pool: Pool;
-  readonly config: Pick<CoordinatorConfig, "recrawl">;
+  readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
 }
 
 /** Kept at least so long: what they are made from changes slowly. */

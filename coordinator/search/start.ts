@@ -1,10 +1,11 @@
 /** What is done by the clock for the search: see search/index-upkeep-store.ts. */
+
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { keepSearch } from "./index-upkeep-store.ts";
+import type { SearchIndex } from "./memory/index-answer.ts";
 import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";
 import { TouchedPages } from "./memory/index-page-reads.ts";
 import { pageOperations } from "./page-ask.ts";
@@ -51,7 +52,10 @@ export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "ti
 }
 
 /** `searchIndex`: the one in memory, which searches ask first. */
-export const searchPart = ({ pool, searchIndex }: Pick<RoomOptions, "pool" | "searchIndex">): WebPart =>
+export const searchPart = ({
+  pool,
+  searchIndex,
+}: Pick<SearchDutyPorts, "pool"> & { readonly searchIndex?: SearchIndex }): WebPart =>
   addOperations(
     { ...searchOperations, ...pageOperations },
     createSearchReads(pool, () => performance.now(), searchIndex),

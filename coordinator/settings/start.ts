@@ -7,32 +7,30 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";
-import { liveConfig, policiesOf } from "../live-config.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { type KnownPolicies, knownPolicies, type PoliciesInForce } from "./change.ts";
+import { liveConfig, policiesOf } from "./live-config.ts";
 import { sampledRounds } from "./preview/round-sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import type { PolicySettings } from "./schema.ts";
 import { policyOperations } from "./settings-ask.ts";
 import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 
-export interface PolicyDuties {
+export interface PolicyDuties<Config> {
   /** The file's settings with the policies in force. */
-  readonly config: CoordinatorConfig;
+  readonly config: Config;
   /** Follows what is changed from now on, and says what this coordinator's file holds. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function policyDuties(ports: {
+export async function policyDuties<Config extends PolicySettings>(ports: {
   readonly pool: Pool;
-  readonly config: CoordinatorConfig;
+  readonly config: Config;
   readonly timekeeper: Pick<Timekeeper, "retime">;
   readonly log: Log;
   readonly now: () => Date;
-}): Promise<PolicyDuties> {
+}): Promise<PolicyDuties<Config>> {
   const { pool, config, timekeeper, log, now } = ports;
   const store = createPolicyStore(pool);
   const file = policiesOf(config);
@@ -50,7 +48,7 @@ export async function policyDuties(ports: {
 
 // The pages' part about policies, with its stores.
 
-export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): WebPart {
+export function policyPart({ pool, log }: { readonly pool: Pool; readonly log: Log }): WebPart {
   const ports = { ...previewPorts(pool, log), store: createPolicyStore(pool) };
   return addOperations(policyOperations, { ...ports, previews: { underWay: 0 } });
 }

@@ -1,13 +1,15 @@
 /** The room of sites: the list of hosts, and a page for each. */
+
 import type { Pool } from "pg";
+import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
 import { wholeList } from "../ask/whole-list.ts";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
+import { following } from "../core/live-settings.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
-import { following } from "../live-config.ts";
-import type { RoomOptions } from "../start-web.ts";
+import type { ScopeSettings } from "../frontier/frontier-settings.ts";
 import { whoReads } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
@@ -18,7 +20,13 @@ import { sitesQuestion } from "./sites-list.ts";
 import { createSitesReads } from "./sites-reads.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
-export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
+interface SitePartOptions {
+  readonly pool: Pool;
+  readonly resolver: NameResolver;
+  readonly config: { readonly scope: ScopeSettings; readonly domainSets: readonly string[] };
+}
+
+export function sitePart(options: SitePartOptions): WebPart {
   const { pool, config, resolver } = options;
   const scope = following(() => config.scope);
   const reads = createSitesReads(pool);
@@ -74,7 +82,10 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
 }
 
 /** What a host's page and command are answered from. */
-function sitePorts({ pool, ...who }: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
+function sitePorts({
+  pool,
+  ...who
+}: Pick<SitePartOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
   const hostReportNow: SitePorts["who"]["reads"]["hostReport"] = async (hostHash, now) =>
     await hostReport(pool, hostHash, now, false);
   return {

@@ -1,20 +1,19 @@
 /** What is let go by the clock, by the policies of retention; and the page that says what the database holds. */
+
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
 import { deleteOldest, inTurns } from "../database/bounded-work.ts";
 import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-store.ts";
 import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { storageOperations } from "./storage-ask.ts";
 import { storageFacts } from "./storage-reads.ts";
-import { storageAnswer } from "./table-ends.ts";
+import { type KeepSettings, storageAnswer } from "./table-ends.ts";
 
 interface RetentionPorts {
   readonly pool: Pool;
@@ -56,9 +55,7 @@ const records = [
   { table: "run", column: "started_at", condition: "finished_at is not null" },
 ] as const;
 
-type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
-
-export function retentionDuties(ports: RetentionPorts, config: RetentionConfig) {
+export function retentionDuties(ports: RetentionPorts, config: KeepSettings) {
   const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
@@ -97,7 +94,10 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig) 
   };
 }
 
-export const storagePart = ({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart =>
+export const storagePart = ({
+  pool,
+  config,
+}: Pick<RetentionPorts, "pool"> & { readonly config: KeepSettings }): WebPart =>
   addOperations(storageOperations, {
     read: async (now: Date) => storageAnswer(await storageFacts(pool, now), config, now),
   });

@@ -5,16 +5,17 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
+import type { ChangeSettings } from "../changes/change-settings.ts";
 import { type Epoch, journalDays, replayedRows } from "../journal/epoch.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
-import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import type { RetentionSettings } from "../settings/retention-settings.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
 import type { ToldOf } from "../web/api-operation.ts";
 import type { storage as storageSchema, storedTable as storedTableSchema } from "./storage-api.ts";
 
-export type KeepPolicy = Extract<PolicyName, `retention.${string}` | "changes.keepDays">;
+export type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepDays";
 
 export type TableEnd =
   /** Rows go when they are as old as a policy says. */
@@ -161,7 +162,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   migration: each("version of the tables"),
 };
 
-type KeepSettings = DeepReadonly<Pick<PolicySettings, "retention" | "changes">>;
+export interface KeepSettings {
+  readonly retention: RetentionSettings;
+  readonly changes: ChangeSettings;
+}
 
 /** Null: its rows have no age at which they go. */
 export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): number | null {

@@ -1,10 +1,12 @@
 /** The pages' part about handing in URLs, with its store, and what is done for it by the clock. */
+
 import type { Pool } from "pg";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
-import type { CoordinatorConfig } from "../config.ts";
+import type { ScopeSettings } from "../frontier/frontier-settings.ts";
 import { notFollowed } from "./submission.ts";
 import { createSubmissionStore, submitUrls } from "./submission-store.ts";
 import { type SubmissionPorts, submissionOperations } from "./submissions-ask.ts";
@@ -15,7 +17,11 @@ export function submissionPart({
   texts = createTextResolver({ servers: config.resolvers }),
 }: {
   readonly pool: Pool;
-  readonly config: Pick<CoordinatorConfig, "scope" | "allowSpecialPurpose" | "resolvers">;
+  readonly config: {
+    readonly scope: ScopeSettings;
+    readonly allowSpecialPurpose: AllowedSpecialPurpose;
+    readonly resolvers: readonly string[];
+  };
   readonly texts?: (name: string) => Promise<readonly string[]>;
 }): WebPart {
   const store = createSubmissionStore(pool);

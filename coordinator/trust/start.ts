@@ -2,6 +2,7 @@
  * What the coordinator believes, wired: pages that are fetched twice, crawlers that are judged by it, and probe
  * reports that cannot be true.
  */
+
 import { randomInt } from "node:crypto";
 import type { Pool } from "pg";
 import type { RoundCause } from "#core/delegation-cause";
@@ -10,16 +11,17 @@ import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
-import { notedTrust, noteOwnChanges } from "../access/system-audit-store.ts";
-import type { CoordinatorConfig } from "../config.ts";
+import { following } from "../core/live-settings.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
+import { noteOwnChanges } from "../database/own-changes-store.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
-import { following } from "../live-config.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { DoubleChecks } from "./double-checks.ts";
 import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
+import { notedTrust } from "./noted-trust.ts";
+import type { TrustSettings } from "./trust-settings.ts";
 import { createTrustStore, type TrustStore } from "./trust-store.ts";
 import { doubtImpossibleProbes } from "./watch-probes.ts";
 
@@ -55,7 +57,7 @@ const settleMs = 5000;
 const probesMs = 60_000;
 const drawn = 2 ** 32;
 
-export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig, "trust">): Trusting {
+export function trustDuties(ports: TrustingPorts, config: { readonly trust: TrustSettings }): Trusting {
   const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
   /** Of those that run what we offered to them; what others state is their word alone. */
   const versions = new Map<CrawlerId, string>();

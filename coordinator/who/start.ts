@@ -1,9 +1,11 @@
 /** Who crawls it, as a page, as an operation of the API and as a command. */
+import type { Pool } from "pg";
+import type { NameResolver } from "#core/name-resolver";
 import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../ask/web-part.ts";
+import { following } from "../core/live-settings.ts";
+import type { FrontierSettings, ScopeSettings } from "../frontier/frontier-settings.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
-import { following } from "../live-config.ts";
-import type { RoomOptions } from "../start-web.ts";
 import { whoReads } from "./reads.ts";
 import { whoOperations } from "./who-ask.ts";
 
@@ -11,7 +13,15 @@ export const whoPart = ({
   pool,
   resolver,
   config,
-}: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart =>
+}: {
+  readonly pool: Pool;
+  readonly resolver: NameResolver;
+  readonly config: {
+    readonly scope: ScopeSettings;
+    readonly frontier: FrontierSettings;
+    readonly domainSets: readonly string[];
+  };
+}): WebPart =>
   addOperations(whoOperations, {
     ...{ reads: whoReads(pool, () => performance.now()), resolver, domainSets: config.domainSets },
     scope: following(() => config.scope),

@@ -1,16 +1,14 @@
 /** What the coordinator changes by itself is in the audit log, once: real stores, real database. */
 import { afterEach, beforeAll, expect, it } from "vitest";
-import {
-  notedMoves,
-  notedOptOuts,
-  notedTrust,
-  noteOwnChanges,
-  releaseMoved,
-} from "#coordinator/access/system-audit-store";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
+import { notedMoves } from "#coordinator/crawlers/noted-moves";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { noteOwnChanges } from "#coordinator/database/own-changes-store";
+import { notedOptOuts } from "#coordinator/opt-outs/noted-opt-outs";
 import { readTarget } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { releaseMoved } from "#coordinator/releases/move-stage";
+import { notedTrust } from "#coordinator/trust/noted-trust";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { asCrawlerId } from "#core/ids";
 import { testDatabase } from "../support/database.ts";

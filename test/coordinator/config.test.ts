@@ -4,16 +4,12 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { listeningAt, readCoordinatorConfig } from "#coordinator/config";
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
+import { crawlersWithoutRoom, watchRoom } from "#coordinator/crawlers/without-room";
+import { queueSettings, recalibrationRule } from "#coordinator/delegation/delegation-settings";
 import { CoordinatorState } from "#coordinator/delegation/state";
+import { gatewaySettings } from "#coordinator/gateway/gateway-settings";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
-import {
-  crawlersWithoutRoom,
-  gatewaySettings,
-  queueSettings,
-  recalibrationRule,
-  takeResultsSettings,
-  watchRoom,
-} from "#coordinator/room-settings";
+import { takeResultsSettings } from "#coordinator/results/result-settings";
 import { portToListenAt } from "#coordinator/start-web";
 import { ConfigError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";

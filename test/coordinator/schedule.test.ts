@@ -1,16 +1,15 @@
 /** What the coordinator does by the clock, each duty turned by hand over real stores. */
 import { beforeEach, expect, it } from "vitest";
-import { scheduleBalance } from "#coordinator/balance/start";
+import { type BalanceJobPorts, scheduleBalance } from "#coordinator/balance/start";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { recalibrationRule } from "#coordinator/delegation/delegation-settings";
 import { FleetSettling } from "#coordinator/delegation/measure-peers";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
 import { scheduleDelegation } from "#coordinator/delegation/start";
-import { scheduleFrontier } from "#coordinator/frontier/start";
-import type { JobPorts } from "#coordinator/job-ports";
-import { liveConfig, policiesOf } from "#coordinator/live-config";
+import { type FrontierJobPorts, scheduleFrontier } from "#coordinator/frontier/start";
 import { Counters } from "#coordinator/overview/counters";
-import { recalibrationRule } from "#coordinator/room-settings";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
+import { liveConfig, policiesOf } from "#coordinator/settings/live-config";
 import type { PolicyName } from "#coordinator/settings/schema";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -39,7 +38,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
   const full = new Set<CrawlerId>();
   let fills = 0;
   let fill = async () => 1;
-  const ports: JobPorts = {
+  const ports: FrontierJobPorts & BalanceJobPorts = {
     ...world,
     state,
     now,

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { welcomeCrawler } from "#coordinator/balance/presence";
 import { DayBudget } from "#coordinator/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/room-settings";
+import { crawlersWithoutRoom } from "#coordinator/crawlers/without-room";
 import { hello, newFlowWorld } from "../support/flow-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { noon } from "../support/store-world.ts";

@@ -1,10 +1,10 @@
 /** A whole coordinator behind TLS, and crawlers that join it: real sockets, a real database. */
 import { readFileSync } from "node:fs";
 import { issueInvitation } from "#coordinator/access/invitations";
+import { invitingCoordinator } from "#coordinator/access/inviting-coordinator-reads";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
-import { invitingCoordinator } from "#coordinator/inviting-coordinator";
 import { startCoordinator } from "#coordinator/main";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";

@@ -1,7 +1,6 @@
 /** Policies have one schema: their bounds are those of the coordinator's file. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { policiesOf } from "#coordinator/live-config";
 import {
   isPolicyName,
   policyGroups,
@@ -15,6 +14,7 @@ import {
   withChanges,
 } from "#coordinator/settings/catalogue";
 import { contradictionsIn } from "#coordinator/settings/change";
+import { policiesOf } from "#coordinator/settings/live-config";
 
 const file = policiesOf(readCoordinatorConfig({}));
 

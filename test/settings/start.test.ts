@@ -1,12 +1,14 @@
 /** Coordinators at one database follow what operators change, whatever else stands there. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { queueSettings } from "#coordinator/delegation/delegation-settings";
 import { KnownUrls } from "#coordinator/frontier/known-urls";
-import { following } from "#coordinator/live-config";
-import { outboxSettings, queueSettings, takeResultsSettings } from "#coordinator/room-settings";
+import { outboxSettings } from "#coordinator/frontier/link-outbox-store";
+import { takeResultsSettings } from "#coordinator/results/result-settings";
 import { createPolicyStore, type NewPolicyVersion } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
 import { asCrawlerId } from "#core/ids";
+import { following } from "#core/live-settings";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

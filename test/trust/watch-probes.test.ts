@@ -1,7 +1,7 @@
 /** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/room-settings";
+import { crawlersWithoutRoom } from "#coordinator/crawlers/without-room";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { doubtImpossibleProbes } from "#coordinator/trust/watch-probes";

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "
 import { join, resolve } from "node:path";
 import { createInterface, type Interface } from "node:readline/promises";
 import { Command } from "commander";
-import { isLoopback } from "#coordinator/config";
 import { contactFault } from "#coordinator/opt-outs/start";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { UsageError } from "#core/errors";
+import { isLoopbackHost } from "#protocol/invitation";
 import { sourceSettings } from "#rir-import/download/source-settings";
 import { contextOfStart, usualSettingsFile } from "../command-context.ts";
 import { checkedContact } from "../contact-option.ts";
@@ -200,7 +200,7 @@ async function ask(terminal: Interface, given: InitOptions): Promise<InitOptions
     "Where will partners reach the coordinator, such as https://search.example.org? Empty: only from this machine.",
   );
   const knowsTls = given.tlsCertificate !== undefined || given.behindProxy === true;
-  const isPublic = publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname);
+  const isPublic = publicUrl !== undefined && !isLoopbackHost(new URL(publicUrl).hostname);
   const tls =
     isPublic && !knowsTls
       ? await answer(

@@ -11,11 +11,11 @@ import {
   invitationMade,
   issueInvitation,
 } from "#coordinator/access/invitations";
+import { invitingCoordinator, type StatedPlace } from "#coordinator/access/inviting-coordinator-reads";
 import { documentText } from "#coordinator/ask/text-rendering";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
 import { invitedDocument } from "#coordinator/fleet/invitations-ask";
-import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/identity";

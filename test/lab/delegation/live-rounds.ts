@@ -4,13 +4,13 @@
  */
 
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
+import { watchRoom } from "#coordinator/crawlers/without-room";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { PolicyName } from "#coordinator/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet } from "#coordinator/delegation/probe-round";
 import type { CoordinatorState } from "#coordinator/delegation/state";
-import { watchRoom } from "#coordinator/room-settings";
 import { asRoundId, type SubnetId } from "#core/ids";
 import type { Crawlers, Target } from "./registry-world.ts";
 

@@ -1,8 +1,8 @@
 /** What a change of policies would come to, over a world with one decided round: athens was asked, berlin is offline. */
 import { beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { policiesOf } from "#coordinator/live-config";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
+import { policiesOf } from "#coordinator/settings/live-config";
 import { previewPolicies } from "#coordinator/settings/preview/preview";
 import type { PreviewPorts } from "#coordinator/settings/preview/types";
 import type { PolicyName } from "#coordinator/settings/schema";

@@ -3,11 +3,11 @@
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { isCoordinatorUrl } from "#protocol/invitation";
-import type { InvitingCoordinator } from "./access/invitations.ts";
-import { readCoordinatorPlace, socketUrl } from "./crawlers/coordinator-presence-store.ts";
-import { createReleaseKeyStore } from "./releases/key-store.ts";
-import { createReleaseStore } from "./releases/release-store.ts";
-import { mayRun } from "./releases/staging.ts";
+import { readCoordinatorPlace, socketUrl } from "../crawlers/coordinator-presence-store.ts";
+import { createReleaseKeyStore } from "../releases/key-store.ts";
+import { createReleaseStore } from "../releases/release-store.ts";
+import { mayRun } from "../releases/staging.ts";
+import type { InvitingCoordinator } from "./invitations.ts";
 
 export interface StatedPlace {
   /** In place of what the coordinator said of itself. */
