@@ -18,10 +18,10 @@ import { isLoopbackHost } from "#protocol/invitation";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
-import { alertsSettings } from "./alerts/alert-settings.ts";
 import { accuracySettings, finerSettings } from "./delegation/delegation-settings.ts";
 import { readLayer } from "./domain-sets/partition.ts";
 import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
+import { alertsSettings } from "./overview/alerts/alert-settings.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { policySections } from "./settings/schema.ts";
 

@@ -1,7 +1,8 @@
 /** The rooms of a coordinator, those first that others need, and what the rooms need of each other. */
+
 import { jobs } from "#core/scheduler";
 import { within } from "#core/within";
-import { alertDuties } from "./alerts/start.ts";
+import { refreshCrawlers } from "./balance/presence.ts";
 import { type BalanceJobPorts, followFleet, scheduleBalance } from "./balance/start.ts";
 import { scheduleChanges } from "./changes/start.ts";
 import { scheduleChannels } from "./channels/start.ts";
@@ -29,6 +30,7 @@ import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { Ground } from "./ground.ts";
 import { followRegistry } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
+import { alertDuties } from "./overview/alerts/start.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { isOwnAddress } from "./own-watch.ts";
@@ -148,6 +150,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
   );
   const moves = moveDuties({
     ...{ ...shared, ...stores, gateway: own },
+    refresh: async () => await refreshCrawlers({ crawlers: stores.crawlers, state }),
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
     others: async () => ground.presence.others.size,
   });

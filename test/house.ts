@@ -61,7 +61,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["subnets", "crawlers", "domain-sets"],
   [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance", "distances"],
-    ...["changes", "web-graph", "trust", "federation", "site-caps"],
+    ...["batch", "changes", "web-graph", "trust", "federation", "site-caps"],
   ],
   [
     "settings",
@@ -75,7 +75,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     "submissions",
     "journal",
   ],
-  ["search", "who", "overview", "alerts", "fleet", "storage", "sites", "find", "reports"],
+  ["search", "who", "overview", "fleet", "storage", "sites", "find", "reports"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */
 const wiring = ".";

@@ -2,11 +2,11 @@
 import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlAddress } from "#core/url-key";
+import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import type { ChangedLink } from "../batch/found-urls.ts";
+import { fetchedAtOf, reasonOf, replacesPage } from "../batch/result-rows.ts";
+import { asksPayment } from "../batch/visit.ts";
 import { asInteger, clean, inTransaction, rowsGiven } from "../database/transaction.ts";
-import { asksPayment } from "../recrawl/visit-findings.ts";
-import { type CountedResult, indexedPage } from "../results/accepted-result.ts";
-import type { ChangedLink } from "../results/link-writes.ts";
-import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
 import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
 import { type IndexedText, keptDifference, textDifference } from "./text-difference.ts";
 

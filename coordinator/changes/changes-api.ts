@@ -1,6 +1,6 @@
 /** What is told of pages that changed. */
 import { z } from "zod";
-import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
+import { answersSchema, statementSchema } from "../batch/stated-uses-api.ts";
 import { dateTime } from "../web/api-operation.ts";
 
 /**

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { column, filters, lead, onward, picture, snakeCase, table } from "../ask/document.ts";
 import { type Document, Fault, operationsOf, type Seen } from "../ask/operation.ts";
-import { answersText } from "../results/stated-uses.ts";
+import { answersText } from "../batch/stated-uses.ts";
 import { askAbout } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
 import type { ChangeFeed } from "./change-feed-reads.ts";

@@ -3,7 +3,7 @@
 import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
-import { answersText, statementWords } from "../results/stated-uses.ts";
+import { answersText, statementWords } from "../batch/stated-uses.ts";
 import type { ReadOf } from "../web/api-operation.ts";
 import type { changeKinds, pageChange } from "./changes-api.ts";
 

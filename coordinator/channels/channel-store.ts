@@ -4,10 +4,16 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, lockHosts } from "../frontier/admission-writes.ts";
+import {
+  type ChannelRules,
+  channelFaults,
+  channelHolds,
+  leftOut,
+  outsideChannel,
+} from "../frontier/channel.ts";
+import { type Channel, channelsWhere, countPages, type KeptChannel } from "../frontier/channel-reads.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import { type ChannelRules, channelFaults, channelHolds, leftOut, outsideChannel } from "./channel.ts";
-import { type Channel, channelsWhere, countPages, type KeptChannel } from "./channel-reads.ts";
 
 export type ChannelStore = ReturnType<typeof createChannelStore>;
 

@@ -2,8 +2,8 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { hostHashOf, type UrlKey } from "#core/url-key";
-import { type ChannelRules, channelHolds } from "./channel.ts";
-import { channelsWhere, pathSql } from "./channel-reads.ts";
+import { type ChannelRules, channelHolds } from "../frontier/channel.ts";
+import { channelsWhere, pathSql } from "../frontier/channel-reads.ts";
 import { type Coverage, coverageOf } from "./coverage.ts";
 
 /** `submission`: the hosts of what was handed in with it. All null: every channel. */

@@ -8,14 +8,12 @@ import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { helloText, isSignedBy, type KeyScope } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { KeyHolder, RedemptionFault } from "./identity.ts";
 import type { IdentityStore } from "./identity-store.ts";
-
-export type Refusal = Omit<CoordinatorRefuse, "type">;
 
 /** Who came, before it was believed. */
 export interface Introduction {

@@ -4,10 +4,10 @@
  * lets open moves fail, and each crawler goes on where it was.
  */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
-import type { Admitted, Introduction, Refusal } from "./admit-crawler.ts";
+import type { Admitted, Introduction } from "./admit-crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
 import { type MoveStep, stepSeconds } from "./moves.ts";
 

@@ -4,14 +4,12 @@ import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { noteOwnChanges } from "../database/own-changes-store.ts";
-import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier-store.ts";
-import { isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
+import { isHelloSigned, shutOut } from "./admit-crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";
+import { keyRule, rotateKeys } from "./key-rotation.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
 import { notedMoves } from "./noted-moves.ts";
@@ -20,7 +18,7 @@ import type { SigningKeyStore } from "./signing-key-store.ts";
 interface KeyDutyPorts {
   readonly identities: IdentityStore;
   readonly signingKeys: Pick<SigningKeyStore, "dueRenewals">;
-  readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
+  readonly frontier: { returnLeasesOf(crawlerId: CrawlerId, now: Date): Promise<number> };
   readonly gateway: {
     online(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
@@ -124,7 +122,8 @@ interface MoveDutyPorts {
   readonly mayBegin: (crawlerId: CrawlerId) => boolean;
   /** How many other coordinators run on this database. */
   readonly others: () => Promise<number>;
-  readonly state: CoordinatorState;
+  /** Reads the crawlers anew. */
+  readonly refresh: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly log: Log;
   readonly now: () => Date;
@@ -140,7 +139,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
     refuse: (crawlerId, refusal) => gateway.refuse(crawlerId, refusal),
     mayBegin: ports.mayBegin,
     onMoved: async () => {
-      await refreshCrawlers(ports);
+      await ports.refresh();
       timekeeper.hurry(jobs.handOver);
     },
     log,

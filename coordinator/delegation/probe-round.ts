@@ -13,7 +13,7 @@ import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-pur
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
-import type { ResultBatch } from "../results/take-results.ts";
+import type { ResultBatch } from "../crawlers/result-batch.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import { AnycastLook, decidedByLoad, type NotAnycast } from "./anycast-check.ts";
 import type { Delegation, FinishedRound, WaitingSubnet } from "./delegation.ts";

@@ -15,11 +15,11 @@ import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
 import { following } from "../core/live-settings.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
+import type { ResultBatch } from "../crawlers/result-batch.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
-import type { Counters } from "../overview/counters.ts";
-import type { ResultBatch } from "../results/take-results.ts";
 import { type AnycastRanges, watchedFleet } from "./anycast.ts";
 import { AnycastCandidates } from "./anycast-candidates.ts";
+import type { FinishedRound } from "./delegation.ts";
 import {
   type FinerSettings,
   type ProbingSettings,
@@ -56,7 +56,7 @@ interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "no
   readonly probing: Probing;
   readonly resolver: NameResolver;
   readonly timekeeper: Timekeeper;
-  readonly counters: Counters;
+  readonly counters: { round(round: FinishedRound): void };
   /** Crawlers that may be given nothing now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
   /** Whether this coordinator decides whose subnets are; left out, there is no other. */

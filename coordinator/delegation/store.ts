@@ -11,7 +11,6 @@ import {
   type SubnetId,
 } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
-import { crawlerLoads, loads, probedRtts, unmeasured } from "../balance/load-store.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
@@ -24,6 +23,7 @@ import type {
   RoundProbe,
   UnmeasuredAsked,
 } from "./delegation.ts";
+import { crawlerLoads, loads, probedRtts, unmeasured } from "./load-store.ts";
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
 import type { MoveRates } from "./recalibration/ageing.ts";
 import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";

@@ -1,7 +1,7 @@
 /** An operator gives a crawler domain sets: read, held against what others say, stored; or refused, with the reason. */
 
+import type { Refusal } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Refusal } from "../crawlers/admit-crawler.ts";
 import type { ChangedDomainSets, DomainSetStore } from "./domain-set-store.ts";
 import { type Layer, layerTexts, nothingInBoth, readLayer } from "./partition.ts";
 

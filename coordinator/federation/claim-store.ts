@@ -9,9 +9,7 @@ import { urlKeyOf } from "#core/url-key";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
-import { addOutsideLinks } from "../results/host-writes.ts";
-import { ownerOf, type Relatives } from "./claims.ts";
-import { admitGiven, type TakingSettings } from "./exchange-store.ts";
+import { ownerOf, type Relatives } from "../frontier/claims.ts";
 import {
   countForeignLinks,
   holdClaims,
@@ -19,7 +17,9 @@ import {
   type KnownRelatives,
   readRelatives,
   withoutRelatives,
-} from "./foreign-url-store.ts";
+} from "../frontier/foreign-url-store.ts";
+import { addOutsideLinks } from "../results/host-writes.ts";
+import { admitGiven, type TakingSettings } from "./exchange-store.ts";
 
 /** With all their URLs and links, in one transaction. */
 const hostsAtOnce = 100;

@@ -16,8 +16,6 @@ import {
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
 import type { LinkedUrl } from "../frontier/back-link-writes.ts";
-import type { CrawlScope } from "../frontier/frontier.ts";
-import { addOutsideLinks } from "../results/host-writes.ts";
 import {
   type Claims,
   claimBeyond,
@@ -27,9 +25,11 @@ import {
   ownerOf,
   parentId,
   readClaims,
-} from "./claims.ts";
+} from "../frontier/claims.ts";
+import { holdClaims, holdRelatives, keepForeign, readRelatives } from "../frontier/foreign-url-store.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
+import { addOutsideLinks } from "../results/host-writes.ts";
 import { acknowledge, nextBatch, waitsFor } from "./exchange-queue-store.ts";
-import { holdClaims, holdRelatives, keepForeign, readRelatives } from "./foreign-url-store.ts";
 import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./related-store.ts";
 
 /** A URL that somebody else sent, with its key made here. */

@@ -9,8 +9,8 @@ import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchang
 import type { DeepReadonly } from "../core/deep-readonly.ts";
 import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
+import { readClaims } from "../frontier/claims.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import { readClaims } from "./claims.ts";
 import type { ExchangeStore, GivenUrl, GivenUrls, TakenUrls, TakingSettings } from "./exchange-store.ts";
 import type { HttpParentClient } from "./parent-client.ts";
 

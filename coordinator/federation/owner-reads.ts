@@ -2,9 +2,9 @@
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isoOrNull } from "../database/cached-read.ts";
-import { claimOf, ownerOf as ownerBy, parentId } from "./claims.ts";
+import { claimOf, ownerOf as ownerBy, parentId } from "../frontier/claims.ts";
+import { type KnownRelatives, readRelatives } from "../frontier/foreign-url-store.ts";
 import type { ForeignOwner, ForeignUrlState } from "./foreign-owner.ts";
-import { type KnownRelatives, readRelatives } from "./foreign-url-store.ts";
 
 interface Asked {
   readonly host: string;

@@ -4,10 +4,15 @@ import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { parentId } from "../frontier/claims.ts";
+import {
+  holdClaims,
+  type KnownRelatives,
+  readRelatives,
+  withoutRelatives,
+} from "../frontier/foreign-url-store.ts";
 import type { ToldOf } from "../web/api-operation.ts";
-import { parentId } from "./claims.ts";
 import type { coordinators, relatedCoordinator } from "./federation-api.ts";
-import { holdClaims, type KnownRelatives, readRelatives, withoutRelatives } from "./foreign-url-store.ts";
 
 /** A related coordinator as the pages and the command show it; dates ISO 8601. */
 export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;

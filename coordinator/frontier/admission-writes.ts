@@ -6,7 +6,7 @@ import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
-import { withinChannels } from "../channels/channel-reads.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { listOf, prepared } from "../database/transaction.ts";
 import {
   addBackLinks,
@@ -15,7 +15,7 @@ import {
   optedOutAmong,
   withoutOptedOut,
 } from "./back-link-writes.ts";
-import type { AdmittedUrl } from "./frontier.ts";
+import { withinChannels } from "./channel-reads.ts";
 import { type HeldUrl, heldAmong, takeNamed, takeWithinBudget, writeHeld } from "./held-url-store.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { writeNewUrls } from "./new-url-writes.ts";

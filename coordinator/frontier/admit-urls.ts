@@ -4,7 +4,8 @@ import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlFault, urlKeyOf } from "#core/url-key";
-import type { AdmittedUrl, CrawlScope } from "./frontier.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { CrawlScope } from "./frontier.ts";
 import type { FrontierStore, RejectedUrlStore } from "./frontier-store.ts";
 
 const faultWords: Readonly<Record<UrlFault, string>> = {

@@ -3,8 +3,10 @@
  * would fill the frontier, and have the whole fleet ask whom it likes. In memory: a coordinator that starts anew
  * begins at zero.
  */
+
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
+import type { PageWorth } from "../batch/found-urls.ts";
 
 const dayMs = 86_400_000;
 
@@ -128,17 +130,6 @@ export function hostBudget(pages: HostPages, limit: number): number {
 
 // What a fetched URL is worth to the crawl of its host: the grounds of the host's budget.
 // Trouble that may pass says nothing of the URL, and leaves what it counted for as it was.
-
-/**
- * good            a page with a text of its own
- * near-duplicate  nearly the same text as another page's
- * not-found       says "not found" with status 200
- * empty           no text to speak of
- * failed          an error that will not pass: 4xx, redirects without an end
- */
-const pageWorths = ["good", "near-duplicate", "not-found", "empty", "failed"] as const;
-
-export type PageWorth = (typeof pageWorths)[number];
 
 /** A page with fewer words has no text to speak of. */
 const fewestWords = 5;

@@ -1,7 +1,7 @@
 /** What the API says of a URL, a host and a subnet's hosts, as the frontier knows them. */
 import { z } from "zod";
-import type { StatedUses } from "../results/stated-uses.ts";
-import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
+import type { StatedUses } from "../batch/stated-uses.ts";
+import { statedCountSchema, statedUsesSchema } from "../batch/stated-uses-api.ts";
 import { dateTime, type ToldOf } from "../web/api-operation.ts";
 
 /** Fetches of one URL that are told, the latest. */

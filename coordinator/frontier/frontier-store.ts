@@ -4,19 +4,13 @@ import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
-import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
-import type {
-  AdmittedUrl,
-  CrawlScope,
-  FrontierProgress,
-  LeaseRequest,
-  Resolution,
-  ReturnedLease,
-} from "./frontier.ts";
+import { noteForeign, splitByOwner } from "./foreign-url-store.ts";
+import type { CrawlScope, FrontierProgress, LeaseRequest, Resolution, ReturnedLease } from "./frontier.ts";
 import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import {
   haveOpenLeases,

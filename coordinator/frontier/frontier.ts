@@ -1,7 +1,5 @@
 /** What the frontier keeps: URLs as they are admitted, the scope of the crawl, and how far it is. */
 import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
-import type { ChangeFrequency } from "#protocol/result";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
@@ -9,26 +7,6 @@ import type { FrontierOrder } from "./order/strategies.ts";
 export const optedOutUrl = "opted-out";
 
 /* ------------------------------------------------------------------ frontier */
-
-export interface AdmittedUrl {
-  readonly key: UrlKey;
-  /** Links from a seed; of what a result names, links from its page, which the store adds to the page's own. */
-  readonly depth: number;
-  /** True: `depth` counts from a seed all the same (what a host's own sitemaps name). */
-  readonly fromSeed?: boolean;
-  /** Redirects in a row that lead to it, counted like `depth`; absent: none. */
-  readonly redirects?: number;
-  /** Sitemaps and feeds in a row that lead to it, counted like `depth`; absent: none. */
-  readonly lists?: number;
-  /** Named as a sitemap or feed; a host has only so many of them. */
-  readonly isList?: boolean;
-  /** When a sitemap or feed of the same host says that it changed last. */
-  readonly modifiedAt?: Date;
-  /** How often a sitemap of the same host says that it changes. */
-  readonly changeFrequency?: ChangeFrequency;
-  /** Registrable domain of the page that names it; absent: no page does, or it is of no account. */
-  readonly linkedFrom?: string;
-}
 
 /** Where and how far the crawl goes. */
 export interface CrawlScope {

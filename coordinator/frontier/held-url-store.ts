@@ -6,8 +6,8 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { listOf, prepared } from "../database/transaction.ts";
-import type { AdmittedUrl } from "./frontier.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { deepest, linksIn, type NewUrl } from "./new-url-writes.ts";
 

@@ -10,11 +10,11 @@ import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/
 import type { UrlKey } from "#core/url-key";
 import { following } from "../core/live-settings.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../database/transaction.ts";
-import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
 import { NewHostBudget } from "./budgets.ts";
 import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
+import { noteForeign, splitByOwner } from "./foreign-url-store.ts";
 import type { CrawlScope } from "./frontier.ts";
 import type { ScopeSettings } from "./frontier-settings.ts";
 import type { KnownUrls } from "./known-urls.ts";

@@ -11,8 +11,8 @@
  */
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import { nameOf } from "#core/url-key";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import type { LinkedUrl } from "./back-link-writes.ts";
-import type { AdmittedUrl } from "./frontier.ts";
 
 export interface LinkEffect extends LinkedUrl {
   /** To be admitted if the frontier does not hold it; null: only links to it came or went. */

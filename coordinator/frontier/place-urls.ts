@@ -3,8 +3,8 @@
  * found, up to the host's budget; beyond it some are held until it has earned more, and the rest is left out.
  */
 import type { HostHash } from "#core/ids";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
-import type { AdmittedUrl } from "./frontier.ts";
 
 /** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
 const mostHeldUrls = 1000;

@@ -1,9 +1,9 @@
 /** Why a URL that the frontier does not hold is not in it: the channel that it lies in, and what of that leaves it out. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
-import { channelHolds, type LeavingChannel, leftOut } from "../channels/channel.ts";
-import { channelsWhere } from "../channels/channel-reads.ts";
-import { linksTo } from "../results/link-sql.ts";
+import { linksTo } from "../batch/link-sql.ts";
+import { channelHolds, type LeavingChannel, leftOut } from "./channel.ts";
+import { channelsWhere } from "./channel-reads.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 import { isNewSql, placedUrls } from "./order/order-sql.ts";
 import type { OrderName, UrlFacts } from "./order/strategies.ts";

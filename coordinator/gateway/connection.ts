@@ -10,7 +10,7 @@ import { WebSocket } from "ws";
 import type { LoopTurns } from "#core/clock";
 import { ProtocolError } from "#core/errors";
 import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
-import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { briefly, MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
@@ -18,8 +18,6 @@ import { timerMs } from "../core/timer-ms.ts";
 import { type SessionEnd, type SessionEndCode, sessionEnd } from "../crawlers/session-ends.ts";
 import type { MessageSize } from "./inbox.ts";
 import { ByteBudget } from "./liveness.ts";
-
-export type Refusal = Omit<CoordinatorRefuse, "type">;
 
 interface ConnectionSettings {
   readonly socket: WebSocket;

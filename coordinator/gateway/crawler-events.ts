@@ -1,7 +1,7 @@
 /** What of the crawlers concerns the rooms of a coordinator. */
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import type { ResultBatch } from "../results/take-results.ts";
+import type { ResultBatch } from "../crawlers/result-batch.ts";
 
 export type ReleaseReport = Extract<CrawlerMessage, { type: "crawler:release-report" }>;
 

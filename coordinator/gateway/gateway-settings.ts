@@ -1,12 +1,11 @@
 /** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import type { CoordinatorWelcome, Refusal } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
 import type { SessionEnd } from "../crawlers/session-ends.ts";
 import type { ConnectionLimitSettings } from "../web/limits.ts";
-import type { Refusal } from "./connection.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
 
 /**

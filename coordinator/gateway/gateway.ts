@@ -14,7 +14,7 @@ import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import { maxMessageBytes } from "#protocol/codec";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { challengeHeader, tlsBindingOf } from "#protocol/identity";
 import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
@@ -24,7 +24,6 @@ import { heartbeatMsFor } from "../crawlers/heartbeats.ts";
 import { type SessionEnd, sessionEnd } from "../crawlers/session-ends.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import { AcceptPressure } from "./arrivals-first.ts";
-import type { Refusal } from "./connection.ts";
 import {
   AdmissionLine,
   type Arrival,

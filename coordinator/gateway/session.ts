@@ -17,13 +17,14 @@ import {
   type CoordinatorWelcome,
   inVersion,
   isKnownTo,
+  type Refusal,
 } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import { badResultReason } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { type SessionEnd, sessionEnd } from "../crawlers/session-ends.ts";
-import { CrawlerConnection, type Refusal } from "./connection.ts";
+import { CrawlerConnection } from "./connection.ts";
 import {
   type BatchedResult,
   type CrawlerReport,

@@ -6,10 +6,10 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
+import { linksBeyond } from "../batch/link-sql.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { takeNamed } from "../frontier/held-url-store.ts";
-import { linksBeyond } from "../results/link-sql.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 
 /** By table, where there were any. */

@@ -2,11 +2,11 @@
 import { knownGate } from "#protocol/bot-gate";
 import { useAnswers } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
+import type { TakenResults } from "../batch/accepted-result.ts";
+import { asksPayment, challengeOf } from "../batch/visit.ts";
+import type { ResultBatch } from "../crawlers/result-batch.ts";
 import type { FinishedRound } from "../delegation/delegation.ts";
 import type { AppliedLinks } from "../frontier/link-outbox-store.ts";
-import { asksPayment, challengeOf } from "../recrawl/visit-findings.ts";
-import type { TakenResults } from "../results/accepted-result.ts";
-import type { ResultBatch } from "../results/take-results.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { MinuteFigures } from "./minute-figures.ts";
 import type { LiveState } from "./overview.ts";

@@ -5,7 +5,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
-import type { ResultBatch } from "../results/take-results.ts";
+import type { ResultBatch } from "../crawlers/result-batch.ts";
 
 /** Who is to blame for a failed fetch (protocol/result). */
 export type Blame = Extract<FetchOutcome, { readonly type: "failed" }>["blame"];

@@ -1,7 +1,6 @@
 /** The API of the overview: what it answers. */
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
-import { alertSchema } from "../alerts/alerts-api.ts";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { delegationCause } from "../subnets/subnets-api.ts";
 import {
@@ -14,6 +13,7 @@ import {
   type ToldOf,
 } from "../web/api-operation.ts";
 import { chartHistorySchema } from "../web/chart-history.ts";
+import { alertSchema } from "./alerts/alerts-api.ts";
 import { queueAges, spanFigures } from "./queue-api.ts";
 
 const totals = record("Totals", {

@@ -6,7 +6,6 @@
 import { z } from "zod";
 import { bytesText, howMany, leastSamples, percentText, sampledShare, spanWords } from "#core/format";
 import { timeRange } from "#core/time-range";
-import { type AlertReader, alertReader, alertSection } from "../alerts/alerts-ask.ts";
 import {
   aside,
   column,
@@ -46,6 +45,7 @@ import { type Html, html, pathWith } from "../web/html.ts";
 import { historyCharts, rangePicker } from "../web/time-chart.ts";
 import { accuracyOperations } from "./accuracy-ask.ts";
 import type { Alert } from "./alert-rules.ts";
+import { type AlertReader, alertReader, alertSection } from "./alerts/alerts-ask.ts";
 import { crawlPicture } from "./crawl-picture-page.ts";
 import type { Blame } from "./minute-figures.ts";
 import { type LiveState, type Overview, showOverview } from "./overview.ts";

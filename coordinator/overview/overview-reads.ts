@@ -3,7 +3,6 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
-import { alertMutes, channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
   KeptAnswer,
@@ -20,6 +19,7 @@ import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { allCrawlers, crawlerDetail, fleetShares, type Share } from "../who/crawler-reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertFacts } from "./alert-reads.ts";
+import { alertMutes, channelStates, heldWords, notedAlerts } from "./alerts/alert-store.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";

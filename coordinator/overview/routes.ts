@@ -3,13 +3,13 @@ import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
-import { alertOperations } from "../alerts/alerts-ask.ts";
 import { addOperations } from "../ask/add-operations.ts";
 import { sendRefusal } from "../ask/views.ts";
 import type { WebPart } from "../ask/web-part.ts";
 import { type Access, refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { withCellLabels } from "../web/table-labels.ts";
+import { alertOperations } from "./alerts/alerts-ask.ts";
 import { LiveEvents, maxListeners } from "./live-event-routes.ts";
 import { showOverview } from "./overview.ts";
 import {

@@ -254,3 +254,6 @@ export function inVersion<Refusal extends Pick<CoordinatorRefuse, "code">>(
 export function agreeOnVersion(offered: readonly number[]): number | null {
   return protocolVersions.find((version) => offered.includes(version)) ?? null;
 }
+
+/** Why a crawler may not come, or stay. */
+export type Refusal = Omit<CoordinatorRefuse, "type">;

@@ -1,4 +1,4 @@
-import type { ChangeFrequency } from "#protocol/result";
+import { noVisits, type VisitSums } from "../batch/visit.ts";
 
 /**
  * How often a page changes, estimated from what visits found: only whether it had changed, not how often in between
@@ -15,22 +15,6 @@ import type { ChangeFrequency } from "#protocol/result";
  * paper's second estimator, changes over time seen. In the sums that is a changed gap of length 0 after so much
  * unchanged time.
  */
-export interface VisitSums {
-  /** Visits whose content could be compared with the one before. */
-  readonly comparedVisits: number;
-  readonly contentChanges: number;
-  /** Time between a visit and the one before it, in all: where a change was found, and where none was. */
-  readonly changedSeconds: number;
-  readonly unchangedSeconds: number;
-}
-
-export const noVisits: VisitSums = {
-  comparedVisits: 0,
-  contentChanges: 0,
-  changedSeconds: 0,
-  unchangedSeconds: 0,
-};
-
 export interface ComparedVisit {
   /** Since the visit before. */
   readonly elapsedSeconds: number;
@@ -141,12 +125,6 @@ const changeFrequencies: Readonly<Record<string, number>> = {
   yearly: 1 / 365,
   never: 1 / 3650,
 };
-
-/** What the lists of a page's host state of it. */
-export interface StatedChanges {
-  readonly changeFrequency?: ChangeFrequency;
-  readonly modifiedAt?: Date;
-}
 
 /**
  * A sitemap's word is believed between once a year and once a day, whatever it says: a site that states `always` of all

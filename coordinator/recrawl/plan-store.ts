@@ -1,8 +1,8 @@
 /** Tables recrawl_plan, which is shared, and recrawl_host: how often pages are fetched again, and why. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { channelOfUrl } from "../channels/channel-reads.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { channelOfUrl } from "../frontier/channel-reads.ts";
 import type { MeasuredFetches, MeasuredWindow, RecrawlPlan } from "./make-plan.ts";
 import { learningVisits } from "./visit-findings.ts";
 

@@ -7,10 +7,11 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { estimatedRows } from "#db/table-sizes";
 import { changeFrequencyWords } from "#protocol/result";
-import { channelOfUrl } from "../channels/channel-reads.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { StatedChanges } from "../batch/visit.ts";
 import { columnsOf } from "../database/transaction.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
-import { mostChangesPerDay, type StatedChanges } from "./change-rate.ts";
+import { channelOfUrl } from "../frontier/channel-reads.ts";
+import { mostChangesPerDay } from "./change-rate.ts";
 import type { RecrawlGroups, RecrawlPlan, SampledPages } from "./make-plan.ts";
 
 interface Row {

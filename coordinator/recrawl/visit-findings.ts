@@ -2,37 +2,17 @@
  * What a visit says of its page's changes, and when the next one is: decided from the result, what the frontier knew
  * of the URL, and the plan in force.
  */
-import type { Challenge } from "#protocol/bot-gate";
+
 import type { FetchOutcome } from "#protocol/result";
+import { asksPayment, challengeOf, type KnownPage, noVisits, type VisitFindings } from "../batch/visit.ts";
 import {
   addSums,
   believableGap,
   expectedChangesPerDay,
   likelyChangesPerDay,
-  noVisits,
-  type StatedChanges,
-  type VisitSums,
   visitSums,
 } from "./change-rate.ts";
 import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recrawl-plan.ts";
-
-/** Of a URL before the visit. */
-export interface KnownPage {
-  readonly sums: VisitSums;
-  readonly lastFetchedAt: Date | null;
-  /** When this visit was to be. */
-  readonly plannedAt: Date;
-  /** SHA-256 of the body, hex; null: nothing to compare with. */
-  readonly digest: string | null;
-  readonly backLinks: number;
-  readonly pageRank: number | null;
-  /** By the host's sitemaps and feeds; absent: nothing. */
-  readonly stated?: StatedChanges;
-  /** Of its host: mean changes a day, priority group, multiplier; null: not known. */
-  readonly channelChangesPerDay: number | null;
-  readonly channelGroup: number | null;
-  readonly hostMultiplier: number | null;
-}
 
 export interface ThisVisit {
   readonly fetchedAt: Date;
@@ -41,21 +21,6 @@ export interface ThisVisit {
   readonly digest: string | null;
   /** When the server or the page says that it changed last. */
   readonly changedAt: Date | null;
-}
-
-export interface VisitFindings {
-  /** Null: nothing to compare with. */
-  readonly hasChanged: boolean | null;
-  /** Since the visit before; null: the first one, or not to be believed. */
-  readonly gapSeconds: number | null;
-  /** What the visit adds. */
-  readonly sums: VisitSums;
-  /** The estimate after it; null: the visit says nothing of it. */
-  readonly changesPerDay: number | null;
-  /** To the next visit; null: as the fixed interval says. */
-  readonly intervalSeconds: number | null;
-  /** Too little is known of the page yet: it waits no longer than the fixed interval, whatever is estimated. */
-  readonly isLearning: boolean;
 }
 
 /** Compared visits from which on a page's own estimate counts. */
@@ -157,24 +122,9 @@ export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: R
   return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
 }
 
-/** 402: the site wants to be paid for the page. That is no error, and no more tries change it. */
-export function asksPayment(outcome: FetchOutcome): boolean {
-  return outcome.type === "http-error" && outcome.status === 402;
-}
-
-/** A bot gate's answer in place of the site's; null: it is none. */
-export function challengeOf(outcome: FetchOutcome): Challenge | null {
-  return outcome.type === "failed" ? (outcome.challenge ?? null) : null;
-}
-
 /** How long something rests that a bot gate answered for so many times in a row: a day, doubling to two weeks. */
 export const firstGateRestDays = 1;
 export const longestGateRestDays = 14;
-
-/** Whether this outcome counts as a failure in a row; anything else sets the count back to zero. */
-export function isFailure(outcome: FetchOutcome): boolean {
-  return outcome.type === "failed" || outcome.type === "http-error";
-}
 
 function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
   const { outcome } = attempt;

@@ -1,19 +1,10 @@
 /** The forms of registry jobs: what was asked for, how far it is, and what came of it. */
+
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
+import { registryCounts, subnetsInUse } from "#rir-import/status-api";
 import { registries } from "../subnets/subnet.ts";
 import { dateTime, record } from "../web/api-operation.ts";
-
-export const registryCounts = record("RegistryCounts", {
-  registry: z.enum(registries),
-  subnets: z.int(),
-  ipv4Subnets: z.int(),
-  ipv6Subnets: z.int(),
-  holders: z.int(),
-  crossing: z.int().describe("Subnets that cross another, of whichever registry."),
-  ipv4Addresses: z.int().describe("Addresses that lie in a subnet of it; each counts once."),
-  ipv6Slash48s: z.int().describe("Blocks of a /48 that a subnet of it touches."),
-});
 
 export const registryFilesPlace = z
   .discriminatedUnion("from", [
@@ -129,13 +120,6 @@ const registryDifference = record("RegistryDifference", {
   range: z.string(),
   before: registrySubnetWords.nullable(),
   after: registrySubnetWords.nullable(),
-});
-
-export const subnetsInUse = record("SubnetsInUse", {
-  total: z.int().describe("Delegated, or with hosts in the frontier."),
-  going: z
-    .int()
-    .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
 });
 
 const registryChange = record("RegistryChange", {

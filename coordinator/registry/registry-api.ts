@@ -1,121 +1,12 @@
-/** The form of registry data: what is in force, and how old it is. */
+/** The form of registry data: what is in force, how old it is, and the jobs that change it. */
 import { z } from "zod";
-import { registries } from "../subnets/subnet.ts";
-import { dateTime, record } from "../web/api-operation.ts";
-import { registryCounts, registryJob, subnetsInUse } from "./job-api.ts";
-
-const registrySource = record("RegistrySource", {
-  file: z.string(),
-  format: z.string(),
-  registry: z.string().nullable(),
-  fileDate: z.string().meta({ format: "date" }).nullable().describe("Of its data."),
-  ageDays: z.int().nullable(),
-  kept: z.int().describe("Records."),
-  malformed: z.int().describe("Records that were refused."),
-  sha256: z.string(),
-});
-
-const registryGeneration = record("RegistryGeneration", {
-  generation: z.int(),
-  state: z.enum(["applied", "rolled-back"]),
-  appliedAt: dateTime().nullable(),
-  changes: z
-    .record(z.string(), z.int())
-    .describe("Subnets added, returned, removed, changed, moved, unchanged."),
-  appliedBy: z
-    .string()
-    .nullable()
-    .describe("As the audit log has it; null: not known, or not for this reader."),
-  canRollForward: z.boolean().describe("It was rolled back, and can be put in force again as things are."),
-  rolledBackBy: z.string().nullable(),
-});
-
-const registryRollback = record(
-  "RegistryRollback",
-  {
-    generation: z.int().describe("In force now."),
-    becomes: z.int().nullable().describe("In force afterwards; null: no registry would be."),
-    becomesAppliedAt: dateTime().nullable(),
-    removed: z.int().describe("Subnets that would go."),
-    broughtBack: z.int(),
-    restored: z.int().describe("Subnets that would be what they were."),
-    inUse: subnetsInUse
-      .nullable()
-      .describe("Null: not for this reader, or it takes longer than a page waits."),
-  },
-  "What rolling back the generation in force would do.",
-);
-
-const registryCachedSource = record("RegistryCachedSource", {
-  name: z.string(),
-  registry: z.enum(registries).nullable().describe("Null: what networks publish themselves."),
-  kind: z.string(),
-  access: z.strictObject({ type: z.enum(["public", "on-request"]), how: z.string().optional() }),
-  url: z.string().nullable(),
-  mirrors: z.array(z.string()),
-  file: z.string(),
-  state: z
-    .enum([
-      "fresh",
-      "stale",
-      "old at its source",
-      "missing",
-      "changed on disk",
-      "not set up",
-      "off",
-      "not in the list",
-    ])
-    .describe(
-      "stale: a quarter has passed since we last asked. old at its source: its publisher has had " +
-        "nothing newer for a quarter. not in the list: the settings name it no more.",
-    ),
-  bytes: z.int().nullable().describe("Of our copy; null without one, as are the others below."),
-  sha256: z.string().nullable(),
-  checksumAgreed: z.boolean().nullable(),
-  dataDate: dateTime().nullable().describe("The server's Last-Modified, else when we fetched it."),
-  dataAgeDays: z.int().nullable(),
-  fetchedAt: dateTime().nullable(),
-  checkedDaysAgo: z.int().nullable().describe("Since the server last said that ours is its newest."),
-});
-
-const registryCache = record("RegistryCache", {
-  folder: z.string(),
-  contact: z.string().nullable().describe("Told to the registries with each request."),
-  sources: z.array(registryCachedSource),
-  fault: z.string().nullable().describe("Why it cannot be read."),
-});
-
-const registryPublisher = record("RegistryPublisher", {
-  registry: z.enum(registries),
-  name: z.string(),
-  region: z.string(),
-  publishes: z.string(),
-  terms: z.string().describe("A hint; the terms are what counts."),
-  termsUrl: z.string(),
-});
+import { registryFacts } from "#rir-import/status-api";
+import { record } from "../web/api-operation.ts";
+import { registryJob } from "./job-api.ts";
 
 export const registryOverview = record("RegistryOverview", {
-  now: dateTime(),
-  generation: z.int().nullable().describe("In force; null before the first import."),
-  appliedAt: dateTime().nullable(),
-  ageDays: z.int().nullable(),
-  warnings: z.array(z.string()).describe("Plain sentences: what is old, unfinished or missing."),
-  counted: z
-    .strictObject({
-      generation: z.int(),
-      crossings: z.int().describe("Pairs of ranges that cross."),
-      registries: z.array(registryCounts),
-    })
-    .nullable(),
-  sources: z.array(registrySource),
-  outdated: z.array(z.string()).describe("Registries whose data are older than 92 days."),
-  unfinished: z.strictObject({ begunAt: dateTime(), isRunning: z.boolean() }).nullable(),
-  isImportRunning: z.boolean().describe("Whoever started it."),
-  rollback: registryRollback.nullable(),
-  history: z.array(registryGeneration).describe("The newest first, at most twenty."),
-  cache: registryCache.nullable(),
+  ...registryFacts,
   filesFolder: z.strictObject({ path: z.string(), names: z.array(z.string()) }).nullable(),
-  publishers: z.array(registryPublisher),
   jobs: z.array(registryJob).describe("The latest first, at most eight."),
   runningJob: registryJob.nullable(),
   canStartJobs: z.boolean(),

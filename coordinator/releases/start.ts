@@ -1,12 +1,13 @@
 /** Releases in a running coordinator: offered as crawlers come and stages change, moved on by the clock, counted. */
+
 import type { Pool } from "pg";
+import type { Gauge } from "prom-client";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
 import { noteOwnChanges } from "../database/own-changes-store.ts";
 import type { ReleaseReport } from "../gateway/crawler-events.ts";
-import type { Metrics } from "../overview/metrics.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
 import { advanceReleases, type OfferPorts, ReleaseOffers, releaseMoved } from "./move-stage.ts";
 import { createReleaseStore } from "./release-store.ts";
@@ -18,10 +19,14 @@ const advanceMs = 30_000;
 /** After a hello: the welcome goes first. */
 const welcomeMs = 250;
 
+interface ReleaseMetrics {
+  readonly releaseCrawlers: Gauge<"version" | "state">;
+}
+
 interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  readonly metrics: Metrics;
+  readonly metrics: ReleaseMetrics;
   readonly log: Log;
 }
 
@@ -87,7 +92,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
 }
 
 async function observe(
-  { releaseCrawlers: releases }: Metrics,
+  { releaseCrawlers: releases }: ReleaseMetrics,
   fleet: ReturnType<typeof createReleaseFleetStore>,
 ): Promise<void> {
   releases.reset();

@@ -2,8 +2,8 @@
 import type { Pool } from "pg";
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import { pagesPerDaySql, probedRtts } from "../balance/load-store.ts";
 import { readsOver } from "../database/cached-read.ts";
+import { pagesPerDaySql, probedRtts } from "../delegation/load-store.ts";
 import { coverageOn, coverageOverTime } from "./coverage-store.ts";
 import type { CrawlPiece, ReportedCrawler } from "./crawl-pieces.ts";
 import type { MeasuredRtt } from "./piece-distances.ts";

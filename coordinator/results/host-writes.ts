@@ -5,20 +5,16 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { maxPageLinks } from "#protocol/result";
+import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import type { ChangedLink, PageWorth } from "../batch/found-urls.ts";
+import { type Batch, fetchedAtOf, isHttpMissing, legible, notBeforeOf } from "../batch/result-rows.ts";
+import { asksPayment, challengeOf } from "../batch/visit.ts";
 import { asInteger, clean, columnsOf, rowsGiven } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import { type HostPages, type PageWorth, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
+import { type HostPages, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { keptRate } from "../frontier/kept-rate.ts";
-import {
-  asksPayment,
-  challengeOf,
-  firstGateRestDays,
-  longestGateRestDays,
-} from "../recrawl/visit-findings.ts";
-import { type CountedResult, indexedPage } from "./accepted-result.ts";
-import type { ChangedLink } from "./link-writes.ts";
-import { type Batch, fetchedAtOf, isHttpMissing, legible, notBeforeOf } from "./result-rows.ts";
+import { firstGateRestDays, longestGateRestDays } from "../recrawl/visit-findings.ts";
 
 /** `worths` beside the results. The hosts are locked. */
 export async function updateHosts(

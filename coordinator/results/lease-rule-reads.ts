@@ -5,11 +5,11 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { nameOf } from "#core/url-key";
+import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "../batch/accepted-result.ts";
+import type { KnownPage } from "../batch/visit.ts";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
-import type { KnownPage } from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./accepted-result.ts";
 
 interface Sifted {
   readonly counted: readonly CountedResult[];

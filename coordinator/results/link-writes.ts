@@ -2,19 +2,15 @@
  * Table out_link: what pages link to, which is the web graph. A page's links are one row, packed; a visit that finds them as
  * they were writes nothing. The URLs of a batch are under leases of its crawler: nobody else writes these rows.
  */
+
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
+import type { ArrivedResult, CountedResult } from "../batch/accepted-result.ts";
+import type { ChangedLink } from "../batch/found-urls.ts";
+import { fetchedAtOf, type LinkFacts, replacesPage } from "../batch/result-rows.ts";
 import { clean, columnsOf, rowsGiven } from "../database/transaction.ts";
-import type { ArrivedResult, CountedResult } from "./accepted-result.ts";
-import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
-
-/** Where the link leads, and the page that has, or had, it. */
-export interface ChangedLink extends UrlAddress {
-  readonly from: HostHash;
-  readonly fromUrl: UrlHash;
-}
 
 interface WrittenLinks {
   /** What the frontier learns of each URL, by its name. */

@@ -5,8 +5,8 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
+import type { CountedResult } from "../batch/accepted-result.ts";
 import { columnsOf } from "../database/transaction.ts";
-import type { CountedResult } from "./accepted-result.ts";
 
 /** What the robots.txt files of the results name on other hosts now, in place of what they named. The hosts are locked. */
 export async function noteNamedSitemaps(

@@ -2,8 +2,9 @@
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
+import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import { type Batch, type PageRow, pageRow, replacesPage } from "../batch/result-rows.ts";
 import { columnsOf, rowsGiven } from "../database/transaction.ts";
-import { type CountedResult, indexedPage } from "./accepted-result.ts";
 import {
   enterHeirs,
   enterTexts,
@@ -12,7 +13,6 @@ import {
   removeTexts,
   type TextPlace,
 } from "./near-text-store.ts";
-import { type Batch, type PageRow, pageRow, replacesPage } from "./result-rows.ts";
 import { fallsSilent, writeStatements } from "./stated-uses-store.ts";
 
 /**

@@ -1,15 +1,24 @@
 /** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
 
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { failedResult, maxRedirects } from "#protocol/result";
+import {
+  type ArrivedResult,
+  type CountedResult,
+  mostListsInARow,
+  type TakenResults,
+} from "../batch/accepted-result.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { Batch } from "../batch/result-rows.ts";
+import { withoutUnwantedText } from "../batch/stated-uses.ts";
 import { watchChanges } from "../changes/change-writes.ts";
+import type { RecentFetch } from "../crawlers/result-batch.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
-import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
 import {
   type AddedUrls,
@@ -20,27 +29,20 @@ import {
 } from "../frontier/admission-writes.ts";
 import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
-import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
+import { noteForeign, splitByOwner } from "../frontier/foreign-url-store.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { fetchStatedChanges, noteStated } from "../recrawl/sample-store.ts";
-import {
-  type ArrivedResult,
-  type CountedResult,
-  mostListsInARow,
-  type TakenResults,
-} from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { firstOfEach, siftResults } from "./lease-rule-reads.ts";
 import { writeLinks } from "./link-writes.ts";
 import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
 import { writePages } from "./page-writes.ts";
-import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
-import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
 export type ResultStore = ReturnType<typeof createResultStore>;
@@ -93,17 +95,6 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       return rows;
     },
   };
-}
-
-interface RecentFetch {
-  hostHash: HostHash;
-  host: string;
-  crawlerId: CrawlerId;
-  subnetId: SubnetId | null;
-  fetchedAt: Date;
-  firstByteMs: number | null;
-  connectMs: number | null;
-  totalMs: number;
 }
 
 /**

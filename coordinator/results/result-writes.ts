@@ -3,10 +3,10 @@
 import type { PoolClient } from "pg";
 import type { HostHash, LeaseId } from "#core/ids";
 import { nameOf } from "#core/url-key";
+import type { PageWorth } from "../batch/found-urls.ts";
+import { type Batch, fetchedAtOf, fetchRow, type LinkFacts, urlRow } from "../batch/result-rows.ts";
 import { columnsOf, rowsGiven } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns } from "../frontier/address-turn-writes.ts";
-import type { PageWorth } from "../frontier/budgets.ts";
-import { type Batch, fetchedAtOf, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
 
 const fetches = rowsGiven(
   `host_hash bigint, url_hash bigint, fetched_at timestamptz, outcome text, blame text, status smallint, address inet,

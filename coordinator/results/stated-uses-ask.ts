@@ -1,10 +1,10 @@
 /** What a site states of the uses of a page, as answers show it. */
 import { list, plain, section } from "../ask/document.ts";
 import type { Node } from "../ask/operation.ts";
+import { answersWords, type StatedUses, statementLines } from "../batch/stated-uses.ts";
 import { small } from "../web/components.ts";
 import { instant } from "../web/format.ts";
 import { html } from "../web/html.ts";
-import { answersWords, type StatedUses, statementLines } from "./stated-uses.ts";
 
 /** What a site states of the uses of a page; null: nothing. */
 export function statedSection(stated: StatedUses | null): Node | null {

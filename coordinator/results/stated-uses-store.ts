@@ -7,16 +7,16 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { maySearch, type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
-import { columnsOf } from "../database/transaction.ts";
-import { type CountedResult, indexedPage } from "./accepted-result.ts";
-import { fetchedAtOf, replacesPage } from "./result-rows.ts";
+import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import { fetchedAtOf, replacesPage } from "../batch/result-rows.ts";
 import {
   countAnswers,
   listOfStatements,
   type StatedCount,
   type StatedUses,
   statedOfUnchanged,
-} from "./stated-uses.ts";
+} from "../batch/stated-uses.ts";
+import { columnsOf } from "../database/transaction.ts";
 
 interface PageBefore extends UrlAddress {
   readonly set: number | null;

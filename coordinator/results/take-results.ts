@@ -4,7 +4,6 @@
  * again); the store only writes.
  */
 
-import type { CrawlerId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import {
   badResultReason,
@@ -14,8 +13,12 @@ import {
   maxPageLinks,
   type PageExtract,
 } from "#protocol/result";
+import type { ArrivedResult, NextFetch, RefusedResult, TakenResults } from "../batch/accepted-result.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { VisitFindings } from "../batch/visit.ts";
 import { foreignDateMs } from "../core/foreign-dates.ts";
-import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
+import type { ResultBatch, WireResult } from "../crawlers/result-batch.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
   findingsOf,
@@ -23,16 +26,8 @@ import {
   nextFetchAt,
   type RecrawlSettings,
   type ThisVisit,
-  type VisitFindings,
 } from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, NextFetch, RefusedResult, TakenResults, WireResult } from "./accepted-result.ts";
 import type { ResultStore } from "./result-store.ts";
-
-export interface ResultBatch {
-  readonly crawlerId: CrawlerId;
-  readonly spoolId: string;
-  readonly results: readonly WireResult[];
-}
 
 export interface TakeResultsSettings {
   readonly scope: CrawlScope;

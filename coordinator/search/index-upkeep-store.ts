@@ -6,8 +6,8 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { isNofollow, linksBeyond } from "../batch/link-sql.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
-import { isNofollow, linksBeyond } from "../results/link-sql.ts";
 import { noteUsedSets } from "../results/stated-uses-store.ts";
 import { deletesOf } from "./edit-distance.ts";
 import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";

@@ -3,7 +3,7 @@
 import { UsageError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
+import { notSearchedWords, type StatedUses } from "../batch/stated-uses.ts";
 import type { ToldOf } from "../web/api-operation.ts";
 import type {
   alikePage,

@@ -3,13 +3,13 @@
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
+import { linksTo } from "../batch/link-sql.ts";
 import { changesOfUrl } from "../changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../changes/page-change.ts";
 import { isoOrNull } from "../database/cached-read.ts";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
 import type { PageReport } from "../frontier/frontier-reports-api.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
-import { linksTo } from "../results/link-sql.ts";
 import { statedUsesOf } from "../results/stated-uses-store.ts";
 import {
   type AlikePage,

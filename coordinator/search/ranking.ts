@@ -1,5 +1,5 @@
 import { composed } from "#protocol/composed";
-import { answerTexts } from "../results/stated-uses.ts";
+import { answerTexts } from "../batch/stated-uses.ts";
 import { longestCorrected, shortestCorrected } from "./edit-distance.ts";
 import { addressShare, type PageSignals, type Score, scoreOf, totalOf } from "./page-score.ts";
 import { plainWords } from "./query.ts";

@@ -1,7 +1,7 @@
 /** What search and the page of a page answer. */
 import { z } from "zod";
+import { answersSchema, statedUsesSchema } from "../batch/stated-uses-api.ts";
 import { changeKinds, textDifference } from "../changes/changes-api.ts";
-import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { dateTime } from "../web/api-operation.ts";
 import { scoreParts } from "./page-score.ts";
 

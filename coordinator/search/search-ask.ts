@@ -6,7 +6,7 @@ import { aside, empty, group, onward, picture, present, recordColumns } from "..
 import { type Field, fieldsIn } from "../ask/fields.ts";
 import { type Document, type Node, operationsOf } from "../ask/operation.ts";
 import { plainText } from "../ask/words.ts";
-import { answersText } from "../results/stated-uses.ts";
+import { answersText } from "../batch/stated-uses.ts";
 import { submitLink } from "../submissions/submissions-ask.ts";
 import { options } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";

@@ -10,10 +10,10 @@
 import { asSubnetId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
+import type { ArrivedResult, TakenResults } from "../batch/accepted-result.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
-import type { ArrivedResult, TakenResults } from "../results/accepted-result.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { type Asked, nextStep } from "./arbitration.ts";
 import type { ArrivedOpinion, CheckStep, CheckTarget, NewCheck, OpenCheck } from "./comparison.ts";

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
 import { type FetchResult, type PageExtract, simhashDistance } from "#protocol/result";
-import { challengeOf } from "../recrawl/visit-findings.ts";
+import { challengeOf } from "../batch/visit.ts";
 
 export interface PageSketch {
   /**

@@ -13,8 +13,8 @@ import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpos
 import { withoutUser } from "#core/ip/url-host";
 import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
-import type { LeavingChannel } from "../channels/channel.ts";
 import type { ForeignOwner } from "../federation/foreign-owner.ts";
+import type { LeavingChannel } from "../frontier/channel.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports-api.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
 import type { OrganisationReport } from "../subnets/subnets-api.ts";

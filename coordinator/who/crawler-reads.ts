@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import { defaultMostBytes, roundedMs, sampleTables, toldRows } from "../database/cached-read.ts";
 import type { CrawlerDetail } from "../fleet/crawler-api.ts";
 import type { FleetLine } from "../fleet/fleet-api.ts";
-import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
+import { subnetsOfCrawler } from "./subnet-reads.ts";
 import type { CrawlerReport } from "./who-api.ts";
 
 const subnetsShown = 50;

@@ -2,7 +2,7 @@
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
-import type { LeavingChannel } from "../channels/channel.ts";
+import type { LeavingChannel } from "../frontier/channel.ts";
 import type { FetchLine, UrlReport } from "../frontier/frontier-reports-api.ts";
 import {
   type FrontierOrder,

@@ -7,13 +7,13 @@ import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { isIpv6Text } from "#core/ip/address";
 import { maySearch } from "#protocol/preferences";
-import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
+import { notSearchedWords } from "../batch/stated-uses.ts";
 import type { ProbeRound } from "../delegation/rounds-api.ts";
 import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
+import { type LeavingChannel, outsideChannel } from "../frontier/channel.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports-api.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
-import { notSearchedWords } from "../results/stated-uses.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnets-api.ts";
 import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {

@@ -9,13 +9,13 @@ import { ownerOf } from "../federation/owner-reads.ts";
 import { findHosts } from "../find/find-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
-import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import type { NearMatch } from "../subnets/subnets-api.ts";
 import { allCrawlers, crawlerNamed, crawlerRtts, membersAt } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
+import { namesLike, organisationNamed } from "./holder-reads.ts";
 import { createRollUpReads } from "./roll-up-reads.ts";
+import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "./subnet-reads.ts";
 import { hostReport, rejectionOf, urlReport, waitingReport } from "./url-reads.ts";
 
 export type WhoReads = ReturnType<typeof whoReads>;

@@ -22,6 +22,7 @@ import {
 } from "../ask/document.ts";
 import { type Column, type Document, type Fact, type Node, operationsOf } from "../ask/operation.ts";
 import { plainText, shellWord } from "../ask/words.ts";
+import { countWords } from "../batch/stated-uses.ts";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import type { FinerReport, ProbeRound, RoundProbe } from "../delegation/rounds-api.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
@@ -34,7 +35,6 @@ import {
   type WaitingReport,
 } from "../frontier/frontier-reports-api.ts";
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
-import { countWords } from "../results/stated-uses.ts";
 import { statedSection } from "../results/stated-uses-ask.ts";
 import { fetchAgain, handIn } from "../submissions/submissions-ask.ts";
 import type { ChainSubnet, OrganisationReport, SubnetLine, SubnetList } from "../subnets/subnets-api.ts";

@@ -5,14 +5,19 @@ import type { AddressInfo } from "node:net";
 import type { Pool } from "pg";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { alertsSettings, type EmailSettings } from "#coordinator/alerts/alert-settings";
-import { channelStates, createAlertStore, notedAlerts } from "#coordinator/alerts/alert-store";
-import { emailChannel, webhookChannel } from "#coordinator/alerts/channel-client";
-import type { AlertMessage, Delivery } from "#coordinator/alerts/message";
-import type { SeenAlert } from "#coordinator/alerts/notices";
-import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "#coordinator/alerts/tell-alerts";
 import type { AlertFacts, CrawlerFacts } from "#coordinator/overview/alert-facts";
 import { alertsOf } from "#coordinator/overview/alert-rules";
+import { alertsSettings, type EmailSettings } from "#coordinator/overview/alerts/alert-settings";
+import { channelStates, createAlertStore, notedAlerts } from "#coordinator/overview/alerts/alert-store";
+import { emailChannel, webhookChannel } from "#coordinator/overview/alerts/channel-client";
+import type { AlertMessage, Delivery } from "#coordinator/overview/alerts/message";
+import type { SeenAlert } from "#coordinator/overview/alerts/notices";
+import {
+  noteAlerts,
+  OwnTelling,
+  sendMessages,
+  type TellPorts,
+} from "#coordinator/overview/alerts/tell-alerts";
 import { createNameResolver } from "#core/name-resolver";
 import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../support/database.ts";

@@ -1,7 +1,7 @@
 /** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgetTold } from "#coordinator/federation/exchange-queue-store";
-import { splitByOwner } from "#coordinator/federation/foreign-url-store";
+import { splitByOwner } from "#coordinator/frontier/foreign-url-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { answerWho } from "#coordinator/who/answer";

@@ -1,9 +1,9 @@
 /** URLs over their hosts' budgets: packed apart from the frontier's rows, each once, and let in when the budget has grown. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { inTransaction } from "#coordinator/database/transaction";
 import { addUrls, lockHosts } from "#coordinator/frontier/admission-writes";
+import { readChannel } from "#coordinator/frontier/channel";
 import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
 import { pageOf } from "#coordinator/search/page-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";

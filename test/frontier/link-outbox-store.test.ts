@@ -1,5 +1,6 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
 import { describe, expect, it } from "vitest";
+import type { ArrivedResult } from "#coordinator/batch/accepted-result";
 import { inTransaction } from "#coordinator/database/transaction";
 import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
 import {
@@ -8,7 +9,6 @@ import {
   outboxBacklog,
   postEffects,
 } from "#coordinator/frontier/link-outbox-store";
-import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { createResultStore } from "#coordinator/results/result-store";
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";

@@ -1,6 +1,6 @@
 /** What results do to other hosts, as it waits in the outbox: packed, summed, in order. */
 import { describe, expect, it } from "vitest";
-import type { AdmittedUrl } from "#coordinator/frontier/frontier";
+import type { AdmittedUrl } from "#coordinator/batch/found-urls";
 import {
   effectsOf,
   isAfter,

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { noVisits } from "#coordinator/batch/visit";
 import {
   expectedChangesPerDay,
   likelyChangesPerDay,
-  noVisits,
   usualChangesPerDay,
 } from "#coordinator/recrawl/change-rate";
 

@@ -1,7 +1,7 @@
 /** A channel that is configured of a host is planned for itself, beside the rest of the host (SARSS section 2.1). */
 import { beforeEach, expect, test } from "vitest";
-import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
+import { readChannel } from "#coordinator/frontier/channel";
 import type { RecrawlPlan } from "#coordinator/recrawl/make-plan";
 import { groupChannels, refreshChannels } from "#coordinator/recrawl/plan-store";
 import { planRecrawls } from "#coordinator/recrawl/plan-writes";

@@ -3,6 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
+import type { ArrivedResult } from "#coordinator/batch/accepted-result";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { Delegation, FinishedRound } from "#coordinator/delegation/delegation";
 import type { DelegationStore } from "#coordinator/delegation/store";
@@ -16,7 +17,6 @@ import {
   type OutboxSettings,
   outboxBacklog,
 } from "#coordinator/frontier/link-outbox-store";
-import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { createResultStore, type ResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
+import { readChannel } from "#coordinator/frontier/channel";
 import { answerWho } from "#coordinator/who/answer";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { type UrlKey, urlKeyOf } from "#core/url-key";

@@ -7,7 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { rangeBetween, rangeHolds } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import type { ResultBatch } from "../../results/take-results.ts";
+import type { ResultBatch } from "../../crawlers/result-batch.ts";
 import type { FinerDelegation, ProbedTarget } from "./override.ts";
 import type { FinerDelegationStore } from "./override-store.ts";
 import type { FinerRoundPorts } from "./round.ts";

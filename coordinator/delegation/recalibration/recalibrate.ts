@@ -1,17 +1,6 @@
-/**
- * Recalibration (paper section 4.4): every fetch is held against its host's own past as it arrives; subnets
- * in which a host turned slow are probed again. A subnet that was probed for this reason is left alone for a
- * while, so that a restless site does not cost a round with every alarm; an alarm meanwhile waits.
- *
- * The watch is a cache of what page_fetch holds: the past of a host that it does not know (after a start,
- * after a move, after others have pushed it out) is read from there, in batches, and played through the same
- * rules. Of alarms in what is played only those of the last hour count.
- */
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { WireResult } from "../../results/accepted-result.ts";
-import type { ResultStore } from "../../results/result-store.ts";
-import type { ResultBatch } from "../../results/take-results.ts";
+import type { RecentFetch, ResultBatch, WireResult } from "../../crawlers/result-batch.ts";
 import type { FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";
 import type { FetchTimes } from "../present-owner.ts";
@@ -22,12 +11,12 @@ import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts"
 import type { RecalibrationRule } from "./rule.ts";
 
 interface RecalibrationPorts {
-  readonly results: Pick<ResultStore, "recentFetches">;
+  readonly results: {
+    recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]>;
+  };
   readonly state: CoordinatorState;
   readonly now: () => Date;
 }
-
-type RecentFetch = Awaited<ReturnType<ResultStore["recentFetches"]>>[number];
 
 /** Past fetches of a host that are read: enough for a full window. */
 const historyLength = 50;

@@ -3,7 +3,7 @@
  * all of its words stand; the best of these are scored in full, as page-score.ts has it, with the ranks that Postgres would give them.
  */
 import type { UseAnswers } from "#protocol/preferences";
-import { answerTexts } from "../../results/stated-uses.ts";
+import { answerTexts } from "../../batch/stated-uses.ts";
 import {
   freshnessPoints,
   fullHeadRank,

@@ -4,10 +4,10 @@
  */
 
 import type { Fleet } from "#coordinator/crawlers/crawler";
+import type { ResultBatch } from "#coordinator/crawlers/result-batch";
 import type { FinerRound } from "#coordinator/delegation/overrides/override";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
-import type { ResultBatch } from "#coordinator/results/take-results";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { FlowWorld } from "../../support/flow-world.ts";
 import {

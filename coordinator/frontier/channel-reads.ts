@@ -1,8 +1,8 @@
 /** Table channel: its rows as channels. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { listOf, prepared } from "../database/transaction.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type ChannelRules, channelHolds, leftOut, parseUrlPattern, type UrlPattern } from "./channel.ts";
 
 export interface KeptChannel extends Channel {

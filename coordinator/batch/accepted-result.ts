@@ -1,10 +1,8 @@
-/** A result that counts, with what the frontier knew of its URL before. */
 import type { HostHash, LeaseId, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { FetchResult, PageExtract } from "#protocol/result";
-import type { PageWorth } from "../frontier/budgets.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
-import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
+import type { AdmittedUrl, PageWorth } from "./found-urls.ts";
+import type { KnownPage, VisitFindings } from "./visit.ts";
 
 export interface UrlBefore {
   readonly depth: number;
@@ -112,11 +110,4 @@ export interface TakenResults {
   readonly refused?: readonly RefusedResult[];
   /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
   readonly checked?: readonly number[];
-}
-
-export interface WireResult {
-  readonly sequence: number;
-  readonly leaseId: LeaseId;
-  readonly result: FetchResult;
-  readonly wireBytes: number;
 }

@@ -3,8 +3,8 @@
  * nobody is to hear of.
  */
 import type { Pool, PoolClient } from "pg";
-import { inTransaction } from "../database/transaction.ts";
-import type { Acknowledgement, AlertChannel, AlertMute, NotedAlert } from "../overview/alert-facts.ts";
+import { inTransaction } from "../../database/transaction.ts";
+import type { Acknowledgement, AlertChannel, AlertMute, NotedAlert } from "../alert-facts.ts";
 import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
 import { type AlertState, nextTryMs } from "./notices.ts";
 

@@ -16,7 +16,7 @@ import {
   firstWords,
   type OutsideRules,
   outsideAddress,
-} from "../web/outside-client.ts";
+} from "../../web/outside-client.ts";
 import {
   type AlertsSettings,
   type EmailSettings,

@@ -1,6 +1,6 @@
 /** A message about alerts, as JSON for a webhook and as text for a mail: made of what was noted, the same at each attempt. */
 import { instantWords } from "#core/format";
-import type { AlertSeverity } from "../overview/alert-facts.ts";
+import type { AlertSeverity } from "../alert-facts.ts";
 import type { ToldAlert } from "./notices.ts";
 
 export interface AlertMessage {

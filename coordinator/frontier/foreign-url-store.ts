@@ -6,10 +6,10 @@
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { UrlKey } from "#core/url-key";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { columnsOf, prepared, rowsGiven } from "../database/transaction.ts";
-import { distinctUrls } from "../frontier/admission-writes.ts";
-import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
+import { distinctUrls } from "./admission-writes.ts";
+import { type LinkedUrl, linksWithin } from "./back-link-writes.ts";
 import { type Claims, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
 
 interface ForeignUrl {

@@ -5,8 +5,14 @@ import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
 import { crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
-import { holdingChain } from "./nest.ts";
-import type { ChainSubnet, Neighbours, OwnDelegation, SubnetLine, SubnetList } from "./subnets-api.ts";
+import { holdingChain } from "../subnets/nest.ts";
+import type {
+  ChainSubnet,
+  Neighbours,
+  OwnDelegation,
+  SubnetLine,
+  SubnetList,
+} from "../subnets/subnets-api.ts";
 
 /** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
 const maxDepth = 100;

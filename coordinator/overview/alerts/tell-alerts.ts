@@ -3,8 +3,8 @@
  * told (notices), and sends it: noted first, so that a restart tells nothing twice, and with an id of its own, so that a message
  * whose end was not noted is known as a repetition where it arrives a second time.
  */
-import { type AlertFacts, alertSeverities } from "../overview/alert-facts.ts";
-import { type Alert, type AlertName, foundAlerts, mutedAlertsOf } from "../overview/alert-rules.ts";
+import { type AlertFacts, alertSeverities } from "../alert-facts.ts";
+import { type Alert, type AlertName, foundAlerts, mutedAlertsOf } from "../alert-rules.ts";
 import type { AlertStore, ClaimedMessage, MessageFor } from "./alert-store.ts";
 import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
 import {

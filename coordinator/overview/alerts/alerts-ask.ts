@@ -18,17 +18,17 @@ import {
   section,
   table,
   warning,
-} from "../ask/document.ts";
-import { nodesHtml } from "../ask/html-rendering.ts";
-import { type Column, Fault, type Node, operationsOf } from "../ask/operation.ts";
-import { alertSeverities } from "../overview/alert-facts.ts";
-import type { AlertRule } from "../overview/alert-rule.ts";
-import { type Alert, type AlertList, alertNames, bareTarget, listedRules } from "../overview/alert-rules.ts";
-import type { Visit } from "../web/access.ts";
-import { dateTime, openRecord } from "../web/api-operation.ts";
-import { small } from "../web/components.ts";
-import { ago, instant } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+} from "../../ask/document.ts";
+import { nodesHtml } from "../../ask/html-rendering.ts";
+import { type Column, Fault, type Node, operationsOf } from "../../ask/operation.ts";
+import type { Visit } from "../../web/access.ts";
+import { dateTime, openRecord } from "../../web/api-operation.ts";
+import { small } from "../../web/components.ts";
+import { ago, instant } from "../../web/format.ts";
+import { type Html, html, nothing } from "../../web/html.ts";
+import { alertSeverities } from "../alert-facts.ts";
+import type { AlertRule } from "../alert-rule.ts";
+import { type Alert, type AlertList, alertNames, bareTarget, listedRules } from "../alert-rules.ts";
 import type { AlertStore } from "./alert-store.ts";
 import { alertList } from "./alerts-api.ts";
 import { type AlertChannelClient, countWords } from "./message.ts";

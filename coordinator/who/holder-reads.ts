@@ -1,9 +1,9 @@
 /** Organisations by handle or name, however it is written, and what they hold. */
 
 import type { Pool, PoolClient } from "pg";
-import { companyNameOf } from "./holder-name.ts";
+import { companyNameOf } from "../subnets/holder-name.ts";
+import type { NearMatch, OrganisationReport } from "../subnets/subnets-api.ts";
 import { subnetsOfHolder } from "./subnet-reads.ts";
-import type { NearMatch, OrganisationReport } from "./subnets-api.ts";
 
 interface HolderRow {
   holder_id: number;

@@ -10,8 +10,8 @@ import type { Pool } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
-import type { CrawlerLoad, SubnetLoad, UnmeasuredAsked, UnmeasuredSubnet } from "../delegation/delegation.ts";
-import { isFromHere } from "../delegation/round-reads.ts";
+import type { CrawlerLoad, SubnetLoad, UnmeasuredAsked, UnmeasuredSubnet } from "./delegation.ts";
+import { isFromHere } from "./round-reads.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;

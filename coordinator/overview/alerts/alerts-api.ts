@@ -1,8 +1,8 @@
 /** Alerts as the API tells them. */
 import { z } from "zod";
-import { alertSeverities } from "../overview/alert-facts.ts";
-import { alertNames } from "../overview/alert-rules.ts";
-import { dateTime, orNull, record } from "../web/api-operation.ts";
+import { dateTime, orNull, record } from "../../web/api-operation.ts";
+import { alertSeverities } from "../alert-facts.ts";
+import { alertNames } from "../alert-rules.ts";
 
 export const alertSchema = record("Alert", {
   name: z.enum(alertNames),

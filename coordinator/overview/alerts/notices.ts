@@ -5,7 +5,7 @@
  *
  *   begins ── a minute ──► told ── names more, half an hour since ──► told again ── ends ── a minute ──► told as ended
  */
-import type { Acknowledgement, AlertSeverity } from "../overview/alert-facts.ts";
+import type { Acknowledgement, AlertSeverity } from "../alert-facts.ts";
 
 export interface AlertState {
   readonly name: string;

@@ -2,7 +2,7 @@
  * The runbook's Markdown as HTML: paragraphs, lists, code, emphasis and links, which is what it uses. All else stays text, and all
  * text is escaped. Links to other files of the runbook become their names: the pages do not have them.
  */
-import { type Html, html } from "../web/html.ts";
+import { type Html, html } from "../../web/html.ts";
 
 export function markdownHtml(markdown: string): Html {
   const blocks = markdown.split(/\n{2,}/).filter((block) => block.trim() !== "");

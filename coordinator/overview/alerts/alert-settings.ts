@@ -1,8 +1,8 @@
 /** `alerts` in the coordinator's file: who is told, by which channels, and how often. */
 import { z } from "zod";
 import { parseRange } from "#core/ip/range";
-import type { DeepReadonly } from "../core/deep-readonly.ts";
-import { alertSeverities } from "../overview/alert-facts.ts";
+import type { DeepReadonly } from "../../core/deep-readonly.ts";
+import { alertSeverities } from "../alert-facts.ts";
 
 /** From which severity on a channel is told. */
 const least = z.enum(alertSeverities).default("warning");

@@ -5,9 +5,6 @@ import { parseAddress } from "#core/ip/address";
 import { challengeWords } from "#protocol/bot-gate";
 import { type FetchOutcome, type FetchResult, maxRedirects, type PageExtract } from "#protocol/result";
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
-import type { PageWorth } from "../frontier/budgets.ts";
-import { noVisits } from "../recrawl/change-rate.ts";
-import { asksPayment, challengeOf, isFailure } from "../recrawl/visit-findings.ts";
 import {
   type CountedResult,
   indexedPage,
@@ -15,6 +12,8 @@ import {
   isSoftNotFound,
   mostListsInARow,
 } from "./accepted-result.ts";
+import type { PageWorth } from "./found-urls.ts";
+import { asksPayment, challengeOf, isFailure, noVisits } from "./visit.ts";
 
 /** The row of page_fetch. */
 export function fetchRow(arrived: CountedResult, now: Date) {
