@@ -3,7 +3,7 @@
  * are no advice; the terms are what counts.
  */
 
-import type { RegistryPublisher } from "./status-api.ts";
+import type { RegistryPublisher } from "./read/status-api.ts";
 
 export const registryPublishers: readonly RegistryPublisher[] = [
   {

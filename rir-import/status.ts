@@ -4,8 +4,8 @@ import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
 import { publishedFormats } from "./formats/published.ts";
+import type { RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";
-import type { RegistryFacts } from "./status-api.ts";
 
 export type SourceStatus = RegistryFacts["sources"][number];
 export type GenerationStatus = Omit<RegistryFacts["history"][number], "appliedBy" | "rolledBackBy">;

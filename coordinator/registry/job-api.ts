@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
-import { registryCounts, subnetsInUse } from "#rir-import/status-api";
+import { registryCounts, subnetsInUse } from "#rir-import/read/status-api";
 import { registries } from "../subnets/subnet.ts";
 import { dateTime, record } from "../web/api-operation.ts";
 

@@ -1,6 +1,6 @@
 /** The form of registry data: what is in force, how old it is, and the jobs that change it. */
 import { z } from "zod";
-import { registryFacts } from "#rir-import/status-api";
+import { registryFacts } from "#rir-import/read/status-api";
 import { record } from "../web/api-operation.ts";
 import { registryJob } from "./job-api.ts";
 

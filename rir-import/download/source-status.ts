@@ -2,7 +2,7 @@
 
 import { foreignDateMs } from "#core/foreign-dates";
 import { isPublishedFormat } from "../formats/published.ts";
-import type { CachedSource } from "../status-api.ts";
+import type { CachedSource } from "../read/status-api.ts";
 import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource } from "./download-source.ts";
 
