@@ -44,7 +44,7 @@ ${sections.join("\n\n")}
 }
 
 /** Explained once for all commands that have them. */
-const shared = ["--home", "--database-url", "--schema", "--json", "--csv", "--help"];
+const shared = ["--home", "--database-url", "--schema", "--json", "--csv", "--watch", "--help"];
 
 function commandsReference(program: Command): string {
   const everywhere = new Map(

@@ -39,8 +39,8 @@ export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters",
 /** The only page of a list has no pager. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
 export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
-/** Shows what only a page can show. `otherwise` takes its place on a terminal and in CSV. */
-export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
+/** Shows what only a page can show. `otherwise` takes its place on a terminal and in CSV. A function makes a long text only for a terminal. */
+export const picture = (html: Html, otherwise: string | (() => string) | Node = ""): Node => ({
   type: "picture",
   html,
   otherwise,

@@ -227,7 +227,7 @@ export type Node =
   | { readonly type: "code"; readonly text: string }
   | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
-  | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
+  | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | (() => string) | Node };
 
 export interface SectionLook {
   readonly id?: string;

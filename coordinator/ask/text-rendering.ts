@@ -75,9 +75,8 @@ function nodeText(node: Node, paper: TextPaper): string {
         .map((line) => printable(line, mostInCode))
         .join("\n");
     case "picture":
-      return typeof node.otherwise === "string"
-        ? linesOf(node.otherwise, paper)
-        : nodeText(node.otherwise, paper);
+      if (typeof node.otherwise === "object") return nodeText(node.otherwise, paper);
+      return linesOf(typeof node.otherwise === "string" ? node.otherwise : node.otherwise(), paper);
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
     case "onward":
@@ -179,8 +178,8 @@ function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
 export function asText(nodes: readonly Node[]): readonly Node[] {
   return nodes.flatMap((node) => {
     if (node.type === "group") return asText(node.nodes);
-    if (node.type !== "picture" || (typeof node.otherwise === "string" && node.otherwise !== ""))
-      return [node];
-    return typeof node.otherwise === "string" ? [] : asText([node.otherwise]);
+    if (node.type !== "picture") return [node];
+    if (typeof node.otherwise === "object") return asText([node.otherwise]);
+    return node.otherwise === "" ? [] : [node];
   });
 }

@@ -255,11 +255,6 @@ export function queryOf(request: FastifyRequest, name: string): string {
   return sentText((Array.isArray(value) ? value[0] : value) ?? "");
 }
 
-/** A whole number of at most six digits. */
-export function numberIn(text: string, otherwise: number): number {
-  return /^\d{1,6}$/.test(text) ? Number(text) : otherwise;
-}
-
 const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });
 

@@ -208,8 +208,7 @@ function results(answer: SearchAnswer): readonly Node[] {
       html`<div class="result-head"><p class="small">${from} of ${totalText(answer)}</p>${orderTabs(answer)}</div>`,
     ),
     note !== null && aside(note),
-    picture(
-      html`<ol class="results" start="${offset + 1}">${pages.map(resultItem)}</ol>`,
+    picture(html`<ol class="results" start="${offset + 1}">${pages.map(resultItem)}</ol>`, () =>
       pages.map((page, at) => resultText(page, offset + at + 1)).join("\n\n"),
     ),
     onward({

@@ -1,7 +1,6 @@
 /** The policies, /policies: what holds now, what it does, what a change would come to, who changed what, and the change. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import { UsageError } from "#core/errors";
 import {
   column,
   facts,
@@ -32,8 +31,6 @@ import {
   rangeText,
   setAtStart,
   shortRange,
-  unknownPolicy,
-  valueFromText,
   valueIn,
   valueText,
 } from "./catalogue.ts";
@@ -61,6 +58,7 @@ import {
   savedPolicies,
 } from "./settings-api.ts";
 import type { PolicyStore } from "./settings-store.ts";
+import { formBody, policyCommands } from "./typed-policies.ts";
 
 interface PolicyPorts extends PreviewPorts {
   readonly store: PolicyStore;
@@ -104,11 +102,7 @@ const previewPolicies = post({
   answer: { description: "What would change" },
   faults: changeFaults,
   fromForm: formBody,
-  command: {
-    ...{ name: "policy preview", takes: "name=value..." },
-    says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
-    body: (words) => ({ values: valuesIn(words) }),
-  },
+  command: policyCommands.preview,
   run: async ({ input, ports }): Promise<PreviewAnswer> => {
     const weighed = await weighPolicies(input, ports.store);
     if (weighed.type === "fault") throw await refusal(weighed, input.values, ports.store);
@@ -145,25 +139,7 @@ const changePolicies = post({
   answer: { description: "Saved" },
   faults: changeFaults,
   fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
-  command: [
-    {
-      ...{ name: "policy set", takes: "name=value...", named: { words: "why" } },
-      says: "change policies; all of them or none. NAME= alone: back to the file's value",
-      body: (words, { why = "" }) => ({ values: valuesIn(words), basedOn: null, words: why }),
-    },
-    {
-      ...{ name: "policy reset", takes: "name...", named: { words: "why" } },
-      says: "back to the value of the coordinator's file, or the default where it has none",
-      body: (words, { why = "" }) => ({
-        ...{ values: Object.fromEntries(words.map((name) => [name, null])), basedOn: null, words: why },
-      }),
-    },
-    {
-      ...{ name: "policy take-back", takes: "version", named: { words: "why" } },
-      says: "revert what a version changed",
-      body: ([taken], { why = "" }) => ({ values: {}, takeBack: Number(taken), basedOn: null, words: why }),
-    },
-  ],
+  command: policyCommands.change,
   run: async ({ input, ports: { store }, actor, now }) => {
     const weighed = await weighPolicies(input, store);
     if (weighed.type === "fault") throw await refusal(weighed, input.values, store);
@@ -216,38 +192,6 @@ async function refusal(
   return Object.assign(new Fault(status, words), { again });
 }
 
-/** As they are typed in a command: `name=value`; without a value, back to the file's. */
-function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {
-  return Object.fromEntries(
-    given.map((one) => {
-      const at = one.indexOf("=");
-      if (at < 1) throw new UsageError(`${one}: write NAME=VALUE, such as delegation.lambdaMs=0.5`);
-      const [name, text] = [one.slice(0, at), one.slice(at + 1)];
-      if (!isPolicyName(name)) throw new UsageError(`${unknownPolicy(name)}: nearcrawl policy show`);
-      return [name, text === "" ? null : valueFromText(name, text)];
-    }),
-  );
-}
-
-/** Fields by the policies' names; `back` and `back:NAME`: to the file's value. */
-function formBody(fields: Readonly<Record<string, string>>) {
-  const values: Record<string, PolicyValue | null> = {};
-  const back = fields.back;
-  for (const [field, text] of Object.entries(fields)) {
-    if (back === undefined && isPolicyName(field)) values[field] = valueFromText(field, text);
-    if (field.startsWith("back:")) values[field.slice("back:".length)] = null;
-  }
-  if (back !== undefined) values[back] = null;
-  return {
-    values,
-    basedOn: wholeNumber(fields["based-on"]),
-    takeBack: fields["take-back"] === undefined ? null : wholeNumber(fields["take-back"]),
-  };
-}
-
-/** What is none is left to the body's schema to refuse. */
-const wholeNumber = (text: string | undefined) => (/^\d{1,10}$/.test(text ?? "") ? Number(text) : -1);
-
 // The policies as they are shown to people and programs: value, default, bounds, who changed what, and the past.
 
 const mostSearched = 100;
@@ -272,28 +216,7 @@ const policies = get({
     }),
   }),
   output: policiesSchema,
-  command: [
-    {
-      ...{ name: "policy show", takes: "q", part: "in-force" },
-      says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
-      group: {
-        says: "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
-        help: `
-
-Examples:
-  nearcrawl policy show --show basic
-  nearcrawl policy show delegation.lambdaMs
-  nearcrawl policy preview delegation.lambdaMs=0.5
-  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'
-  nearcrawl policy reset delegation.lambdaMs
-  nearcrawl policy take-back 3`,
-      },
-    },
-    {
-      ...{ name: "policy history", without: "q show", part: "history" },
-      says: "who changed what, when and why, the latest first",
-    },
-  ],
+  command: policyCommands.read,
   run: async ({ input: { show, q }, ports, actor }) => {
     const answer = await policiesAnswer(ports.store);
     const text = q.trim().slice(0, mostSearched);

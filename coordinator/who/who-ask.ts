@@ -188,13 +188,16 @@ ${decided.length > 0 && html`<dl class="facts">${decided.map(([name, value]) => 
   ageing !== null && html`<p class="small">${sentence(ageing)}</p>`
 }
 ${addresses(answer)}</section>`;
-  const lines = [`${verdictOf(answer)}  (${takenForText(answer)})`, plainText(addresses(answer))];
-  const text = [
-    ...lines,
+  const lines = () => [
+    ...[`${verdictOf(answer)}  (${takenForText(answer)})`, plainText(addresses(answer))],
     ...decided.map(([name, value]) => `${name.padEnd(11)}${plainText(value)}`),
     ageing ?? "",
   ];
-  const nodes = [picture(page, text.filter((line) => line !== "").join("\n"))];
+  const text = () =>
+    lines()
+      .filter((line) => line !== "")
+      .join("\n");
+  const nodes = [picture(page, text)];
   return standing.length === 0 ? nodes : [...nodes, standingList(standing)];
 }
 
@@ -578,7 +581,7 @@ const registryName = (registry: string) => registryNames[registry] ?? registry;
 
 function subnetTree(answer: WhoAnswer): Node {
   const chain = [...answer.chain].reverse();
-  return picture(branch(chain, answer), branchLines(chain, answer, "").join("\n"));
+  return picture(branch(chain, answer), () => branchLines(chain, answer, "").join("\n"));
 }
 
 /** Those beside a leaf, in the order of their addresses. */

@@ -18,18 +18,17 @@ export const answerText = (answer: object, columns: Columns = {}): string =>
   documentText({ title: "", nodes: nodesOf(answer as Thing, columns) }, terminalPaper());
 
 /** First what is a line each, then the tables and the larger parts. */
-function nodesOf(thing: Thing, columns: Columns): readonly Node[] {
+function nodesOf(thing: Thing, columns: Columns): readonly [Node, ...Node[]] {
   const shown = Object.entries(thing).filter(([name, value]) => isNews(value) || columns[name] !== undefined);
   const parts = shown.filter(([, value]) => isPart(value));
   const lines = shown.filter((one) => !parts.includes(one));
   return [
     facts(...lines.map(([name, value]) => [titleOf(name), cell(name, value)] as const)),
-    ...parts.map(([name, value]) =>
-      section(
-        titleOf(name),
-        isThings(value) ? [tableOf(name, value, columns)] : nodesOf(value as Thing, columns),
-      ),
-    ),
+    ...parts.flatMap(([name, value]) => {
+      if (isThings(value)) return [section(titleOf(name), [tableOf(name, value, columns)])];
+      const [own, ...further] = nodesOf(value as Thing, columns);
+      return [section(titleOf(name), [own]), ...further];
+    }),
   ];
 }
 

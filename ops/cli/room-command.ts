@@ -23,7 +23,7 @@ import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
 import { untilAskedToStop } from "./until-asked-to-stop.ts";
 
-export interface RoomCommand extends OperationCommand {
+interface RoomCommand extends OperationCommand {
   readonly operation: AnyOperation;
   readonly room: string;
 }

@@ -64,6 +64,9 @@ it.each(["operator", "staff", "partner"] as const)(
     const actor = { name: role, role, scopes: scopesOf[role], crawlers: [] };
     const shown = pathsIn(navigationFor(actor, navigation));
 
+    const { body } = await app.inject({ url: "/account", headers });
+    const entries = navigationFor(actor, navigation).flatMap((group) => group.entries);
+    expect(entries.filter(({ path }) => !body.includes(`<li><a href="${path}"`))).toEqual([]);
     for (const path of pathsIn(navigation)) {
       const { statusCode } = await app.inject({ url: path, headers: { ...headers, accept: "text/html" } });
       expect([path, statusCode === 200]).toEqual([path, shown.includes(path)]);

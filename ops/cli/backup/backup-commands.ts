@@ -178,7 +178,7 @@ Example:
       for (const { name } of restored.manifest.schemas) await forgetDatabases(journalRootOf(home), name);
       const { manifest, ...rest } = restored;
       const answer = { ...rest, manifest: factsOf(manifest) };
-      printAnswer(options, answer, `${answerText(answer)}\n\n${nextSteps}`);
+      printAnswer(options, answer, `${textOf(answer)}\n\n${nextSteps}`);
     });
 }
 
@@ -238,8 +238,11 @@ const factsOf = ({ files, folders: _, ...manifest }: BackupManifest) => ({
 
 const backupAnswer = ({ manifest, ...rest }: Backup) => ({ ...rest, manifest: factsOf(manifest) });
 
+const textOf = (answer: object) =>
+  answerText(answer, { schemas: "name newestMigration epoch pages optOuts" });
+
 const tell = (options: { readonly json?: boolean }, answer: object) =>
-  printAnswer(options, answer, answerText(answer));
+  printAnswer(options, answer, textOf(answer));
 
 const listedAnswer = ({ manifest, ...rest }: KnownBackup, home: string) => ({
   ...{ ...rest, ...rowsOf(manifest), endedAt: manifest.endedAt },
