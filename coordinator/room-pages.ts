@@ -11,7 +11,10 @@ const rooms: Readonly<Record<string, Parts>> = {
   overview: async (all) => (await import("./overview/start.ts")).overviewPart(all),
   who: async (all) => (await import("./who/start.ts")).whoPart(all),
   search: async (all) => (await import("./search/start.ts")).searchPart(all),
-  fleet: async (all) => (await import("./fleet/start.ts")).fleetPart(all),
+  fleet: async (all) => {
+    const { createChartReads } = await import("./overview/chart-reads.ts");
+    return (await import("./fleet/start.ts")).fleetPart({ ...all, past: createChartReads(all.pool) });
+  },
   explore: async (all) => (await import("./explore/start.ts")).explorePart(all),
   policies: async (all) => (await import("./settings/start.ts")).policyPart(all),
   registry: async (all) => (await import("./registry/start.ts")).registryPart(all),

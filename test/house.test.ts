@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { readHouse } from "./house.ts";
+import { readHouse, wingSizes } from "./house.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const house = readHouse(root);
@@ -28,6 +28,10 @@ it("sees the source", () => {
 
 it("imports nothing in a circle, types included", () => {
   expect(house.circles).toEqual([]);
+});
+
+it("keeps each wing within its lines: what needs more says what goes (ops/house)", () => {
+  expect(wingSizes(house).filter(({ lines, most }) => lines > most)).toEqual([]);
 });
 
 it("imports nothing of a higher storey", () => {

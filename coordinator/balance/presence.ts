@@ -10,16 +10,16 @@ import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { isIpv6Text, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CrawlerHello } from "#protocol/messages";
+import type { LeaseReturns } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
-import type { FrontierStore } from "../frontier/frontier-store.ts";
 
 interface PresencePorts {
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
-  readonly frontier: FrontierStore;
+  readonly frontier: LeaseReturns;
   readonly state: CoordinatorState;
   readonly log?: { warn(fields: object, message: string): void };
 }

@@ -3,14 +3,14 @@
  * else, at the least cost over all of them (design section 6), each heir within the room that it has. Where
  * the whole fleet is short of room, everybody's capacity grows alike.
  */
+
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { CrawlerRecord } from "../crawlers/crawler.ts";
+import type { CrawlerRecord, LeaseReturns } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
-import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { deniedIn, type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
 import { planPlacement } from "./placement.ts";
 import { type BalanceInput, type Move, noHysteresis, overloads } from "./plan.ts";
@@ -207,7 +207,7 @@ export async function successionOf(
 
 export interface ReplaceCrawlerPorts extends SuccessionPorts {
   readonly delegations: SuccessionPorts["delegations"] & Pick<DelegationStore, "move">;
-  readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
+  readonly frontier: LeaseReturns;
   /** Without it, nothing is taken for anycast. */
   readonly anycast?: AnycastRanges;
 }

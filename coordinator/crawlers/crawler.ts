@@ -1,5 +1,5 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
-import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { KeyScope } from "#protocol/identity";
@@ -210,3 +210,9 @@ export interface CrawlerName {
 
 /** Taken while no page has been measured yet: the page that our crawl benchmarks use. */
 export const defaultMeanPageBytes = 40_000;
+
+/** Leases of a crawler come back to the frontier. */
+export interface LeaseReturns {
+  /** Returns how many came back. `held`: leases that it says it still has. */
+  returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
+}

@@ -1,4 +1,5 @@
 /** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
+
 import type { Pool } from "pg";
 import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
@@ -7,6 +8,7 @@ import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { noteOwnChanges } from "../database/own-changes-store.ts";
 import { isHelloSigned, shutOut } from "./admit-crawler.ts";
+import type { LeaseReturns } from "./crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";
 import { keyRule, rotateKeys } from "./key-rotation.ts";
@@ -18,7 +20,7 @@ import type { SigningKeyStore } from "./signing-key-store.ts";
 interface KeyDutyPorts {
   readonly identities: IdentityStore;
   readonly signingKeys: Pick<SigningKeyStore, "dueRenewals">;
-  readonly frontier: { returnLeasesOf(crawlerId: CrawlerId, now: Date): Promise<number> };
+  readonly frontier: LeaseReturns;
   readonly gateway: {
     online(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;

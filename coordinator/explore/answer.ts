@@ -4,10 +4,10 @@ import { countryName } from "#core/country-names";
 import { UsageError } from "#core/errors";
 import { asHolderId, type SubnetId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
+import { mostInFile } from "../ask/file-turns.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
-import { mostInFile } from "../web/file-turns.ts";
 import { nobody } from "./crawler-counts.ts";
 import type {
   CountriesAnswer,

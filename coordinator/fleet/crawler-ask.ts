@@ -33,7 +33,6 @@ import {
   tiles,
 } from "../ask/document.ts";
 import { type Document, type Inline, type Node, operationsOf } from "../ask/operation.ts";
-import { blameNames } from "../overview/failures-ask.ts";
 import { record } from "../web/api-operation.ts";
 import { type ChartHistory, rangeParameters } from "../web/chart-history.ts";
 import { askFor, crawlerFor, crawlerOr, crawlerPath, onlyOperators, small } from "../web/components.ts";
@@ -59,6 +58,7 @@ import {
 } from "./crawler-deeds-ask.ts";
 import { absenceSection, insideNodes, pageOfLog } from "./crawler-past-ask.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
+import { blameNames } from "./failures-ask.ts";
 import type { Blame } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 import { inviteBounds } from "./invitations-ask.ts";
@@ -78,7 +78,7 @@ const crawler = get({
   run: async ({ input, ports, actor, now }) => {
     const view = await crawlerView({ name: input.name, logPage: input.page ?? 1, actor, now }, ports);
     if (view === null) throw noCrawler(input.name);
-    return { ...view, history: await ports.overview.crawlerCharts(view.crawler, timeRange(input, now)) };
+    return { ...view, history: await ports.past.crawlerCharts(view.crawler, timeRange(input, now)) };
   },
   view: crawlerDocument,
 });

@@ -19,7 +19,6 @@ import { type Fact, type Node, operationsOf } from "../ask/operation.ts";
 import type { Absence } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
-import { incidentTable } from "../overview/incidents-ask.ts";
 import { record } from "../web/api-operation.ts";
 import { crawlerFor, crawlerOr, crawlerPath, small } from "../web/components.ts";
 import { ago, instant } from "../web/format.ts";
@@ -30,6 +29,7 @@ import { crawlerNamed, noCrawler, noCrawlerWords } from "./crawler-deeds-ask.ts"
 import { crawlerView } from "./crawler-view.ts";
 import { move } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
+import { incidentTable } from "./incidents-ask.ts";
 import { trustSection } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();

@@ -4,9 +4,9 @@ import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer, readsOver } from "../database/cached-read.ts";
-import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { trustList, trustReport } from "../trust/reads.ts";
 import type { CrawlerActivity, CrawlerLogPage, OfferEntry } from "./crawler-api.ts";
+import { failureShares, latestFailures } from "./failure-reads.ts";
 import { crawlerWork, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
 
 const hourMs = 3_600_000;

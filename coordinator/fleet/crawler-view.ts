@@ -1,7 +1,7 @@
 /** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
+
 import { type Actor, mayDo } from "#core/actor";
 import type { IncidentStore } from "#core/incidents";
-import type { OverviewReads } from "../overview/overview-reads.ts";
 import {
   type CrawlerDetail,
   type CrawlerLogPage,
@@ -11,6 +11,7 @@ import {
 } from "./crawler-api.ts";
 import type { FleetReads } from "./crawler-reads.ts";
 import { type FleetEntry, stateWords } from "./fleet-entry.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;
@@ -20,7 +21,7 @@ export interface CrawlerView extends CrawlerDetail {
 
 interface CrawlerViewPorts {
   readonly reads: FleetReads;
-  readonly overview: OverviewReads;
+  readonly lines: FleetPorts["lines"];
   readonly incidents: Pick<IncidentStore, "list">;
 }
 
@@ -33,10 +34,10 @@ export async function crawlerView(
   ports: CrawlerViewPorts,
 ): Promise<CrawlerView | null> {
   const { name, actor, now } = asked;
-  const [fleet, entry] = await Promise.all([ports.overview.fleet(), ports.reads.crawler(name, now)]);
+  const [fleet, entry] = await Promise.all([ports.lines.fleet(), ports.reads.crawler(name, now)]);
   const crawler = fleet.find((line) => line.name === name);
   if (crawler === undefined || entry === null) return null;
-  const detail = { crawler, ...(await ports.overview.crawlerDetail(crawler.crawlerId)) };
+  const detail = { crawler, ...(await ports.lines.crawlerDetail(crawler.crawlerId)) };
   const [activity, work, absences, shares] = await Promise.all([
     ports.reads.activityOf(entry.crawlerId),
     ports.reads.workOf(name),

@@ -16,8 +16,6 @@ import {
 } from "../ask/document.ts";
 import { type Document, type Node, operationsOf, type Seen } from "../ask/operation.ts";
 import type { InvitationRecord } from "../crawlers/identity.ts";
-import { failureOperations } from "../overview/failures-ask.ts";
-import { incidentOperations } from "../overview/incidents-ask.ts";
 import { standingWords } from "../trust/trust-api.ts";
 import { onlyOperators, small } from "../web/components.ts";
 import { ago, country, countText, crawlerLink, stateBadge } from "../web/format.ts";
@@ -25,6 +23,7 @@ import { type Html, html, pathWith } from "../web/html.ts";
 import { crawlerOperations } from "./crawler-ask.ts";
 import { crawlerDeedOperations } from "./crawler-deeds-ask.ts";
 import { crawlerPastOperations } from "./crawler-past-ask.ts";
+import { failureOperations } from "./failures-ask.ts";
 import {
   type FleetAnswer,
   fleet as fleetAnswer,
@@ -34,6 +33,7 @@ import {
 } from "./fleet-api.ts";
 import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 import type { FleetPorts } from "./fleet-store.ts";
+import { incidentOperations } from "./incidents-ask.ts";
 import { addPartner, invitationOperations, invitationTable } from "./invitations-ask.ts";
 import { fleetView, isTrusted } from "./list.ts";
 import { trustOperations } from "./trust-ask.ts";

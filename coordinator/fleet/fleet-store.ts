@@ -1,6 +1,8 @@
 /** What the fleet's pages, API and actions read and change. */
+
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import type { TimeRange } from "#core/time-range";
 import type { InvitingCoordinator } from "../access/invitations.ts";
 import { createSignInLinkStore } from "../access/session-store.ts";
 import type { HeirLine } from "../balance/successors.ts";
@@ -16,16 +18,25 @@ import { createFrontierStore } from "../frontier/frontier-store.ts";
 import { createComplaintStore } from "../opt-outs/complaint-store.ts";
 import { createOptOutMarks } from "../opt-outs/mark-writes.ts";
 import { createOptOutStore } from "../opt-outs/store.ts";
-import { createIncidentStore } from "../overview/incident-store.ts";
-import { createOverviewReads } from "../overview/overview-reads.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
+import type { ChartHistory } from "../web/chart-history.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createFleetReads } from "./crawler-reads.ts";
+import type { FleetLine } from "./fleet-api.ts";
+import { createFleetLines } from "./fleet-line-reads.ts";
+import { createIncidentStore } from "./incident-store.ts";
 import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
 
+/** How figures of the fleet went over a range of time. */
+export interface FleetCharts {
+  charts(page: "trust" | "failures", range: TimeRange): Promise<ChartHistory>;
+  crawlerCharts(of: Pick<FleetLine, "crawlerId" | "name">, range: TimeRange): Promise<ChartHistory>;
+}
+
 export type FleetPorts = ReturnType<typeof fleetStores> & {
+  readonly past: FleetCharts;
   /** To whom its subnets would go as things stand. */
   readonly succession: (crawlerId: CrawlerId) => Promise<readonly HeirLine[]>;
   /** What invitations pin. Throws a UsageError when partners could not reach the coordinator where it listens. */
@@ -38,7 +49,7 @@ export function fleetStores(pool: Pool, now: () => Date) {
   return {
     ...readsOver(pool, { invitationProgress, grantBudget, restoreTrust }),
     reads: createFleetReads(pool, now, nowMs),
-    overview: createOverviewReads(pool, nowMs),
+    lines: createFleetLines(pool, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),

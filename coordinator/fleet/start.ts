@@ -12,11 +12,11 @@ import { type FleetPorts, fleetStores } from "./fleet-store.ts";
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
-  { pool, succession }: { readonly pool: Pool } & Pick<FleetPorts, "succession">,
+  { pool, succession, past }: { readonly pool: Pool } & Pick<FleetPorts, "succession" | "past">,
   now: () => Date = () => new Date(),
 ): WebPart {
   const coordinator = async () => await invitingCoordinator(pool);
-  const ports: FleetPorts = { ...fleetStores(pool, now), succession, coordinator };
+  const ports: FleetPorts = { ...fleetStores(pool, now), succession, past, coordinator };
   return (to) => {
     addOperations({ ...fleetOperations, ...partnerAccessOperations, ...versionOperations }, ports)(to);
     addOperations({ ...optOutOperations, ...complaintOperations }, ports)(to);

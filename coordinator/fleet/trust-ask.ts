@@ -21,7 +21,7 @@ import type { PageViewer } from "../web/page-frame.ts";
 import { believeCrawler } from "./crawler-deeds-ask.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 
-const { get } = operationsOf<Pick<FleetPorts, "reads" | "overview">>();
+const { get } = operationsOf<Pick<FleetPorts, "reads" | "past">>();
 
 const trust = get({
   ...{ path: "/api/fleet/trust", needs: "fleet-read" },
@@ -32,7 +32,7 @@ const trust = get({
   command: { name: "fleet trust", help: "\n\nThe evidence: nearcrawl fleet show NAME." },
   run: async ({ input, ports, now }) => {
     const range = timeRange(input, now, "7d");
-    const [crawlers, past] = await Promise.all([ports.reads.trust(), ports.overview.charts("trust", range)]);
+    const [crawlers, past] = await Promise.all([ports.reads.trust(), ports.past.charts("trust", range)]);
     return { crawlers, history: past };
   },
   view: ({ crawlers, history: past }) => ({

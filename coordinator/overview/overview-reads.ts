@@ -14,9 +14,8 @@ import {
 } from "../database/cached-read.ts";
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
-import type { FleetLine } from "../fleet/fleet-api.ts";
+import { createFleetLines } from "../fleet/fleet-line-reads.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
-import { allCrawlers, crawlerDetail, fleetShares, type Share } from "../who/crawler-reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { alertMutes, channelStates, heldWords, notedAlerts } from "./alerts/alert-store.ts";
@@ -155,26 +154,21 @@ export function createOverviewReads(pool: Pool, nowMs: () => number) {
     },
   };
   const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
-  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   const facts = keptAt((now) => alertFacts(pool, shared, { now, nowMs }), nowMs);
   return {
     ...shared,
     ...createChartReads(pool),
+    ...createFleetLines(pool, nowMs),
     ...readsOver(pool, {
       leftOutUrls,
       longestWaiting,
       hostsInHand,
       crawlerGauges,
       recentDelegations,
-      crawlerDetail,
     }),
     accuracySamples: async (query: { readonly most: number; readonly farOnly: boolean }, now: Date) =>
       await accuracy.list({ ...query, after: after(now) }),
     crawlTotals: async () => await totals.get(),
-    fleet: async (): Promise<FleetLine[]> => {
-      const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
-      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? noShare) }));
-    },
     // Whoever mutes or acknowledges an alert sees so at once.
     alertFacts: async (now: Date): Promise<AlertFacts> => {
       const known = await facts(now);
@@ -189,10 +183,6 @@ export function createOverviewReads(pool: Pool, nowMs: () => number) {
 }
 
 export type OverviewReads = ReturnType<typeof createOverviewReads>;
-
-const noShare: Share = {
-  ...{ subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 },
-};
 
 /** One answer, asked as of the moment of the latest caller. */
 function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {

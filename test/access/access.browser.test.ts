@@ -9,6 +9,7 @@ import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
@@ -33,7 +34,10 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     const app = webServer(database, {
       access,
       parts: [
-        fleetPart({ pool: database.pool, succession: async () => [] }, now),
+        fleetPart(
+          { pool: database.pool, past: createChartReads(database.pool), succession: async () => [] },
+          now,
+        ),
         ...accessParts(database.pool, { access, version: "0.1.0", now }),
       ],
     });

@@ -5,7 +5,7 @@ import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { fleetIdentities } from "#coordinator/fleet/fleet-list-reads";
-import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { createIncidentStore } from "#coordinator/fleet/incident-store";
 import { distrustCrawler } from "#coordinator/trust/distrust-writes";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { asCrawlerId, type CrawlerId } from "#core/ids";

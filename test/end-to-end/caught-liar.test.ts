@@ -7,7 +7,7 @@
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fleetList } from "#coordinator/fleet/fleet-list-reads";
-import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { createIncidentStore } from "#coordinator/fleet/incident-store";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import { trustReport } from "#coordinator/trust/reads";
 import { generateWorld } from "#ops/world/generate-world";

@@ -5,8 +5,8 @@ import { invitingCoordinator } from "#coordinator/access/inviting-coordinator-re
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
+import { createIncidentStore } from "#coordinator/fleet/incident-store";
 import { startCoordinator } from "#coordinator/main";
-import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";

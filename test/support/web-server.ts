@@ -10,6 +10,7 @@ import { fleetPart } from "#coordinator/fleet/start";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { createMetrics } from "#coordinator/overview/metrics";
 import type { LiveState } from "#coordinator/overview/overview";
 import {
@@ -95,7 +96,8 @@ export function webServer(database: Database, changed: Changes = {}): FastifyIns
     whoPart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })(to);
     searchPart({ pool })(to);
   };
-  const { parts = [fleetPart({ pool, succession: async () => [] }, now)] } = changed;
+  const { parts = [fleetPart({ pool, past: createChartReads(pool), succession: async () => [] }, now)] } =
+    changed;
   const server = createWebServer({
     ...{ health, live, log, now, metrics: createMetrics(), settings: webSettings },
     releaseFiles: {

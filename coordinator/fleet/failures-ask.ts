@@ -5,21 +5,15 @@ import { timeRange } from "#core/time-range";
 import { blames } from "#protocol/result";
 import { aside, column, filters, history, note, present, section, table, tiles } from "../ask/document.ts";
 import { operationsOf } from "../ask/operation.ts";
-import {
-  type Blame,
-  type FailureLine,
-  type FailureShares,
-  failureLine,
-  failureShares,
-} from "../fleet/fleet-api.ts";
-import type { FleetPorts } from "../fleet/fleet-store.ts";
 import { record } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { crawlerOr } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { html, pathWith } from "../web/html.ts";
+import { type Blame, type FailureLine, type FailureShares, failureLine, failureShares } from "./fleet-api.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 
-const { get } = operationsOf<Pick<FleetPorts, "reads" | "overview">>();
+const { get } = operationsOf<Pick<FleetPorts, "reads" | "past">>();
 
 const mostFailures = 200;
 const hourMs = 3_600_000;
@@ -57,7 +51,7 @@ const failures = get({
     const since = new Date(now.getTime() - hours * hourMs);
     const [shares, past, found] = await Promise.all([
       ports.reads.failureShares(hours),
-      ports.overview.charts("failures", timeRange(input, now)),
+      ports.past.charts("failures", timeRange(input, now)),
       ports.reads.failures({ ...input, since, most: mostFailures + 1 }),
     ]);
     const latest = found.slice(0, mostFailures);

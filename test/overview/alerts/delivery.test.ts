@@ -19,9 +19,9 @@ import {
   type TellPorts,
 } from "#coordinator/overview/alerts/tell-alerts";
 import { createNameResolver } from "#core/name-resolver";
-import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
-import { testDatabase } from "../support/database.ts";
-import { forThisFile } from "../support/for-this-file.ts";
+import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
+import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 
 const secret = randomBytes(32);
 const resolver = createNameResolver({ servers: [] });

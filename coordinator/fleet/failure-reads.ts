@@ -1,7 +1,7 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
-import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-api.ts";
+import type { Blame, FailureLine, FailureShares } from "./fleet-api.ts";
 
 export interface FailureQuery {
   readonly since: Date;

@@ -3,12 +3,12 @@ import { z } from "zod";
 import { type IncidentEntry, incidentDays } from "#core/incidents";
 import { aside, column, filters, lead, present, table } from "../ask/document.ts";
 import { type Column, type Node, operationsOf, type Table } from "../ask/operation.ts";
-import { incident } from "../fleet/fleet-api.ts";
-import type { FleetPorts } from "../fleet/fleet-store.ts";
 import { record } from "../web/api-operation.ts";
 import { crawlerOr } from "../web/components.ts";
 import { countText } from "../web/format.ts";
 import { html } from "../web/html.ts";
+import { incident } from "./fleet-api.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 
 const { get } = operationsOf<Pick<FleetPorts, "incidents">>();
 

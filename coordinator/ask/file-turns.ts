@@ -1,7 +1,7 @@
 /** Lists whole as CSV, made while they are sent, and how many at once: each makes work for as long as its reader takes. */
 import { Readable } from "node:stream";
-import type { SentFile } from "../ask/views.ts";
-import { type CsvTable, csvText } from "./html.ts";
+import { type CsvTable, csvText } from "../web/html.ts";
+import type { SentFile } from "./views.ts";
 
 const mostFilesAtOnce = 2;
 /** A million rows are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
