@@ -69,7 +69,8 @@ it("ends a session or a process where the threat model says so, and nowhere else
   const ofProcess = /process\.(exit|abort)\(|process\.exitCode =/g;
   const ofSession =
     /new ProtocolError\(|\.refuse\(|\.terminate\(|(this|#connection\?)\.end\(|turnAway\(|(stream|socket|response)\.(destroy|end)\(/g;
-  const speaks = /^(coordinator\/(run\/gateway|protocol|crawl\/changes|crawl\/federation)|migrating-crawler\/link)\//;
+  const speaks =
+    /^(coordinator\/(run\/gateway|protocol|crawl\/changes|crawl\/federation)|migrating-crawler\/link)\//;
   const placesIn = (within: RegExp, form: RegExp) =>
     files.flatMap(({ path, code }) => {
       const places = within.test(path) ? (code.match(form)?.length ?? 0) : 0;
