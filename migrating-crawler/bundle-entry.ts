@@ -1,6 +1,6 @@
 /**
- * Where the one-file bundle begins: in its main thread the crawler, in any other no more than what extracts pages, so that
- * it takes less memory. Whatever is imported in an `await` is only set up then.
+ * The one-file bundle starts here. The main thread runs the crawler; any other thread loads only what extraction needs,
+ * which saves memory. Modules imported with `await` are initialised only when that import runs.
  */
 import { isMainThread } from "node:worker_threads";
 

@@ -1,9 +1,9 @@
 /**
- * A crawler as a process of its own: settings from a file (or from the folder of a crawler that has joined), one
- * JSON log line per event on standard output, an end by SIGTERM, SIGINT, the dock's word or the supervisor's
- * disappearance (IPC channel closed). SIGUSR2 ends it too and tells the coordinator that it will not be back, so
- * that others get its subnets at once. Under a dock (`--dock`) nothing is opened before the dock has greeted.
- * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
+ * Runs a crawler as a process. It reads settings from a file or from a joined crawler's folder and logs one JSON line
+ * per event to standard output. It ends on SIGTERM, SIGINT, the supervisor's request or a closed IPC channel. SIGUSR2
+ * also ends it and tells the coordinator to reassign its subnets at once. Under a supervisor (`--dock`) it opens
+ * nothing before the supervisor's greeting. Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2
+ * invalid settings.
  */
 import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
@@ -23,20 +23,18 @@ import { openStatus } from "./status/open-status.ts";
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<Resident>;
 
 /**
- * The heap may grow by so much of what is alive before it is collected. V8 by itself lets it grow to four times,
- * for speed on machines that have the memory; a guest at a partner takes less. With 500 hosts open this halves the
- * peak (test/bench/results/crawl.md).
+ * Limits heap growth between collections. By default V8 lets the heap grow to four times its live size; with 500 open
+ * hosts this value halves the peak (test/bench/results/crawl.md).
  */
 const heapGrowingPercent = 40;
 
 interface CrawlerProcess {
-  /** A settings file, or the folder of a crawler that has joined. */
   readonly settings: string | undefined;
   readonly isDocked: boolean;
   readonly start: Start;
 }
 
-/** Never returns an error: says it on standard error and sets the exit code. */
+/** Never throws: prints errors to standard error and sets the exit code. */
 export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
   const { settings, isDocked } = asked;
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
@@ -52,7 +50,7 @@ export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
       error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
     process.stderr.write(`nearcrawl crawler: ${words}\n`);
     process.exitCode = error instanceof ConfigError ? 2 : 1;
-    // The line to the dock would keep the process.
+    // The IPC channel would keep the process alive.
     if (process.connected) process.disconnect();
     endSoon();
   }
@@ -93,7 +91,7 @@ async function runUntilAsked(
   endSoon();
 }
 
-/** What a site or a server still holds open after the stop holds no process. */
+/** Forces the exit in case a site or server still holds a connection open. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), endMs).unref();
 }
@@ -102,14 +100,14 @@ const endMs = 1000;
 
 const leaves = "leaves for good";
 
-/** Null when asked to stop. */
+/** Resolves with null when asked to stop. */
 function untilAsked(dock: DockLine | undefined): Promise<null | typeof leaves> {
   return new Promise((resolve) => {
     dock?.onStop(() => resolve(null));
     process.once("SIGUSR2", () => resolve(leaves));
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));
-    // Forked, and the supervisor is gone already.
+    // The process was forked and its supervisor has already exited.
     else if (process.send) resolve(null);
   });
 }

@@ -37,13 +37,13 @@ import { Drain } from "./status/drain.ts";
 import { StatusRecord } from "./status/status-record.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
 
-/** How the network translates addresses is asked at the start, for so long at most, and then so often. */
+/** The network's NAT64 prefixes are looked up at the start, with this time limit, and then at this interval. */
 const mostNat64Ms = 3000;
 const learnAgainMs = 3_600_000;
-/** Signing keys that the coordinator did not answer to. */
+/** Announces signing keys again when the coordinator did not answer. */
 const reviewKeysMs = 600_000;
 
-/** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
+/** When stopping, open requests may finish within the first time and acknowledgements may arrive within the second. */
 const endRequestsMs = 4000;
 
 const endAcknowledgementsMs = 2000;
@@ -58,7 +58,7 @@ export class Crawler {
   readonly #spool: Spool;
   readonly #fetched: FetchedList;
   readonly #prober: Prober;
-  /** Null: it was given its key by hand, and has no identity. */
+  /** Null when the key was set by hand, so the crawler has no identity. */
   readonly #member: Member | null;
   readonly #link: CoordinatorLink;
   readonly #carrier: Carrier;
@@ -67,16 +67,14 @@ export class Crawler {
   readonly #record: StatusRecord;
   readonly #drain: Drain;
   readonly #moving: Moving;
-  /** For whoever wants to know how it goes. */
   readonly view: CrawlerView;
-  /** Leases whose results an earlier process of this crawler left in the spool. */
+  /** Leases whose results an earlier process left in the spool. */
   readonly #leftBehind: string[];
   readonly #introduction: Introduction;
-  /** Null: it has no identity to announce them under. */
+  /** Null when there is no identity to announce the keys under. */
   readonly #signingKeys: SigningKeys | null;
   #reviewing: NodeJS.Timeout | undefined;
   #measuringPeers = new AbortController();
-  /** Of probes that wait for a turn. */
   readonly #probing = new AbortController();
   #stopped: Promise<void> | null = null;
 
@@ -190,13 +188,13 @@ export class Crawler {
     return this.view.status();
   }
 
-  /** The host's settings have changed: those that can be are in force at once. */
+  /** Applies at once the changed settings that need no restart. */
   change(config: CrawlerConfig): void {
     this.#live.change(config);
     this.#loop.askSoon();
   }
 
-  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  /** Lasts until `resume`, across restarts. Throws the system's error when it cannot be saved. */
   pause(reason: string): void {
     this.#tools.governor.pause(reason);
   }
@@ -207,18 +205,18 @@ export class Crawler {
     this.#loop.askSoon();
   }
 
-  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
+  /** Finishes open work, ships all results and then asks to leave for good. Lasts until `resume`, across restarts. */
   drain(reason: string): void {
     this.#drain.begin(reason);
   }
 
-  /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
+  /** Ends open work, returns the remaining leases and says goodbye, within about six seconds. */
   stop(goodbye: Goodbye = { code: "stops", reason: "the crawler stops" }): Promise<void> {
     this.#stopped ??= this.#stop(goodbye);
     return this.#stopped;
   }
 
-  /** The same, and tells the coordinator that this crawler will not be back: others get its subnets at once. */
+  /** Stops and also tells the coordinator to reassign this crawler's subnets at once. */
   leave(): Promise<void> {
     this.#stopped ??= this.#stop({ code: "leaves", reason: "the crawler leaves for good", forGood: true });
     return this.#stopped;
@@ -288,7 +286,7 @@ export class Crawler {
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
         onDown: (reason) => {
-          // The next hello says what there is then.
+          // The next hello reports the result.
           void this.#tools.connector.learnIpv6();
           this.#record.down(reason);
           this.#loop.onDown();
@@ -372,11 +370,14 @@ export class Crawler {
     const measuring = new AbortController();
     this.#measuringPeers = measuring;
     const measured = await measurePeers(this.#prober, peers, measuring.signal);
-    // A list that a newer one cut short has measured some: they count.
+    // When a newer list interrupts a measurement, the distances measured so far still count.
     if (measured.length > 0) this.#link.send({ type: "crawler:peer-rtts", peers: measured });
   }
 
-  /** Of pages that the coordinator has erased nothing stays here either; archives are the partner's own. `urls`: without their schemes. */
+  /**
+   * Deletes local copies of pages that the coordinator has erased, except archives, which belong to the partner. The
+   * URLs have no scheme.
+   */
   #erase(urls: readonly string[]): void {
     if (urls.length === 0) return;
     this.#spool.erase();
@@ -402,9 +403,9 @@ export class Crawler {
   }
 }
 
-// How long a crawler that lost the link may work on what it was leased: no longer than the coordinator leaves it to it.
+// Decides how long a crawler without a link may work on its leases: never longer than the coordinator reserves them.
 
-/** The coordinator may notice the loss of the link by so many heartbeats sooner than this crawler. */
+/** The coordinator may notice a lost link this many heartbeats before the crawler does. */
 const noticedSooner = 2;
 
 function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome): number {
@@ -412,9 +413,9 @@ function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome
   return Math.max(0, departureSeconds - noticedSooner * heartbeatSeconds) * 1000;
 }
 
-/** For the hello; null when they are too many to list. */
+/** Returns null when there are too many leases for the hello to list. */
 function heldLeases(leaseIds: readonly string[]): string[] | null {
-  // Results of a lease that the disk has lost are under "0", which is no lease.
+  // Results whose lease was lost on disk are filed under "0", which is no lease.
   const held = new Set(leaseIds.filter((leaseId) => leaseId !== "0"));
   return held.size > maxHeldLeases ? null : [...held];
 }

@@ -1,6 +1,6 @@
 /**
- * Puts the host's settings into force while the crawler runs, and keeps the link within the bytes that are left. The
- * coordinator learns of changed limits by a new hello: the link is renewed, with all results and leases kept.
+ * Applies settings while the crawler runs and keeps the link within the remaining bytes. A new hello tells the
+ * coordinator about changed limits; results and leases survive the reconnect.
  */
 import type { CrawlerLog } from "./core/log.ts";
 import type { Governor } from "./limits/governor.ts";
@@ -36,7 +36,7 @@ export class LiveSettings {
     return this.#config;
   }
 
-  /** Takes over what can be changed without a restart, and says in the log what cannot. */
+  /** Applies what needs no restart, and logs what does. */
   change(next: CrawlerConfig): void {
     const { governor, connector, prober, link, log } = this.#parts;
     const { config, changed, needRestart, isTold } = changedConfig(this.#config, next);
@@ -56,7 +56,7 @@ export class LiveSettings {
     clearInterval(this.#timer);
   }
 
-  /** Results that had to wait go when a new day or month begins. */
+  /** Delayed results are shipped when a new day or month begins. */
   #look(): void {
     const { governor, link, carrier } = this.#parts;
     if (governor.mayLink()) link.release();
@@ -65,14 +65,13 @@ export class LiveSettings {
   }
 }
 
-/** How the host lets the way to sites be measured. */
 export function allowedProbes({ probeMethods, limits }: CrawlerConfig): CrawlerConfig["probeMethods"] {
   return probeMethods.filter((method) => method !== "icmp" || limits.icmp);
 }
 
-// Which settings a running crawler can take over, and what becomes of the others. Pure.
+// Decides which settings a running crawler can apply. Pure functions.
 
-/** The others are wired in at the start: they take a restart. */
+/** All other settings need a restart. */
 const changeable = [
   "limits",
   "allowRanges",
@@ -83,19 +82,18 @@ const changeable = [
   "fetched",
 ] as const;
 
-/** Said in the hello. */
+/** The hello reports these. */
 const told = ["denyRanges", "denyDomains", "domainSets", "probeMethods"] as const;
 
-/** The coordinator changes it while the crawler runs; the crawler has the newest. */
+/** The coordinator changes the key while the crawler runs, so the crawler has the newest one. */
 const notTheHosts: ReadonlySet<string> = new Set(["key"]);
 
 interface ChangedConfig {
-  /** What is in force from now on. */
   readonly config: CrawlerConfig;
-  /** Settings that were changed, by name: those in force, and those that wait for a restart. */
+  /** The names of the changed settings: those applied, and those that need a restart. */
   readonly changed: readonly string[];
   readonly needRestart: readonly string[];
-  /** The coordinator should know. */
+  /** True when the coordinator must be told. */
   readonly isTold: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The migrating crawler's door: `startCrawler` for programs, and the process entry when this file (or the
- * bundle that begins in bundle-entry.ts) is run: `node crawler-bundle.mjs settings.json`.
+ * The entry point of the migrating crawler: `startCrawler` for programs, and the process when this file, or the bundle
+ * (bundle-entry.ts), is run: `node crawler-bundle.mjs settings.json`.
  */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 
-/** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */
+/** Resolves when the crawler has begun to connect. Throws ConfigError or UsageError. */
 export async function startCrawler(
   config: CrawlerConfig,
   surroundings: Partial<CrawlerSurroundings> = {},

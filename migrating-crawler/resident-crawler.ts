@@ -1,6 +1,6 @@
 /**
- * The crawler that lives in a folder, whoever that is: begun anew in the same process when the folder's crawler has
- * become another one, or when a move has come to nothing.
+ * Runs the crawler that belongs to a folder, and starts it again in the same process when the folder gets another
+ * crawler or a move fails.
  */
 
 import { existsSync, renameSync, rmSync } from "node:fs";
@@ -34,14 +34,14 @@ export class Resident {
     this.#surroundings = surroundings;
   }
 
-  /** Throws ConfigError or UsageError when it cannot be started. */
+  /** Throws ConfigError or UsageError when the crawler cannot start. */
   async start(): Promise<void> {
     const settled = finishMove(this.#config.home);
     if (settled === "gone") throw new ConfigError([`${this.#config.home}: ${goneWords}`]);
     await this.#begin(settled);
   }
 
-  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
+  /** Applies settings that need no restart at once and logs the others. */
   change(config: CrawlerConfig): void {
     this.#config = config;
     this.#crawler?.change(config);
@@ -63,12 +63,10 @@ export class Resident {
     return this.#now.status();
   }
 
-  /** Each of the host's limits with what is used of it, and what it holds back. */
   usage(): LimitUsage[] {
     return this.#now.view.usage();
   }
 
-  /** All that its administrator may want to know. */
   report(): StatusReport {
     return this.#now.view.report();
   }
@@ -81,7 +79,7 @@ export class Resident {
     return this.#end("leave");
   }
 
-  /** Who lives here now; the last one, when nobody does any more. */
+  /** The current crawler, or the last one after it ended. */
   get #now(): Crawler {
     if (this.#crawler === null) throw new Error("the crawler was not started");
     return this.#crawler;
@@ -109,7 +107,6 @@ export class Resident {
     await crawler.start();
   }
 
-  /** Once for each crawler. */
   #beginAnew(before: Crawler, how: "moved" | "failed"): void {
     this.#turn = this.#turn.then(async () => {
       if (this.#isStopping || this.#crawler !== before) return;
@@ -126,17 +123,17 @@ export class Resident {
   }
 }
 
-// The coordinator has decided a move, and this folder is changed accordingly: the other host's folder becomes the
-// crawler that has moved, and that crawler's old folder keeps nothing by which it could run. Each step can be done
-// again, so that a process that is killed in the middle goes on from the journal when it is started.
+// Changes this folder as the coordinator's move decided: the destination folder becomes the crawler that moved, and the
+// origin keeps nothing by which it could run. Every step can be repeated, so a killed process continues from the
+// journal.
 
-/** `became`: this folder's crawler has another name now. `gone`: it runs elsewhere. */
+/** `became`: this folder's crawler has a new name. `gone`: it runs elsewhere. */
 type Settled = "nothing" | "became" | "gone";
 
-/** In a folder whose crawler has gone elsewhere: whose it was. */
+/** Names the crawler that has moved away from this folder. */
 const movedFile = (home: string): string => join(home, "moved.json");
 
-/** The coordinator has said `moved`. `nothing`: this folder takes part in no move, and nothing was changed. */
+/** Call after the coordinator said `moved`. `nothing` means that this folder takes part in no move and is unchanged. */
 export function settleMove(home: string): Settled {
   const journal = readJournal(home);
   if (journal === null) return "nothing";
@@ -144,7 +141,7 @@ export function settleMove(home: string): Settled {
   return finishMove(home);
 }
 
-/** What an earlier process has begun. Before anything else is opened in the folder. */
+/** Completes a move that an earlier process began; call before opening anything else in the folder. */
 export function finishMove(home: string): Settled {
   const journal = readJournal(home);
   if (journal === null || journal.step !== "settling") return "nothing";
@@ -152,7 +149,7 @@ export function finishMove(home: string): Settled {
   return journal.way === "in" ? "became" : "gone";
 }
 
-/** In order; each does nothing where it was done. */
+/** The steps must run in order, and each is idempotent. */
 export function settlingSteps(home: string, journal: MoveJournal): (() => void)[] {
   return journal.way === "in" ? becoming(home, journal) : leaving(home, journal);
 }
@@ -174,7 +171,10 @@ function becoming(home: string, { name }: MoveJournal): (() => void)[] {
   ];
 }
 
-/** The private key first; the membership last, since without it nothing would look at the journal again. */
+/**
+ * Removes the private key first and the membership last, because without the membership nothing reads the journal
+ * again.
+ */
 function leaving(home: string, { name, moveId }: MoveJournal): (() => void)[] {
   const kept = ["spool", ...keptFiles].map((file) => join(home, file));
   const ours = [identityFile(home), signingKeysFolder(home), ...kept, packFile(home)];

@@ -1,6 +1,6 @@
-/** What we use of packages that come without types. */
+/** Types for the parts that we use of packages without types. */
 declare module "html-encoding-sniffer" {
-  /** The name of the encoding (WHATWG), such as `UTF-8`. */
+  /** Returns the WHATWG name of the encoding, such as `UTF-8`. */
   export default function sniffEncoding(
     bytes: Uint8Array,
     options?: { transportLayerEncodingLabel?: string; defaultEncoding?: string; xml?: boolean },
@@ -8,6 +8,6 @@ declare module "html-encoding-sniffer" {
 }
 
 declare module "snowball-stemmers" {
-  /** Throws for an algorithm that it does not have. */
+  /** Throws for an unknown algorithm. */
   export function newStemmer(algorithm: string): { stem(word: string): string };
 }

@@ -2,10 +2,10 @@
  * Who publishes what is imported, and on which terms: hints for operators, with the place where the terms stand. They
  * are no advice; the terms are what counts.
  */
-import type { registryOverview } from "#coordinator/registry/registry-api";
-import type { ToldOf } from "#coordinator/web/api-operation";
 
-export const registryPublishers: ToldOf<typeof registryOverview>["publishers"] = [
+import type { RegistryPublisher } from "./read/status-api.ts";
+
+export const registryPublishers: readonly RegistryPublisher[] = [
   {
     registry: "iana",
     name: "IANA",

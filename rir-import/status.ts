@@ -1,19 +1,18 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
-import type { registryOverview as registryOverviewForm } from "#coordinator/registry/registry-api";
-import type { ToldOf } from "#coordinator/web/api-operation";
+
 import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
 import { publishedFormats } from "./formats/published.ts";
+import type { RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";
 
-type Told = ToldOf<typeof registryOverviewForm>;
-export type SourceStatus = Told["sources"][number];
-export type GenerationStatus = Omit<Told["history"][number], "appliedBy" | "rolledBackBy">;
+export type SourceStatus = RegistryFacts["sources"][number];
+export type GenerationStatus = Omit<RegistryFacts["history"][number], "appliedBy" | "rolledBackBy">;
 
 /** What is known without counting rows. */
 export type RegistryOverview = Pick<
-  Told,
+  RegistryFacts,
   "generation" | "appliedAt" | "counted" | "sources" | "outdated" | "unfinished" | "isImportRunning"
 > & { readonly history: readonly GenerationStatus[] };
 

@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { wings } from "#ops/house";
 
 export interface SourceFile {
   /** From the root, with slashes. */
@@ -55,33 +56,12 @@ const doors: readonly (readonly [string, string])[] = [
   ["#ops/", "ops/"],
 ];
 
-/** Lowest first: a file imports from its own room, from rooms of its storey, and from those below. */
-const coordinatorStoreys: readonly (readonly string[])[] = [
-  ["core", "protocol", "database", "web", "ask"],
-  ["subnets", "crawlers", "domain-sets"],
-  [
-    ...["channels", "recrawl", "frontier", "results", "delegation", "balance", "distances"],
-    ...["changes", "web-graph", "trust", "federation", "site-caps"],
-  ],
-  [
-    "settings",
-    "releases",
-    "opt-outs",
-    "registry",
-    "access",
-    "explore",
-    "gateway",
-    "sharing",
-    "submissions",
-    "journal",
-  ],
-  ["search", "who", "overview", "alerts", "fleet", "storage", "sites", "find", "reports"],
-];
-/** Of `start.ts` of any room, and of files that lie in no room. */
+/** Of files that lie in no room. */
 const wiring = ".";
 
+/** Lowest first: a file imports from its own room, from rooms of its storey, and from those below. */
 const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  coordinator: [...coordinatorStoreys, [wiring]],
+  coordinator: [...wings.flatMap(({ rooms }) => rooms.map((room) => [room])), [wiring]],
   "migrating-crawler": [
     ["core"],
     ["settings"],
@@ -196,13 +176,19 @@ function isForMainAlone(to: string, from: string): boolean {
 
 const houseOf = (path: string): string => path.split("/")[0] as string;
 
+/** The parts of a path, without the wing that its room is in. */
+function roomPath(path: string): string[] {
+  const parts = path.split("/");
+  const isInWing = parts[0] === "coordinator" && wings.some(({ name }) => name === parts[1]);
+  return isInWing ? parts.toSpliced(1, 1) : parts;
+}
+
 /** 0 where its house has one storey. */
 function storeyOf(path: string): number {
-  const [house, room, ...rest] = path.split("/");
+  const [house, room, ...rest] = roomPath(path);
   const storeys = storeysOf[house as string];
   if (storeys === undefined) return 0;
-  const isWiring = rest.length === 0 || (house === "coordinator" && rest.at(-1) === "start.ts");
-  const storey = storeys.findIndex((rooms) => rooms.includes(isWiring ? wiring : (room as string)));
+  const storey = storeys.findIndex((rooms) => rooms.includes(rest.length === 0 ? wiring : (room as string)));
   if (storey === -1) throw new TypeError(`${path}: no storey has a room ${room}`);
   return storey;
 }
@@ -224,7 +210,7 @@ type Doing = "Postgres" | "HTTP" | "HTML" | "I/O" | "the clock" | "chance";
 const outerRooms = ["web", "ask", "gateway", "database", "protocol"];
 
 function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] {
-  const [house, room, ...rest] = path.split("/");
+  const [house, room, ...rest] = roomPath(path);
   if (house !== "coordinator" || rest.length === 0 || outerRooms.includes(room as string)) return [];
   const does: Doing[] = [];
   if (packages.some((name) => /^pg(-copy-streams)?$/.test(name))) does.push("Postgres");
@@ -245,7 +231,7 @@ function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] 
 
 /** Rules and pages are handed what stores read; no rule needs a page. */
 function mayTakeFrom(kind: keyof typeof allowed, to: string): boolean {
-  const [house, room] = to.split("/");
+  const [house, room] = roomPath(to);
   if (house !== "coordinator" || outerRooms.includes(room as string)) return true;
   const taken = kindOf(to.split("/").at(-1) as string);
   if (kind === "page") return taken !== "store" && taken !== "routes" && taken !== "start";
@@ -262,6 +248,25 @@ function kindOf(name: string): keyof typeof allowed {
   if (/client|worker|clock|scheduler|resolver/.test(suffix)) return "outside";
   if (suffix === "routes") return "routes";
   return suffix.startsWith("page") || suffix === "ask" ? "page" : "store";
+}
+
+export interface WingSize {
+  readonly wing: string;
+  readonly lines: number;
+  /** As many as it may have (ops/house). */
+  readonly most: number;
+}
+
+export function wingSizes({ files }: House): WingSize[] {
+  const linesOf = (room: string) =>
+    files
+      .filter(({ path }) => roomPath(path)[1] === room && houseOf(path) === "coordinator")
+      .reduce((sum, { lines }) => sum + lines, 0);
+  return wings.map(({ name, rooms, most }) => ({
+    wing: name,
+    lines: rooms.reduce((sum, room) => sum + linesOf(room), 0),
+    most,
+  }));
 }
 
 export interface HouseFigures {
@@ -309,6 +314,8 @@ function print(house: House): void {
     Math.max(...[heads, ...rows].map((row) => (row[column] as string).length));
   for (const row of [heads, ...rows])
     say(row.map((cell, at) => (at === 0 ? cell.padEnd(width(at)) : cell.padStart(width(at)))).join("  "));
+  say("");
+  for (const { wing, lines, most } of wingSizes(house)) say(`${wing.padEnd(8)} ${lines} of ${most} lines`);
   say(`\nimport circles: ${house.circles.length}`);
   for (const circle of house.circles) say(`  ${circle.join(" ")}`);
   say(`imports of a higher storey: ${house.upwardImports.length}`);

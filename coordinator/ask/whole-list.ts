@@ -1,7 +1,7 @@
 /** Sends all rows of a list as CSV, at an address of its own and filtered by the question of an operation. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
-import { FileTurns } from "../web/file-turns.ts";
+import { FileTurns } from "./file-turns.ts";
 import { type AnyOperation, type Column, Fault } from "./operation.ts";
 import { questionIn } from "./questions.ts";
 import type { WebPart } from "./web-part.ts";

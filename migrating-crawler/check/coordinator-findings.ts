@@ -1,7 +1,6 @@
 /**
- * Whether the coordinator can be reached from here, and how: straight, or through a proxy that the environment
- * names; whether TLS on the way is its own; how far it is; and what its clock says. Asks for nothing but one header
- * (HEAD /), so that it needs no key.
+ * Checks whether and how the coordinator is reachable: directly or through a proxy from the environment, whether TLS
+ * ends at the coordinator, the distance, and the coordinator's clock. It sends one HEAD / and needs no key.
  */
 
 import http from "node:http";
@@ -12,25 +11,25 @@ import { mostClockErrorMs } from "../membership/member.ts";
 import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
 import { type ProxyAddress, parseProxy } from "../settings/config.ts";
 
-/** The usual names, in the order in which curl takes them for TLS. */
+/** The usual names, in curl's order of precedence for TLS. */
 const proxyVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
 
 interface CoordinatorSurvey {
   readonly findings: readonly Finding[];
-  /** Straight (or through the configured proxy) nothing came, through this one it did; as a URL. */
+  /** The URL of a proxy through which the coordinator answered, when the configured route failed. */
   readonly neededProxy: string | null;
 }
 
 export interface SurveySettings {
   readonly url: string;
-  /** As configured; straight out where nothing is. */
+  /** The configured route; direct without configuration. */
   readonly route: CoordinatorRoute;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Date;
 }
 
 interface Answer {
-  /** From the start of the connection to its end: TCP, and the proxy's and TLS's part. */
+  /** The full connect time, including the proxy and TLS. */
   readonly connectMs: number;
   readonly clockErrorMs: number | null;
 }
@@ -48,7 +47,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
   return { findings: [unreached(settings, first)], neededProxy: null };
 }
 
-/** Without its password. */
+/** Leaves out the password. */
 const proxyInWords = ({ type, host, port }: ProxyAddress): string => `${type}://${hostInUrl(host)}:${port}`;
 
 async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Promise<Answer | Error> {
@@ -63,7 +62,7 @@ async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Prom
   }
 }
 
-/** Null when the answer states no time. Its resolution is a second (RFC 9110 section 6.6.1). */
+/** Returns null when the answer has no date, whose resolution is a second (RFC 9110 section 6.6.1). */
 function clockError(url: URL, socket: net.Socket, settings: SurveySettings): Promise<number | null> {
   const { now, route } = settings;
   const host = url.host;
@@ -158,7 +157,7 @@ function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
   );
 }
 
-/** Node's codes of certificates: of their dates, names and signatures. */
+/** Node's codes for invalid certificate dates, names and signatures. */
 const isUntrusted = (code = "") => /CERT|SELF_SIGNED|UNABLE_TO/.test(code);
 
 function proxiesIn(env: SurveySettings["env"]): string[] {
@@ -166,19 +165,20 @@ function proxiesIn(env: SurveySettings["env"]): string[] {
   return [...new Set(named)].filter((proxy) => parseProxy(proxy) !== null).slice(0, 3);
 }
 
-/** `proxy.example:3128` and `socks5h://` are usual there, too. */
+/** Proxy variables may also hold `proxy.example:3128` or `socks5h://`. */
 function proxyUrl(text: string): string {
   return text.includes("://") ? text.replace(/^socks5h:/, "socks5:") : `http://${text}`;
 }
 
-/** What a look at one thing of the machine or its network found. */
-
 export interface Finding {
-  /** What was looked at: `clock`, say. */
+  /** What was checked, such as `clock`. */
   readonly subject: string;
-  /** ok: as it should be. note: it works, and this is worth knowing. fix: the crawler cannot work well until it is done. */
+  /**
+   * ok: nothing to do. note: it works, with something worth knowing. fix: the crawler cannot work well until it is
+   * fixed.
+   */
   readonly state: "ok" | "note" | "fix";
-  /** What is the case, and what to do about it, in one or two sentences. */
+  /** The finding and the remedy in one or two sentences. */
   readonly words: string;
 }
 

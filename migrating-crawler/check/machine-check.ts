@@ -1,4 +1,4 @@
-/** All that a crawler needs of its machine and network, looked at once. */
+/** Checks everything that a crawler needs from its machine and network. */
 import { randomBytes } from "node:crypto";
 import { getServers, Resolver } from "node:dns/promises";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,11 +14,11 @@ import { type MachineFacts, machineFindings } from "./machine-findings.ts";
 export interface CheckReport {
   readonly at: Date;
   readonly findings: readonly Finding[];
-  /** Nothing needs fixing. */
+  /** True when nothing needs fixing. */
   readonly isUsable: boolean;
-  /** The coordinator was reached: what else needs fixing keeps nobody from joining. */
+  /** The coordinator is reachable, so other findings do not prevent joining. */
   readonly isConnected: boolean;
-  /** A proxy without which the coordinator is not reached, though the settings do not name it; as a URL. */
+  /** The URL of a proxy that the coordinator needs although the settings do not name it. */
   readonly neededProxy: string | null;
 }
 
@@ -26,16 +26,16 @@ type CheckedSettings = Pick<CrawlerConfig, "limits" | "resolvers" | "ipv6" | "pr
 
 export interface CheckSettings {
   readonly home: string;
-  /** Null: of no settings file yet, so the defaults. */
+  /** Null without a settings file, so the defaults are checked. */
   readonly settings: CheckedSettings | null;
-  /** Null: to no coordinator, since this folder belongs to none. */
+  /** Null when the folder belongs to no coordinator. */
   readonly coordinator: { readonly url: string; readonly route: CoordinatorRoute } | null;
   readonly facts: MachineFacts;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
 }
 
-/** Takes some seconds where something does not answer. */
+/** Takes some seconds when something does not answer. */
 export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
   const { home, coordinator, facts, env, now } = check;
   const { limits, resolvers, ipv6, probeMethods } = check.settings ?? fetchingConfig({});
@@ -58,7 +58,7 @@ export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
 const nobodyToReach = (home: string) =>
   note("coordinator", `not looked for: ${home} belongs to no coordinator yet (join makes it so).`);
 
-/** `wanted`: the setting `ipv6`. `hasRoute`: what `hasIpv6Route` finds. */
+/** `wanted` is the setting `ipv6`; `hasRoute` the result of `hasIpv6Route`. */
 export async function ipv6Finding(
   wanted: boolean | null,
   hasRoute: () => Promise<boolean> = hasIpv6Route,
@@ -78,8 +78,8 @@ export async function ipv6Finding(
   return ok("ipv6", "not used, and there is no route.");
 }
 
-// Whether the DNS servers that the crawler will use answer, and do not lie: each is asked for a name that nobody
-// has. One that answers with an address (as some providers and firewalls do) would send the crawler to their pages.
+// Checks that the crawler's DNS servers answer honestly, by asking each for a name that does not exist. A server that
+// answers with an address (as some providers and firewalls do) would send the crawler to their pages.
 
 const maxServers = 4;
 
@@ -87,7 +87,7 @@ const queryTimeoutMs = 2000;
 
 type Answer = { readonly type: "honest" } | { readonly type: "lies" | "silent"; readonly words: string };
 
-/** `servers`: as configured, `address:port`; empty: the system's. */
+/** `servers` are `address:port`; empty uses the system's. */
 export async function resolverFinding(servers: readonly string[]): Promise<Finding> {
   const asked = (servers.length > 0 ? servers : getServers()).slice(0, maxServers);
   if (asked.length === 0) return fix("resolvers", `none is known: ${howToFix}`);
@@ -120,28 +120,28 @@ async function ask(server: string): Promise<Answer> {
   }
 }
 
-/** Below a real top-level domain: those that are reserved, many a liar answers honestly. */
+/** Uses a real top-level domain, because servers that lie are often honest about reserved ones. */
 const nameOfNobody = () => `nearcrawl-check-${randomBytes(10).toString("hex")}.com`;
 
-// What the last check found, kept in the crawler's home, so that a start after a bad one checks again.
+// Saves the result of the last check, so that a start after a failed check repeats it.
 
 const keptCheck = z.object({ at: z.iso.datetime(), isUsable: z.boolean() });
 
 const lastCheckFile = (home: string) => join(home, "last-check.json");
 
-/** A folder that cannot be written is one of the findings: nothing is kept then. */
+/** An unwritable folder is already a finding, so failing to save is ignored. */
 export function keepCheck(home: string, { at, isUsable, findings }: CheckReport): void {
   try {
     const kept = { at: at.toISOString(), isUsable, findings };
-    // A link in its place is not followed: root may be the one who writes here.
+    // Does not follow a link there, because root may be the writer.
     rmSync(lastCheckFile(home), { force: true });
     writeFileSync(lastCheckFile(home), `${JSON.stringify(kept, null, 2)}\n`, { flag: "wx" });
   } catch {
-    // The report itself says so.
+    // The report already says that the folder is not writable.
   }
 }
 
-/** False, too, when none was kept. */
+/** Also returns false when no check was saved. */
 export function lastCheckFailed(home: string): boolean {
   try {
     return !keptCheck.parse(JSON.parse(readFileSync(lastCheckFile(home), "utf8"))).isUsable;

@@ -1,4 +1,4 @@
-/** What a crawler needs of the machine itself: Node, memory, open files, disk, rights, ping. */
+/** Checks what a crawler needs from the machine itself: Node, memory, open files, disk, permissions, ping. */
 import {
   accessSync,
   constants,
@@ -18,19 +18,19 @@ import { systemEchoes } from "../probe/icmp-echo.ts";
 import { type Finding, fix, note, ok } from "./coordinator-findings.ts";
 
 const mebibyte = 1024 * 1024;
-/** The peak with 500 hosts open is 253 MB (test/bench/results/crawl.md). */
+/** The peak with 500 open hosts is 253 MB (test/bench/results/crawl.md). */
 const leastMemoryBytes = 300 * mebibyte;
 const comfortableMemoryBytes = 700 * mebibyte;
-/** Connections of the default 32 hosts and three times as many that wait, the spool, and twice that. */
+/** Twice the connections of 32 default hosts, three times as many waiting ones, and the spool. */
 const leastOpenFiles = 512;
-/** Beside what results may take: releases, paces, WARC aside. */
+/** Disk space for releases and paces, besides results and WARC. */
 const otherDiskBytes = 100 * mebibyte;
 
-/** What of the machine can be looked at; tests give their own. */
+/** What the check reads of the machine; tests replace it. */
 export interface MachineFacts {
   readonly nodeVersion: string;
   readonly memoryBytes: number;
-  /** Null where the system does not tell. */
+  /** Null when the system does not report it. */
   readonly openFiles: number | null;
   readonly mayPing: () => Promise<boolean>;
 }
@@ -59,7 +59,7 @@ export async function machineFindings(
   ];
 }
 
-/** package.json's engines. */
+/** The requirement equals package.json's engines. */
 function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return ok("node", `Node ${version}.`);
@@ -117,7 +117,7 @@ function diskFinding(home: string, spoolBytes: number): Finding {
   }
 }
 
-/** Where the folder is, or will be; null: the system does not tell. */
+/** Returns null when the system does not report it. The folder need not exist yet. */
 export function freeDiskBytes(home: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(nearestExisting(home));
@@ -127,7 +127,7 @@ export function freeDiskBytes(home: string): number | null {
   }
 }
 
-/** Nobody but the crawler's user may read its keys. */
+/** Only the crawler's user may read its keys. */
 function secretFindings(home: string): Finding[] {
   return [membershipFile(home), identityFile(home), signingKeysFile(home)]
     .filter((file) => existsSync(file) && process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0)
@@ -143,13 +143,13 @@ async function pingFinding(facts: MachineFacts): Promise<Finding> {
   );
 }
 
-/** Infinity without a limit. Node states 0, or more than there can be, where there is none. */
+/** Node reports 0, or an impossibly large number, when there is no limit. */
 function containerMemoryBytes(): number {
   const bytes = process.constrainedMemory?.() ?? 0;
   return bytes > 0 ? bytes : Number.POSITIVE_INFINITY;
 }
 
-/** proc(5); other systems than Linux have no such file. */
+/** Reads proc(5), which only Linux has. */
 function openFileLimit(): number | null {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

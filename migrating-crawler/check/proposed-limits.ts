@@ -1,6 +1,6 @@
 /**
- * The limits that `join` proposes, from a short measurement: of the link, by the file that partners start with, which the
- * coordinator serves to anybody; of processors, memory and free disk, by what the system says. Pure but for the measurement.
+ * Proposes limits for `join` from a short measurement of the link, by downloading the bundle that the coordinator
+ * serves to anybody, and from the system's processors, memory and free disk. Pure except for the measurement.
  */
 import http from "node:http";
 import https from "node:https";
@@ -20,7 +20,7 @@ const secondsPerDay = 86_400;
 const mostMeasuredMs = 3000;
 const mostMeasuredBytes = 4 * mebibyte;
 
-/** Bytes a second that came from the coordinator; null: it serves nothing to measure by. */
+/** Returns bytes per second, or null when the coordinator serves nothing to measure with. */
 export function measureLink(coordinatorUrl: string, route: CoordinatorRoute): Promise<number | null> {
   const url = new URL("/releases/dock.mjs", coordinatorUrl.replace(/^ws/, "http"));
   const { request } = url.protocol === "https:" ? https : http;
@@ -51,22 +51,22 @@ export function measureLink(coordinatorUrl: string, route: CoordinatorRoute): Pr
 }
 
 interface Measured {
-  /** Null: not measured. */
+  /** Null when not measured. */
   readonly linkBytesPerSecond: number | null;
   readonly processors: number;
   readonly memoryBytes: number;
-  /** Null: the system does not tell. */
+  /** Null when the system does not report it. */
   readonly freeDiskBytes: number | null;
 }
 
-/** Of a link, so that its owner does not notice; of a day, so that a month's volume is not gone in a week. */
+/** A share of the link that its owner does not notice, and of a day so that a monthly volume lasts. */
 const linkShare = 1 / 4;
 const mostKilobytesPerSecond = 2000;
-/** Without a measurement: 8 Mbit/s. */
+/** Assumes 8 Mbit/s without a measurement. */
 const usualKilobytesPerSecond = 1000;
 const dayShare = 1 / 8;
 
-/** A part of what the machine has: a quarter of the link, half of the processors and one at most, a quarter of the memory. */
+/** Proposes a quarter of the link, half of the processors but at most one, and a quarter of the memory. */
 export function proposedLimits(measured: Measured): Required<ProposedLimits> {
   const { linkBytesPerSecond, processors, memoryBytes, freeDiskBytes } = measured;
   const linkKilobytes =
@@ -82,7 +82,7 @@ export function proposedLimits(measured: Measured): Required<ProposedLimits> {
   };
 }
 
-/** `Limits: at most 500 KiB a second and 5273 MB a day …` */
+/** Example: `Limits: at most 500 KiB a second and 5273 MB a day …` */
 export function limitWords(limits: Pick<CrawlerLimits, keyof ProposedLimits>): string[] {
   const { bytesPerDay, kilobytesPerSecond, cpuShare, memoryBytes, diskBytes } = limits;
   const fullDay = kilobytesPerSecond === null ? null : kilobytesPerSecond * 1024 * secondsPerDay;

@@ -1,6 +1,6 @@
 /**
- * Where the partners' one file begins, `nearcrawl-crawler.mjs`: in its main thread the commands, in any other no more than
- * what extracts pages, as `leave` ships what waits.
+ * The partners' one-file program `nearcrawl-crawler.mjs` starts here. The main thread runs the commands; any other
+ * thread loads only what extraction needs.
  */
 import { isMainThread } from "node:worker_threads";
 

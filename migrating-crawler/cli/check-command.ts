@@ -1,4 +1,4 @@
-/** `check`: what this machine and its network have of what a crawler needs, a line for each. */
+/** `check` lists what this machine and network provide of what a crawler needs. */
 import { existsSync } from "node:fs";
 import type { Finding } from "../check/coordinator-findings.ts";
 import { type CheckReport, type CheckSettings, checkMachine, keepCheck } from "../check/machine-check.ts";
@@ -10,7 +10,7 @@ import { homeSettings, settingsFile } from "../membership/home-settings.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 
-/** Exit code 1 when something must be fixed. */
+/** Exits with 1 when something must be fixed. */
 export async function checkCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, now } = context;
   const facts = factsOfThisMachine();
@@ -20,7 +20,7 @@ export async function checkCommand(context: PartnerContext): Promise<PartnerExit
   return report.isUsable ? partnerExitCodes.done : partnerExitCodes.failed;
 }
 
-/** What of the folder's settings a check looks at. */
+/** Reads the parts of the folder's settings that a check needs. */
 export function checkedHome(home: string): Pick<CheckSettings, "settings" | "coordinator"> {
   const membership = readMembership(home);
   if (membership !== null) {
@@ -39,7 +39,7 @@ function printReport(context: PartnerContext, { at, findings, isUsable }: CheckR
   lines.forEach(context.print);
 }
 
-/** `fix  clock        90 s ahead of the coordinator's: set it, …` */
+/** Example: `fix  clock        90 s ahead of the coordinator's: set it, …` */
 export function reportLines(findings: readonly Finding[]): string[] {
   return findings.map(({ state, subject, words }) => `${state.padEnd(5)} ${subject.padEnd(12)} ${words}`);
 }

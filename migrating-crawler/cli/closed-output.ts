@@ -1,12 +1,12 @@
 /**
- * Output that nobody reads any more (`… | head`), for every command of both programs: Node reports it as an error event
- * (EPIPE), which without a listener ends the process with a stack. What is being done goes on to its end without a word,
- * with the exit code that it would have had: a run is not broken off because a pager was closed. A list that is read piece
- * by piece (fetched) ends. Output that cannot be written for another reason (a full disk) ends the process with one line.
+ * Handles output that nobody reads any more (`… | head`) for all commands. Node reports it as an error event (EPIPE),
+ * which would end the process with a stack trace. Instead the work continues silently to its normal exit code, because
+ * closing a pager must not abort a run; incremental lists (fetched) stop. Output that fails for another reason (a full
+ * disk) ends the process with one line.
  */
 import { writeSync } from "node:fs";
 
-/** Not the signal SIGPIPE: who listens for it in Node has it no longer ignored, and any socket that breaks sends it, too. */
+/** Does not use SIGPIPE: listening for it makes Node stop ignoring it, and any broken socket sends it too. */
 const reader = new AbortController();
 
 export function outliveReaders(program: string): void {
@@ -21,16 +21,16 @@ export function outliveReaders(program: string): void {
   }
 }
 
-/** Aborted once nobody reads standard output any more. */
+/** Aborted when nobody reads standard output any more. */
 export function readerGone(): AbortSignal {
   return reader.signal;
 }
 
-/** Past the stream, which may be the one that failed. */
+/** Bypasses the stream, which may be the one that failed. */
 function tellLast(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody can be told.
+    // There is nobody left to tell.
   }
 }

@@ -1,4 +1,4 @@
-/** `fetched`: what this crawler asked of whom, and when, from the list in its folder; for whoever has to answer a complaint. */
+/** `fetched` lists this crawler's requests and their times from the list in its folder, to answer a complaint. */
 import { UsageError } from "#core/errors";
 import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
@@ -38,14 +38,14 @@ export async function fetchedCommand(
   return partnerExitCodes.notFound;
 }
 
-/** `2026-11-28T18:40:11.123Z  200 GET https://example.org/ (192.0.2.7)` */
+/** Example: `2026-11-28T18:40:11.123Z  200 GET https://example.org/ (192.0.2.7)` */
 function inWords({ at, status, how, url, address, failure }: Contact): string {
   const end = status ?? failure ?? "-";
   return plainWords(`${at}  ${end} ${how} ${url}${address === null ? "" : ` (${address})`}`);
 }
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** ISO 8601; a moment without a zone would mean another one on each machine. */
+/** Requires a time zone with a time of day, which would otherwise depend on the machine. */
 const instantForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function instantOf(option: string, text: string, now: Date): Date {
@@ -54,7 +54,7 @@ function instantOf(option: string, text: string, now: Date): Date {
     count !== ""
       ? new Date(now.getTime() - Number(count) * units[unit as keyof typeof units])
       : new Date(instantForm.test(text) ? text : Number.NaN);
-  // V8 takes the 30th of February for a day in March.
+  // V8 reads 30 February as a day in March.
   const isDay = count !== "" || new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
   if (isDay && !Number.isNaN(at.getTime()) && at.getUTCFullYear() >= 1970) return at;
   throw new UsageError(

@@ -1,6 +1,6 @@
 /**
- * `join TOKEN`: from an invitation to a crawler that only needs to be started, in words for whoever looks after the
- * machine. Run again after a crash or a failure, it goes on where it was.
+ * `join TOKEN` turns an invitation into a crawler that only needs to be started, with explanations for the
+ * administrator. Run again after a crash or failure, it continues where it stopped.
  */
 
 import { existsSync, readFileSync } from "node:fs";
@@ -22,14 +22,14 @@ import { readSettingsFile } from "../settings/settings-file.ts";
 import { reportLines } from "./check-command.ts";
 import { completeJoin, joinStart, prepareHome } from "./join.ts";
 
-/** The limits that can be named at joining, each as a number; `none` lifts one that may be lifted. */
+/** Limits that can be given when joining, as numbers; `none` removes an optional one. */
 type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
 
 interface JoinOptions extends NamedLimits {
   readonly token: string;
-  /** Ask nothing. */
+  /** Asks no questions. */
   readonly yes?: boolean;
-  /** A folder that has a key gives it up for a new one. */
+  /** Replaces the key of a folder that already has one. */
   readonly again?: boolean;
 }
 
@@ -52,11 +52,11 @@ export async function joinCommand(context: PartnerContext, options: JoinOptions)
   return tellOutcome(context, invitation, await completeJoin(home, quietLog));
 }
 
-// What the crawler may take of the machine is proposed from a measurement, told, and agreed to before anything is made.
+// Proposes limits from a measurement and asks for agreement before anything is created.
 
 const limitOptions = ["bytesPerDay", "kilobytesPerSecond", "cpuShare", "memoryBytes", "diskBytes"] as const;
 
-/** Throws a ConfigError for a limit that cannot be, a UsageError where the folder has its limits already. */
+/** Throws a ConfigError for an invalid limit, and a UsageError when the folder already has limits. */
 function namedLimits(home: string, options: JoinOptions): ProposedLimits {
   const given = limitOptions.flatMap((name) =>
     options[name] === undefined ? [] : [[name, limitIn(options[name])]],
@@ -69,7 +69,7 @@ function namedLimits(home: string, options: JoinOptions): ProposedLimits {
   return Object.fromEntries(Object.keys(named).map((name) => [name, limits[name as keyof CrawlerLimits]]));
 }
 
-/** What is no number stays text, and the check names it. */
+/** An invalid number stays text, so that validation names it. */
 function limitIn(text: string): unknown {
   if (text === "none") return null;
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
@@ -91,7 +91,7 @@ async function limitsFor(
   return { ...proposed, ...named };
 }
 
-/** Nobody at a terminal, or told to ask nothing: what was proposed, or named, holds, and is told. */
+/** Without a terminal, or with questions turned off, the proposed or given limits apply and are printed. */
 async function agrees(
   context: PartnerContext,
   limits: Required<ProposedLimits> | null,
@@ -107,7 +107,7 @@ async function agrees(
   return false;
 }
 
-/** Under the settings of the folder, if somebody has put some there already. */
+/** Uses the folder's settings if it already has some. */
 async function checkFor(context: PartnerContext, invitation: Invitation): Promise<CheckReport> {
   const { home, env, now } = context;
   const file = settingsFile(home);
@@ -119,7 +119,7 @@ async function checkFor(context: PartnerContext, invitation: Invitation): Promis
   return report;
 }
 
-/** Before there is a membership: held to the certificate that the invitation pins. */
+/** Uses the certificate that the invitation pins, since there is no membership yet. */
 function coordinatorOf({ coordinatorUrl: url, certificatePin }: Invitation, settings: FetchingConfig) {
   return { url, route: { ...coordinatorRoute({ ...settings, coordinatorUrl: url }, null), certificatePin } };
 }
@@ -159,7 +159,7 @@ function tellExpired(context: PartnerContext, { expiresAt }: Invitation): Partne
   return partnerExitCodes.usage;
 }
 
-/** Of a coordinator that had no release key; newer ones make no such invitations. */
+/** Older coordinators without a release key made such invitations. */
 function tellUnpinned(context: PartnerContext): PartnerExitCode {
   const why = "no release could ever be believed here, and nothing would run";
   context.complain(
@@ -191,7 +191,7 @@ function tellJoined(
   return partnerExitCodes.done;
 }
 
-/** How it starts with the machine: the printed line is one to paste. */
+/** Prints lines to paste that start the crawler with the machine. */
 function atBootLines({ home, program }: PartnerContext): string[] {
   const folder = "~/.config/systemd/user";
   const unit = `${folder}/nearcrawl-crawler.service`;

@@ -26,15 +26,15 @@ import { spoolHolder } from "../spool/spool-folder.ts";
 import { pinReleaseKeys, releasesFolder } from "../supervisor/release-store.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
 
-/** For the session in which the key is given. */
+/** The limit for the session that issues the key. */
 const sessionMs = 60_000;
 
-/** Where a join has to begin. `joined`: nowhere, this folder has a key of this coordinator already. */
+/** Where a join starts. `joined` means that the folder already has a key of this coordinator. */
 type JoinStart = "anew" | "goes-on" | "again" | "joined";
 
 /**
- * Throws a UsageError when the folder belongs to another crawler or coordinator, or a crawler runs from it. `again`: a
- * folder that has a key gives it up for a new one, and its identity with it.
+ * Throws a UsageError when the folder belongs to another crawler or coordinator, or when a crawler runs from it.
+ * `again` replaces an existing key and identity.
  */
 export function joinStart(home: string, invitation: Invitation, again: boolean): JoinStart {
   const membership = readMembership(home);
@@ -52,14 +52,14 @@ export function joinStart(home: string, invitation: Invitation, again: boolean):
   throw new UsageError(`the crawler of ${home} runs, as process ${running}: stop it first`);
 }
 
-/** Everything on the disk that the session needs. `neededProxy`: for the settings file, if there is none yet. */
+/** Writes everything that the session needs. `neededProxy` goes into a new settings file. */
 export function prepareHome(
   home: string,
   invitation: Invitation,
   given: {
     readonly start: JoinStart;
     readonly neededProxy: string | null;
-    /** For the settings file likewise; null: the defaults. */
+    /** Limits for a new settings file; null uses the defaults. */
     readonly limits: Values | null;
   },
 ): void {
@@ -82,7 +82,7 @@ export function prepareHome(
   writeMembership(home, membership);
 }
 
-/** Trades the invitation in the folder for a key. Refused, a folder that joins again is who it was before. */
+/** Exchanges the invitation for a key. When it is refused, a folder that joins again keeps its old identity. */
 export async function completeJoin(home: string, log: CrawlerLog): Promise<SessionOutcome> {
   const membership = readMembership(home);
   if (membership === null) throw new UsageError(`${home} has no membership to complete`);
@@ -93,20 +93,19 @@ export async function completeJoin(home: string, log: CrawlerLog): Promise<Sessi
   return outcome;
 }
 
-/** For the owner alone: a proxy may come with a password. */
+/** Only the owner may read the file, because a proxy may have a password. */
 function writeSettings(home: string, values: Values): void {
   const given = Object.entries(values).filter(([, value]) => value !== null);
   const text = settingsTemplate(Object.fromEntries(given));
   writeFileSync(settingsFile(home), text, { mode: 0o600, flush: true });
 }
 
-// A folder that joins anew becomes somebody else: identity, membership and releases are set aside, not thrown away, until the
-// coordinator has given the new ones a key. If it refuses them, the crawler is who it was. A crash at any point leaves
-// what the next join goes on from.
+// A folder that joins again gets a new identity. Identity, membership and releases are set aside until the coordinator
+// has issued the new key, and restored if it refuses. After a crash at any point the next join can continue.
 
 /**
- * In this order: a membership without its identity is noticed, and taken further. What the dock believes belongs to
- * the membership, too: a new invitation may pin other keys.
+ * The order matters: a membership without an identity is detected and the move completed. The supervisor's trust
+ * belongs to the membership, since a new invitation may pin other keys.
  */
 const files = [membershipFile, identityFile, releasesFolder];
 
@@ -118,12 +117,12 @@ function setAside(home: string): void {
   }
 }
 
-/** A crash came between setting aside and the new membership. */
+/** A crash happened between setting aside and the new membership. */
 function isBeingSetAside(home: string): boolean {
   return existsSync(aside(membershipFile(home))) && !existsSync(membershipFile(home));
 }
 
-/** False when nothing was set aside. */
+/** Returns false when nothing was set aside. */
 function takeBack(home: string): boolean {
   const before = files.map((of) => of(home)).filter((file) => existsSync(aside(file)));
   for (const file of before.reverse()) {
@@ -137,12 +136,11 @@ function forgetBefore(home: string): void {
   for (const file of files) rmSync(aside(file(home)), { recursive: true, force: true });
 }
 
-// Writes a crawler's settings file for the person who looks after the machine. What is given stands there as it is; all else
-// stands behind a `#`, ready to be changed.
+// Writes a settings file for the administrator: given values are active, all others are commented out for editing.
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** `values`: as in the settings that `crawlerConfig` takes, sections nested. Text that `readSettingsFile` reads. */
+/** `values` are nested like the settings of `crawlerConfig`; `readSettingsFile` can read the result. */
 export function settingsTemplate(values: Values): string {
   let table: readonly string[] = [];
   const lines = settingsText.split("\n").map((line) => {
@@ -158,7 +156,7 @@ export function settingsTemplate(values: Values): string {
   return withOthers(lines, values).join("\n");
 }
 
-/** Behind the opening, what a crawler that has not joined needs besides: its coordinator, name, key and folder. */
+/** After the introduction, adds what an unjoined crawler also needs: coordinator, name, key and folder. */
 function withOthers(lines: readonly string[], values: Values): readonly string[] {
   const known = new Set(settingTables.flatMap(({ path, names }) => path[0] ?? names));
   const others = Object.entries(values).filter(([name, value]) => !known.has(name) && value != null);

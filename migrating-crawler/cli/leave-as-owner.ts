@@ -1,7 +1,7 @@
 /**
- * What root does in a folder that is another user's, it does as that user. Whoever got into a crawler can write
- * all of its folder: links, a lock that names any process, settings. So leaving and emptying are left to a child with
- * the owner's user and group, no environment and no terminal; root itself only removes the empty folder.
+ * Root acts in another user's folder only as that user. Whoever controls a crawler can write links, forged locks and
+ * settings into its folder. So a child with the owner's user and group, without environment and terminal, leaves and
+ * empties the folder; root only removes the empty folder.
  */
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
@@ -24,13 +24,13 @@ interface FolderOwner {
   readonly gid: number;
 }
 
-/** Null: this process is not root's, or the folder is root's own. */
+/** Returns null when this process is not root's, or the folder belongs to root. */
 export function otherOwner(home: string): FolderOwner | null {
   const { uid, gid } = statSync(home);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
 }
 
-/** As who owns the folder. Throws a ConfigError when the folder's files are damaged. */
+/** Throws a ConfigError when the folder's files are damaged. */
 export async function leaveAsOwner(
   { self }: Pick<PartnerContext, "self">,
   home: string,
@@ -44,12 +44,12 @@ export async function leaveAsOwner(
   return data ?? failed(`as user ${owner.uid}: ${printable(errors) || "it gave no answer"}`);
 }
 
-/** What the owner may remove is gone then; links are removed, never followed. */
+/** Removes what the owner may remove; links are removed, never followed. */
 export async function emptyAsOwner(home: string, owner: FolderOwner): Promise<void> {
   await runAsOwner({ home, owner, args: ["-e", emptying] });
 }
 
-/** For Node in the folder. `marks` go last: where something stays, the same command finds the crawler's folder again. */
+/** Node runs this in the folder. `marks` are removed last, so an interrupted command still recognises the folder. */
 const emptying = `const { readdirSync, rmSync } = require("node:fs");
 const marks = ${JSON.stringify(marks)};
 for (const name of readdirSync(".").filter((one) => !marks.includes(one))) {
@@ -64,11 +64,11 @@ const mostOutput = 64 * 1024;
 const reason = z.string().max(2000).transform(printable);
 
 const leaveOutcome = z.union([
-  /** `never-joined`: no coordinator knows of this folder. */
+  /** `never-joined` means that no coordinator knows this folder. */
   z.object({ type: z.enum(["left", "never-joined"]) }),
   /**
-   * `refused`: the coordinator wants no more of this crawler, so there is nobody to say goodbye to. `still-runs`: a
-   * crawler has this folder, and could not be ended.
+   * `refused`: the coordinator no longer accepts this crawler, so no goodbye is needed. `still-runs`: a crawler uses
+   * this folder and could not be stopped.
    */
   z.object({ type: z.enum(["refused", "failed", "still-runs"]), reason }),
 ]);
@@ -76,8 +76,8 @@ const leaveOutcome = z.union([
 export type LeaveOutcome = z.infer<typeof leaveOutcome>;
 
 /**
- * The folder of a systemd unit lies below one that only root may enter (/var/lib/private): the child is put there
- * before it becomes the owner, and knows no other way to it.
+ * A systemd unit's folder is below one that only root may enter (/var/lib/private), so the child starts in it before it
+ * changes to the owner.
  */
 const homeOfChild = (home: string) => (process.platform === "linux" ? "/proc/self/cwd" : home);
 
@@ -87,7 +87,7 @@ interface OwnersWork {
   readonly args: readonly string[];
 }
 
-/** `detached`: a session of its own, so that nothing of the owner's reaches root's terminal. */
+/** `detached` starts a new session, so that the owner's process cannot reach root's terminal. */
 function runAsOwner({ home, owner, args }: OwnersWork): Promise<{ output: string; errors: string }> {
   const said = { output: "", errors: "" };
   const child = spawn(process.execPath, args, {
@@ -106,7 +106,7 @@ function runAsOwner({ home, owner, args }: OwnersWork): Promise<{ output: string
   });
 }
 
-/** The words may be those of whoever has the folder: no control characters for root's terminal. */
+/** Removes control characters, because the folder's owner may have written the text to root's terminal. */
 function printable(text: string): string {
   return text
     .replace(/\p{C}+/gu, " ")
@@ -116,16 +116,16 @@ function printable(text: string): string {
 
 const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });
 
-// Leaving for good: the coordinator is told that this crawler will not be back, so that others get its subnets at
-// once. A crawler that runs does it itself when it ends; where none runs, one is started that takes no work, ships
-// the results that still wait, and says goodbye.
+// Leaves for good: the coordinator learns that this crawler will not return and reassigns its subnets at once. A
+// running crawler does so when it ends; otherwise one is started that takes no work, ships waiting results and says
+// goodbye.
 
 interface LeaveTimes {
-  /** For a running crawler to end, its requests and acknowledgements included. */
+  /** The time for a running crawler to end, with its requests and acknowledgements. */
   readonly endMs: number;
-  /** To be welcomed. */
+  /** The time until the welcome. */
   readonly connectMs: number;
-  /** For the results that still wait. */
+  /** The time for waiting results. */
   readonly shipMs: number;
 }
 
@@ -144,7 +144,7 @@ export async function leaveCoordinator(
   return await sayGoodbye(homeSettings(home), times);
 }
 
-/** SIGUSR2 is for docks and crawlers alike to leave for good. */
+/** SIGUSR2 asks supervisors and crawlers alike to leave for good. */
 async function endForGood(home: string, processId: number, { endMs }: LeaveTimes): Promise<LeaveOutcome> {
   if (isAnothers(processId, home)) {
     const named = `process ${processId}, which the folder names as its crawler`;
@@ -169,7 +169,7 @@ async function endForGood(home: string, processId: number, { endMs }: LeaveTimes
   };
 }
 
-/** A mark may have been forged, or have outlived its process. Known where there is a /proc. */
+/** A process mark may be forged or stale, which /proc reveals where available. */
 function isAnothers(processId: number, home: string): boolean {
   const stats = statSync(`/proc/${processId}`, { throwIfNoEntry: false });
   return stats !== undefined && stats.uid !== statSync(home).uid;
@@ -197,7 +197,7 @@ async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<Lea
   return refused === null ? { type: "left" } : { type: "refused", reason: refused };
 }
 
-/** Of a host that allows no pages: the coordinator hands out nothing to it. */
+/** A host that allows no pages receives no work. */
 function withoutWork(config: CrawlerConfig): CrawlerConfig {
   return { ...config, limits: { ...config.limits, pagesPerDay: 0 } };
 }

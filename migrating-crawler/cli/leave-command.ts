@@ -1,4 +1,4 @@
-/** `leave`: this crawler ends for good, and others get its subnets; its folder stays. */
+/** `leave` ends this crawler for good so that others get its subnets; its folder stays. */
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { folderKind } from "../membership/home-folder.ts";

@@ -1,4 +1,4 @@
-/** `log`: the last lines of what the crawler and its dock wrote, in words. */
+/** `log` prints the last log lines of the crawler and its supervisor as text. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
@@ -24,7 +24,10 @@ export async function logCommand(
   return partnerExitCodes.notFound;
 }
 
-/** The oldest first. The supervisor begins a new file at 4 MiB (run-supervisor.ts): what the newest lacks, the one before it has. */
+/**
+ * Returns the oldest first. The supervisor starts a new file at 4 MiB (run-supervisor.ts), so the previous file
+ * supplies missing lines.
+ */
 function lastLines(home: string, count: number): string[] {
   const files = ["crawler.1.log", "crawler.log"].map((name) => join(home, "log", name)).filter(existsSync);
   const text = files.map((file) => readFileSync(file, "utf8")).join("");
@@ -34,7 +37,7 @@ function lastLines(home: string, count: number): string[] {
     .slice(-count);
 }
 
-/** `2026-11-22 12:40:11 warn: what happened host=example.org`; a line that is no JSON as it is. */
+/** Example: `2026-11-22 12:40:11 warn: what happened host=example.org`. A line that is not JSON stays as it is. */
 export function readable(line: string): string {
   const { time, level, msg, name: _name, ...fields } = fieldsOf(line);
   if (typeof time !== "string" || typeof msg !== "string") return plain(line);
@@ -52,5 +55,5 @@ function inWords(value: unknown): string {
   return typeof value === "string" && /^\S+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** Lines hold what sites and crawlers said. */
+/** Lines contain text from sites and crawlers. */
 const plain = (text: string) => plainWords(text).slice(0, 2000);

@@ -1,4 +1,4 @@
-/** The partners' program, `nearcrawl-crawler.mjs`: one of the few places that read the environment and the arguments. */
+/** The partners' program `nearcrawl-crawler.mjs`, one of the few files that read the environment and the arguments. */
 import { outliveReaders } from "./closed-output.ts";
 import { runPartnerProgram } from "./partner-program.ts";
 import { partnerSurroundings } from "./partner-surroundings.ts";

@@ -1,17 +1,17 @@
 /**
- * The commands of a partner's administrator, once for both programs that have them: `nearcrawl-crawler.mjs` and
- * `nearcrawl crawler`. Each command is a function of its own folder; here are only their names, options and words.
+ * Defines the commands of a partner's administrator for both programs: `nearcrawl-crawler.mjs` and `nearcrawl crawler`.
+ * This file has only their names, options and texts.
  *
- * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 wrong usage, settings or files; 3 what was asked
- * for is not there; 4 the coordinator refused; 130 interrupted.
+ * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 invalid usage, settings or files; 3 not found; 4 refused
+ * by the coordinator; 130 interrupted.
  */
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
 
-/** What the two programs give; only they read the environment. */
+/** What the two programs provide; only they read the environment. */
 export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
-  /** Where the folder is when neither --home nor the environment says so. */
+  /** The folder when neither --home nor the environment names one. */
   readonly defaultHome: string;
   readonly setExitCode: (code: PartnerExitCode) => void;
 }
@@ -21,7 +21,7 @@ interface PartnerOptions {
   readonly json?: boolean;
 }
 
-/** --home wins over NEARCRAWL_CRAWLER_HOME, that over systemd's STATE_DIRECTORY, that over the default. */
+/** The order of precedence is --home, NEARCRAWL_CRAWLER_HOME, systemd's STATE_DIRECTORY, the default. */
 function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
   const { env, defaultHome } = surroundings;
   const home = options.home ?? (env.NEARCRAWL_CRAWLER_HOME || env.STATE_DIRECTORY || defaultHome);
@@ -29,8 +29,8 @@ function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptio
 }
 
 /**
- * Adds every command of this file to a program (`nearcrawl-crawler.mjs`) or a command (`nearcrawl crawler`). Work is
- * loaded when it is asked for, so that a small command does not start the crawler's packages.
+ * Adds the commands to a program (`nearcrawl-crawler.mjs`) or command (`nearcrawl crawler`). Each command's code is
+ * loaded on demand, so a small command does not load the crawler's packages.
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   for (const { name, description, argument, options, after, load } of partnerCommands) {
@@ -41,27 +41,27 @@ export function addPartnerCommands(parent: Command, surroundings: PartnerSurroun
     if (after !== undefined) command.addHelpText("after", `\n${after.join("\n")}`);
     command.action(async (...given: unknown[]) => {
       const { args } = given.at(-1) as Command;
-      // Options of the commands around it (`nearcrawl crawler --home …`) count, too.
+      // Options of parent commands (`nearcrawl crawler --home …`) also count.
       const said = (given.at(-1) as Command).optsWithGlobals<PartnerOptions>();
       const work = await load();
       surroundings.setExitCode(
-        // The options that the command's row of the table names are those that its work takes.
+        // Each row of the table names exactly the options of its work function.
         await work(partnerContext(surroundings, said), { ...said, token: args[0] ?? "" } as never),
       );
     });
   }
 }
 
-/** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
+/** Returns expected outcomes as exit codes; the program prints thrown errors. */
 type PartnerWork = (context: PartnerContext, options: never) => Promise<PartnerExitCode>;
 
 interface PartnerCommand {
   readonly name: string;
   readonly description: string;
   readonly argument?: readonly [name: string, words: string];
-  /** Besides --home. */
+  /** The options besides --home. */
   readonly options?: readonly (readonly [flags: string, words: string, byDefault?: string])[];
-  /** Lines behind the help: exit codes, above all. */
+  /** Lines after the help text, mainly exit codes. */
   readonly after?: readonly string[];
   readonly load: () => Promise<PartnerWork>;
 }

@@ -1,11 +1,13 @@
-/** The partner's commands as a program of their own: `nearcrawl-crawler.mjs`. Errors become a line and an exit code. */
+/**
+ * Runs the partner's commands as a separate program, `nearcrawl-crawler.mjs`. Errors become a line and an exit code.
+ */
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, UsageError } from "#core/errors";
 import { softwareVersion } from "#protocol/software-version";
 import { type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { addPartnerCommands, type PartnerSurroundings } from "./partner-commands.ts";
 
-/** `args`: what follows the program's name. Never rejects. */
+/** `args` are the arguments after the program's name. Never rejects. */
 export async function runPartnerProgram(
   args: readonly string[],
   surroundings: PartnerSurroundings,
@@ -36,7 +38,7 @@ function overrideExit(command: Command): void {
   command.commands.forEach(overrideExit);
 }
 
-/** `words`: null where commander has said them already. */
+/** `words` is null when commander has already printed them. */
 function failureOf(error: unknown): { readonly code: PartnerExitCode; readonly words: string | null } {
   const { done, usage, failed } = partnerExitCodes;
   if (error instanceof CommanderError) return { code: error.exitCode === 0 ? done : usage, words: null };

@@ -1,11 +1,11 @@
-/** What the partner's commands are given by a process with a terminal, or without one. */
+/** Provides the partner's commands with a process's surroundings, with or without a terminal. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { PartnerEnvironment, PartnerExitCode } from "../core/partner-context.ts";
 import type { PartnerSurroundings } from "./partner-commands.ts";
 
-/** `program`: what to type to start this program. `self`: what Node is given to start it. */
+/** `program` is what people type to start this program, `self` what Node needs to start it. */
 export function partnerSurroundings(given: {
   readonly env: PartnerEnvironment;
   readonly program: string;
@@ -24,12 +24,12 @@ export function partnerSurroundings(given: {
   };
 }
 
-/** As root the folder of a system service. One level below what is there: nothing else has to be made or removed. */
+/** Root gets the folder of a system service. Its parent exists, so nothing else must be created or removed. */
 function defaultPartnerHome(): string {
   return process.getuid?.() === 0 ? "/var/lib/nearcrawl-crawler" : join(homedir(), ".nearcrawl-crawler");
 }
 
-/** Anything but yes is no. */
+/** Anything but yes means no. */
 async function askOnTerminal(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {

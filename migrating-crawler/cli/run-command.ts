@@ -1,4 +1,4 @@
-/** `run`: the crawler of a joined folder, under its dock, until it is asked to stop. */
+/** `run` runs the crawler of a joined folder under its supervisor until it is asked to stop. */
 import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
 import { checkMachine, keepCheck, lastCheckFailed } from "../check/machine-check.ts";
@@ -10,7 +10,7 @@ import { checkedHome } from "./check-command.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, print, complain, program } = context;
-  // What the crawler writes is its user's alone.
+  // Only the crawler's user may read what it writes.
   process.umask(0o077);
   try {
     void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
@@ -23,9 +23,9 @@ export async function runCommand(context: PartnerContext): Promise<PartnerExitCo
   }
 }
 
-// At each start after a check that found something to fix: it is looked at again, and the log says what is left.
+// After a failed check, each start repeats the check and logs what remains.
 
-/** Never rejects: what cannot be looked at keeps no crawler from running. */
+/** Never rejects, because a failed check must not prevent the crawler from running. */
 export async function recheckAfterFailure(
   { home, env, now }: Pick<PartnerContext, "home" | "env" | "now">,
   log: CrawlerLog,

@@ -1,4 +1,4 @@
-/** `status`: how the crawler of this machine goes; asked of the crawler that runs, else read from its files. */
+/** `status` shows how this machine's crawler is doing, as reported by the running crawler or else by its files. */
 
 import { plainWords } from "#protocol/fields";
 import { jsonOf } from "../core/json.ts";
@@ -24,7 +24,7 @@ async function printJson({ home, program, now, print }: PartnerContext): Promise
   return answer === null ? partnerExitCodes.notFound : partnerExitCodes.done;
 }
 
-/** The crawler puts its own report into words: its release may know more than this program. */
+/** The running crawler formats its own report, because its release may know more than this program. */
 async function textOf({ home, program, now }: PartnerContext) {
   const answer = await askCrawler(home, { method: "GET", path: "/status.txt" });
   const lines =

@@ -1,6 +1,6 @@
 /**
- * `pause`, `resume` and `drain`: asked of the crawler that runs, over its control socket. A pause and its
- * end count without one, too: they are a file that the next crawler looks at.
+ * `pause`, `resume` and `drain` ask the running crawler over its control socket. A pause and its end also work without
+ * one, through a file that the next crawler reads.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import { spoolHolder } from "../spool/spool-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
 
-/** The answer; null: no crawler runs. */
+/** Returns null when no crawler runs. */
 async function post({ home }: PartnerContext, path: string, reason?: string): Promise<string | null> {
   checkCrawlerHome(home);
   const query = reason === undefined ? "" : `?reason=${encodeURIComponent(reason)}`;
@@ -40,7 +40,7 @@ export async function pauseCommand(
   return tell(context, { paused: true, isRunning }, `Paused: ${now}, until ${program} resume.`);
 }
 
-/** Ends a drain, too, as long as the crawler has not left. */
+/** Also ends a drain unless the crawler has already left. */
 export async function resumeCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home } = context;
   const isRunning = (await post(context, "/resume")) !== null;
@@ -61,16 +61,19 @@ function inFolder(home: string, work: () => void): void {
   }
 }
 
-// The crawler finishes what it has, its subnets go to others, and it leaves; followed until it is gone.
+// The crawler finishes its work and leaves; the command follows until it is gone.
 
 const defaultLookMs = 1000;
 
-/** Of the report, what matters here; releases may have more. */
+/** The fields of the report that matter here; later releases may have more. */
 const progress = z.object({ state: z.string().max(40), words: z.string().max(2000) });
 
 export async function drainCommand(
   context: PartnerContext,
-  options: { readonly reason?: string /** False: ask for it, and do not wait. */; readonly wait?: boolean },
+  options: {
+    readonly reason?: string /** When false, the command does not wait. */;
+    readonly wait?: boolean;
+  },
   lookMs = defaultLookMs,
 ): Promise<PartnerExitCode> {
   const { home, program, json, print, complain } = context;
@@ -84,7 +87,7 @@ export async function drainCommand(
     return drained("draining", `It goes on by itself; ${program} status shows how far it is.`);
   for (let last = ""; ; await delay(lookMs)) {
     const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
-    // Nobody answers: it is gone, or its dock ends.
+    // Without an answer the crawler is gone, or its supervisor is ending.
     const now = answer === null ? null : progress.parse(JSON.parse(answer));
     if (now === null && runningDock(home) === null && spoolHolder(home) === null)
       return drained(

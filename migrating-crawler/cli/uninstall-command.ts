@@ -1,6 +1,6 @@
 /**
- * `uninstall`: leaves, ends the crawler, and removes its folder with all that is in it. Touches no folder that is not
- * a crawler's, and nothing outside of it; names what somebody else put there.
+ * `uninstall` leaves, stops the crawler and removes its folder. It only touches a crawler's folder and lists what
+ * others put elsewhere.
  */
 import {
   existsSync,
@@ -21,11 +21,11 @@ import { emptyAsOwner, leaveAsOwner, otherOwner } from "./leave-as-owner.ts";
 import { leaveWords } from "./leave-command.ts";
 
 interface UninstallOptions {
-  /** Ask nothing, and go on when the coordinator cannot be told. */
+  /** Asks no questions and continues when the coordinator is unreachable. */
   readonly yes?: boolean;
 }
 
-/** Where the unit that we ship is put by hand. */
+/** Where administrators install our unit by hand. */
 const unitFile = "/etc/systemd/system/nearcrawl-crawler.service";
 
 export async function uninstallCommand(
@@ -60,7 +60,7 @@ export async function uninstallCommand(
   return partnerExitCodes.done;
 }
 
-/** The folder itself, behind a link if there is one. Throws a UsageError unless a crawler's files are in it. */
+/** Resolves a link to the folder. Throws a UsageError unless it contains a crawler's files. */
 function crawlersFolder(given: string): string {
   const home = existsSync(given) ? realpathSync(given) : given;
   if (folderKind(home) === "crawler") return home;
@@ -80,7 +80,7 @@ async function agrees(
   return await ask(question);
 }
 
-/** Damaged files keep nobody from removing them. */
+/** Damaged files must not prevent their removal. */
 async function leaves(context: PartnerContext, options: UninstallOptions, home: string): Promise<boolean> {
   const outcome = await leaveAsOwner(context, home).catch((error: Error) => ({
     type: "failed" as const,
@@ -92,7 +92,7 @@ async function leaves(context: PartnerContext, options: UninstallOptions, home: 
   return await agrees(context, options, "Remove it all the same?");
 }
 
-/** What is not in the folder, and so not ours to remove. */
+/** Lists files outside the folder, which are not ours to remove. */
 function filesElsewhere({ program }: PartnerContext, home: string): string[] {
   const lines: string[] = [];
   const archive = otherOwner(home) === null ? archiveOf(home) : null;
@@ -123,7 +123,7 @@ function unitNames(home: string): boolean {
   }
 }
 
-/** False: there is something in it that its owner may not remove. */
+/** Returns false when the folder contains something that its owner may not remove. */
 async function removeHome({ complain }: PartnerContext, home: string): Promise<boolean> {
   const owner = otherOwner(home);
   if (owner === null) empty(home);
@@ -132,7 +132,7 @@ async function removeHome({ complain }: PartnerContext, home: string): Promise<b
     rmdirSync(home);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A volume of a container is there as long as the container is.
+    // A container's volume exists as long as the container.
     if (code === "EBUSY") return true;
     if (code !== "ENOTEMPTY" || owner === null) throw error;
     const left = readdirSync(home).flatMap((name) => (marks.includes(name) ? [] : [JSON.stringify(name)]));
@@ -144,7 +144,7 @@ async function removeHome({ complain }: PartnerContext, home: string): Promise<b
   return true;
 }
 
-/** What makes it a crawler's folder goes last: cut short, the same command finds it again. */
+/** Removes the marks of a crawler's folder last, so an interrupted command still recognises it. */
 function empty(home: string): void {
   const names = readdirSync(home);
   const last = (name: string) => marks.includes(name);

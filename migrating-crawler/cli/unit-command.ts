@@ -1,29 +1,28 @@
-/** `unit`: the systemd unit for this machine's paths, on standard output. */
+/** `unit` prints the systemd unit for this machine's paths. */
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 
-/** `program`: else the file that this program was started as, if it is the one file. */
+/** `program` defaults to the file of the running program, if it is the one-file program. */
 export async function unitCommand(
   context: PartnerContext,
   { program, user = false }: { readonly program?: string; readonly user?: boolean },
 ): Promise<PartnerExitCode> {
   const file = program ?? /\S+\.mjs$/.exec(context.program)?.[0] ?? usualPaths.program;
-  // A link into somebody's folder leads nowhere where that folder is hidden.
+  // A link into a personal folder fails where that folder is hidden.
   const paths = { node: process.execPath, program: existsSync(file) ? realpathSync(file) : resolve(file) };
   const unit = user ? userUnit({ ...paths, home: resolve(context.home) }) : systemdUnit(paths);
   context.print(unit.trimEnd());
   return partnerExitCodes.done;
 }
 
-// The systemd unit of a crawler, with a machine's paths filled in. `ops/systemd/nearcrawl-crawler.service` is the same
-// text with the usual ones. The user is made up by systemd for as long as the service runs (DynamicUser), and owns
-// nothing but the folder below /var/lib.
+// Fills this machine's paths into the crawler's systemd unit; `ops/systemd/nearcrawl-crawler.service` is the same text
+// with the usual paths. systemd creates the user while the service runs (DynamicUser), who owns only the folder below
+// /var/lib.
 
 interface UnitPaths {
   readonly node: string;
-  /** The one file, `nearcrawl-crawler.mjs`. */
   readonly program: string;
 }
 
@@ -39,7 +38,7 @@ export function checkUnitPaths(...paths: readonly string[]): void {
   }
 }
 
-/** A unit has temporary folders of its own, and the machine's are emptied. */
+/** A unit has private temporary folders, and the machine's are cleared. */
 function checkIsLasting(program: string): void {
   if (!/^\/(tmp|var\/tmp|dev\/shm)\//.test(program)) return;
   const advice = `move it, to ${usualPaths.program} for example`;
@@ -52,8 +51,8 @@ interface SeenPaths {
 }
 
 /**
- * What a unit sees of people's folders (/home, /root, /run/user): nothing, or these paths alone, each in an otherwise empty
- * folder, through which any user may pass. `ProtectHome=yes` would hide the program itself (203/EXEC).
+ * Lets a unit see nothing of personal folders (/home, /root, /run/user) except these paths, each in an otherwise empty
+ * folder that any user may enter. `ProtectHome=yes` would hide the program itself (203/EXEC).
  */
 export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly string[] {
   const inHomes = (paths: readonly string[]) => [
@@ -68,16 +67,16 @@ export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly
   ];
 }
 
-/** Homebrew's programs need libraries from all over its folder, and that is nobody's own. */
+/** Homebrew's programs need libraries from their whole folder, which is not personal. */
 const withItsLibraries = (path: string) => /^\/home\/linuxbrew\/\.linuxbrew(?=\/)/.exec(path)?.[0] ?? path;
 
-/** Throws a UsageError for a path that a unit cannot state. */
+/** Throws a UsageError for a path that a unit cannot express. */
 export function systemdUnit(paths: UnitPaths): string {
   const { node, program } = paths;
   checkUnitPaths(node, program);
   for (const path of [node, program]) checkIsLasting(path);
   const home = homeProtection({ readOnly: [node, program] });
-  // DynamicUser alone makes people's folders read-only for a joining crawler, and shut as they are.
+  // DynamicUser alone makes personal folders read-only, and inaccessible ones stay so.
   const joining = home.length === 1 ? "" : `${home.map((line) => `-p "${line}"`).join(" ")} `;
   return unit
     .replaceAll("{joining}", joining)
@@ -86,7 +85,7 @@ export function systemdUnit(paths: UnitPaths): string {
     .replaceAll("{program}", program);
 }
 
-/** For the systemd of an ordinary user, who has joined; it cannot shut the crawler off as the system's can. */
+/** Makes a unit for an ordinary user's systemd, which cannot isolate the crawler as the system's can. */
 function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
   checkUnitPaths(node, program, home);
   checkIsLasting(program);

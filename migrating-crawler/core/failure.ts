@@ -1,22 +1,21 @@
 /**
- * Why a connection or a request came to nothing: a stable code, who is to blame, and words for people.
- * Thrown inside `net` and `fetch`, turned into a recorded outcome before it leaves them.
+ * Describes why a connection or request failed: a stable code, who is to blame, and a message. `net` and `fetch` throw
+ * it and turn it into a recorded outcome at their boundary.
  */
 import { type Challenge, challengeWords } from "#protocol/bot-gate";
 import type { FetchOutcome } from "#protocol/result";
 
 type Blame = Extract<FetchOutcome, { type: "failed" }>["blame"];
 
-/** Every code, and who is to blame for it. */
 const blameOf = {
   "dns-no-such-name": "target",
   "dns-no-answer": "network",
   "refused-address": "target",
-  /** robots.txt was answered with 5xx or 429: everything is forbidden, for the time being. */
+  /** A 5xx or 429 answer to robots.txt forbids everything for the time being (RFC 9309). */
   "robots-closed": "target",
-  /** A bot gate answered, to the page or to robots.txt. */
+  /** A bot gate answered the request for the page or for robots.txt. */
   challenged: "target",
-  /** The partner's deny-list holds it; another crawler may fetch it. */
+  /** The partner's deny-list contains the target; another crawler may fetch it. */
   "not-allowed": "crawler",
   "connect-refused": "target",
   "connect-unreachable": "network",
@@ -30,18 +29,16 @@ const blameOf = {
   "headers-too-large": "target",
   "bad-response": "target",
   "bad-encoding": "target",
-  /** Inflates beyond any ratio that real pages have. */
   "decompression-bomb": "target",
-  /** Bytes come, but at less than any working line's rate. */
   "too-slow": "target",
   "bad-redirect": "target",
   "redirect-loop": "target",
   "too-many-redirects": "target",
-  /** The page could not be extracted, or not in time: our software's fault, whatever the page is. */
+  /** The software is to blame whenever it cannot extract a page in time, whatever the page is. */
   "extraction-failed": "us",
   "extraction-timeout": "us",
   stopped: "crawler",
-  /** A limit of the crawler's host: nothing is known of the target, which may be asked later. */
+  /** A limit of the crawler's host stopped the request; the target may be asked later. */
   "held-back": "crawler",
   internal: "us",
 } as const satisfies Readonly<Record<string, Blame>>;
@@ -51,9 +48,8 @@ export type FailureCode = keyof typeof blameOf;
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly blame: Blame;
-  /** The special-purpose block, when the code is `refused-address`; and the address. */
+  /** The refused address, set when the code is `refused-address`. */
   readonly address: string | null;
-  /** When the code is `challenged`. */
   readonly challenge: Challenge | null;
 
   constructor(
@@ -73,7 +69,7 @@ export class Failure extends Error {
 export const challenged = (challenge: Challenge): Failure =>
   new Failure("challenged", challengeWords(challenge), { challenge });
 
-/** Any error as a Failure: socket and TLS errors by their code, the unknown as our own fault. */
+/** Maps socket and TLS errors by their code; an unknown error counts as the software's own fault. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = describe(error);

@@ -1,18 +1,16 @@
 /**
- * Writing what must be on the disk before it counts, also under Node's permission model, which denies fsync,
- * fdatasync and fchmod to a process (since the releases of January 2026). O_SYNC (POSIX open) asks for the same at
- * the opening: each write returns when the disk has it.
+ * Writes data that must be on disk before it counts. Node's permission model denies fsync, fdatasync and fchmod (since
+ * the releases of January 2026), so files are opened with O_SYNC (POSIX open), which makes each write return only when
+ * the disk has the data.
  */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 
-/** For `openSync`: a new file, or an old one that is written over. */
 export const flushedWrite: number =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_SYNC;
 
-/** False under the permission model: `process.permission` is there only where it is in force. */
+/** Node defines `process.permission` only when the permission model is active, which forbids fsync. */
 export const maySync: boolean = !("permission" in process);
 
-/** A new file, or an old one that is written over. */
 export function writeFlushed(path: string, text: string): void {
   const file = openSync(path, flushedWrite, 0o600);
   try {

@@ -1,4 +1,4 @@
-/** JSON that somebody else may have written: what is none, or not what it is to be, is null. */
+/** Parses JSON from untrusted sources and returns null when it is malformed or does not match the schema. */
 import { readFileSync, statSync } from "node:fs";
 import type { z } from "zod";
 
@@ -10,7 +10,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Of a file; null, too, where there is none, or one that is longer. */
+/** Also returns null when the file is missing or too long. */
 export function jsonIn<Schema extends z.ZodType>(
   path: string,
   mostBytes: number,

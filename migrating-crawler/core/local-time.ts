@@ -1,14 +1,14 @@
 /**
- * Days, months and hours as people at the crawler's host have them: in a time zone, with its summer time, whose
- * days have 23 or 25 hours twice a year. The zone's rules are the ICU's that Node brings.
+ * Computes days, months and hours in the time zone of the crawler's host. Daylight saving gives it days of 23 and 25
+ * hours. The zone rules come from Node's ICU.
  */
 
 interface LocalMoment {
-  /** `2026-11-22`: texts that compare as the days do. */
+  /** The form `2026-11-22` makes string order equal date order. */
   readonly day: string;
-  /** 0: Sunday. */
+  /** Sunday is 0. */
   readonly weekday: number;
-  /** Since midnight by the clock on the wall. */
+  /** Minutes since local midnight. */
   readonly minute: number;
 }
 
@@ -28,7 +28,7 @@ export class LocalTime {
   #lastMinute = Number.NaN;
   #last: LocalMoment = { day: "", weekday: 0, minute: 0 };
 
-  /** Null: the system's zone. */
+  /** Null selects the system's time zone. */
   constructor(timeZone: string | null) {
     this.#format = new Intl.DateTimeFormat("en-CA", {
       ...(timeZone === null ? {} : { timeZone }),
@@ -43,7 +43,7 @@ export class LocalTime {
     });
   }
 
-  /** Cheap: the clock on the wall is read once a minute. */
+  /** Reads the local time at most once a minute, so calls are cheap. */
   at(time: Date): LocalMoment {
     const minute = Math.floor(time.getTime() / minuteMs);
     if (minute !== this.#lastMinute) {
@@ -53,7 +53,7 @@ export class LocalTime {
     return this.#last;
   }
 
-  /** `Mon 22:00`, as the clock on the wall shows it. */
+  /** Formats the local time as `Mon 22:00`. */
   words(time: Date): string {
     const { weekday, minute } = this.#read(time);
     const [hours, minutes] = [Math.floor(minute / 60), minute % 60].map((part) =>
@@ -62,17 +62,15 @@ export class LocalTime {
     return `${["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][weekday]} ${hours}:${minutes}`;
   }
 
-  /** When the day ends. */
   dayEnd(time: Date): Date {
     return this.#change(time, 1.2 * dayMs, ({ day }) => day);
   }
 
-  /** When the month ends. */
   monthEnd(time: Date): Date {
     return this.#change(time, 32 * dayMs, ({ day }) => day.slice(0, 7));
   }
 
-  /** When clocks are changed between two times; null: they are not. */
+  /** Returns when daylight saving starts or ends between two times, or null when it does not. */
   clockChange(from: Date, until: Date): Date | null {
     const offset = ({ day, minute }: LocalMoment, at: number) =>
       String(new Date(`${day}T00:00:00Z`).getTime() / minuteMs + minute - at);
@@ -81,7 +79,7 @@ export class LocalTime {
     return this.#change(from, until.getTime() - from.getTime(), offset);
   }
 
-  /** The minute in which what is looked at changes for the first time, if it changes but once. */
+  /** Finds the minute of the first change by bisection, which assumes at most one change in the period. */
   #change(time: Date, withinMs: number, look: (moment: LocalMoment, minute: number) => string): Date {
     const before = look(this.#read(time), Math.floor(time.getTime() / minuteMs));
     let same = Math.floor(time.getTime() / minuteMs);

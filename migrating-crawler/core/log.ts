@@ -1,4 +1,4 @@
-/** The crawler's log, as its rooms know it: fixed message, values in fields. pino has this shape. */
+/** The log interface of the crawler, which pino also fits: a fixed message, with values in fields. */
 export interface CrawlerLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -8,12 +8,12 @@ export interface CrawlerLog {
 
 export const quietLog: CrawlerLog = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A log that cannot be written (a full disk, a reader that is gone) ends no crawl: lines are lost, nothing else. */
+/** Keeps the crawl running when the log cannot be written (full disk, closed reader); only log lines are lost. */
 export function outliveLog(streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams) stream.removeAllListeners("error").on("error", () => {});
 }
 
-/** Writes one line per event: JSON when a program reads it, plain words otherwise. */
+/** Writes one line per event, as JSON for programs or as plain text. */
 export function lineLog(write: (line: string) => void, form: "json" | "plain", name: string): CrawlerLog {
   const line = (level: string) => (fields: object, message: string) =>
     write(form === "json" ? jsonLine(level, name, fields, message) : plainLine(level, fields, message));

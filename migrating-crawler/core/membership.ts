@@ -1,6 +1,6 @@
 /**
- * To whom this crawler belongs, as `membership.json` in its home has it: which coordinator, pinned how, under
- * which name and with which key. Written by `join`, then by the running crawler for each new ticket and key.
+ * Stores in `membership.json` which coordinator this crawler belongs to, how its certificate is pinned, and the
+ * crawler's name and key. `join` writes it first; the running crawler updates it with each new ticket and key.
  */
 
 import { join } from "node:path";
@@ -18,14 +18,14 @@ import { readPrivateJson, writePrivateJson } from "./private-file.ts";
 const membershipSchema = z.object({
   coordinatorUrl: z.string().max(1000).refine(isCoordinatorUrl, { error: "is not a coordinator's URL" }),
   name: crawlerName,
-  /** SHA-256 of the coordinator's SubjectPublicKeyInfo, base64url; null: the system's authorities decide. */
+  /** SHA-256 of the coordinator's SubjectPublicKeyInfo in base64url; null trusts the system's authorities. */
   certificatePin: certificatePin.nullable(),
-  /** Raw Ed25519 public keys in base64url; the first ones came with the invitation. */
+  /** Raw Ed25519 public keys in base64url; the first ones come with the invitation. */
   releaseKeys,
   releaseThreshold,
-  /** The invitation's secret (`inv_…`) until the coordinator has given a key. */
+  /** The key is the invitation's secret (`inv_…`) until the coordinator issues a real one. */
   key: z.string().min(16).max(200),
-  /** Of the last welcome; null before the first. */
+  /** The ticket of the last welcome, or null before the first one. */
   ticket: ticket.nullable(),
 });
 
@@ -33,7 +33,7 @@ export type Membership = Readonly<z.infer<typeof membershipSchema>>;
 
 export const membershipFile = (home: string) => join(home, "membership.json");
 
-/** Null when this folder belongs to no coordinator. Throws a ConfigError when the file is damaged. */
+/** Returns null when the folder belongs to no coordinator. Throws a ConfigError when the file is damaged. */
 export function readMembership(home: string): Membership | null {
   return readPrivateJson(
     membershipFile(home),
@@ -42,12 +42,11 @@ export function readMembership(home: string): Membership | null {
   );
 }
 
-/** On the disk when this returns; a crash leaves the one before or this one. */
+/** Returns when the data is on disk; a crash leaves either the old or the new file. */
 export function writeMembership(home: string, membership: Membership): void {
   writePrivateJson(membershipFile(home), membershipSchema.parse(membership));
 }
 
-/** True while the invitation's secret stands where the crawler's own key will. */
 export function isJoining({ key }: Membership): boolean {
   return key.startsWith("inv_");
 }

@@ -1,4 +1,4 @@
-/** What the partner's commands are given, and how they end. */
+/** Defines what the partner's commands receive, and their exit codes. */
 
 export const partnerExitCodes = {
   done: 0,
@@ -11,23 +11,20 @@ export const partnerExitCodes = {
 
 export type PartnerExitCode = (typeof partnerExitCodes)[keyof typeof partnerExitCodes];
 
-/** What each command's work is given. */
 export interface PartnerContext {
-  /** The crawler's folder, absolute. */
+  /** The absolute path of the crawler's folder. */
   readonly home: string;
-  /** For programs: one JSON value on standard output. */
+  /** The command then prints one JSON value on standard output. */
   readonly json: boolean;
-  /** A line for people on standard output. */
   readonly print: (line: string) => void;
-  /** A line on standard error. */
   readonly complain: (line: string) => void;
-  /** Asks a person; null where nobody is at a terminal. */
+  /** Asks the person at the terminal; null when there is no terminal. */
   readonly ask: ((question: string) => Promise<boolean>) | null;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
-  /** The command line that starts this program, for words that tell the reader what to type. */
+  /** The command line that starts this program, for instructions to the reader. */
   readonly program: string;
-  /** What Node is given to start this program, options included; absent where it cannot be started again. */
+  /** The arguments with which Node starts this program; absent when it cannot be started again. */
   readonly self?: readonly string[];
 }
 

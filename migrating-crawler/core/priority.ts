@@ -1,12 +1,11 @@
 /**
- * The scheduling priority of the process, as in nice(1). Linux keeps one for each thread, so those that run already
- * are set, too. Going back to a higher one takes rights that a crawler should not have.
+ * Sets the process's scheduling priority, as nice(1) does. Linux keeps a priority per thread, so running threads are
+ * set too. Raising it again needs rights that a crawler should not have.
  */
 import { readdirSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
 import type { CrawlerLog } from "./log.ts";
 
-/** What the system does not allow is told in the log; the crawler goes on as it is. */
 export function keepPriority(nice: number, log: CrawlerLog): void {
   try {
     if (getPriority() === nice) return;
@@ -16,7 +15,7 @@ export function keepPriority(nice: number, log: CrawlerLog): void {
   }
 }
 
-/** 0: the process, where a system has no list of its threads. */
+/** Returns 0, which means the process, where the system does not list its threads. */
 function threads(): number[] {
   try {
     return readdirSync("/proc/self/task").map(Number);

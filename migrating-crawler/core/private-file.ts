@@ -1,6 +1,6 @@
 /**
- * The small files in a crawler's home that nobody else may read and no crash may tear: readable to their owner
- * alone, on the disk before they count (O_SYNC, and fsync of the folder), and put in place by a rename.
+ * Writes the small private files in a crawler's home. Only their owner can read them, they are on disk before they
+ * count (O_SYNC, and fsync of the folder), and a rename puts them in place, so no crash leaves a partial file.
  */
 import {
   closeSync,
@@ -19,10 +19,10 @@ import type { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { flushedWrite, maySync } from "./flushed-write.ts";
 
-/** Longer files are none of ours, in bytes. */
+/** A longer file is not one that this program wrote. */
 const maxFileBytes = 64 * 1024;
 
-/** Null when there is none. Throws a ConfigError that says what to do when it is not what was written. */
+/** Returns null when the file is missing. Throws a ConfigError that says what to do when its content is invalid. */
 export function readPrivateJson<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
@@ -36,14 +36,14 @@ export function readPrivateJson<Schema extends z.ZodType>(
   throw damaged(path, `${fault?.path.join(".") || "content"}: ${fault?.message}`, ifDamaged);
 }
 
-/** Takes the place of the one before it, in one step. */
+/** Replaces the file atomically. */
 export function writePrivateJson(path: string, value: unknown): void {
   const draft = writeDraft(path, value);
   renameSync(draft, path);
   syncFolder(path);
 }
 
-/** False, and nothing changed, when there is one already. */
+/** Returns false and changes nothing when the file already exists. */
 export function createPrivateJson(path: string, value: unknown): boolean {
   const draft = writeDraft(path, value);
   try {
@@ -70,7 +70,10 @@ function writeDraft(path: string, value: unknown): string {
   return draft;
 }
 
-/** The rename itself is on the disk only when the folder is; in a dock's sandbox the system does it within seconds. */
+/**
+ * The rename is durable only after the folder is flushed; in the supervisor's sandbox the system flushes it within
+ * seconds.
+ */
 function syncFolder(path: string): void {
   if (!maySync) return;
   const folder = openSync(dirname(path), "r");

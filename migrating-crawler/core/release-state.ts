@@ -14,9 +14,9 @@ import { maxBundleBytes } from "#protocol/release";
 import type { Role } from "#protocol/release-envelope";
 import { lastEnd, maxReleaseReports, type ReleaseReport, releaseReport } from "./supervisor-messages.ts";
 
-/** Digests that are not tried again: the oldest are forgotten, which the manifests' numbers make harmless. */
+/** The oldest rejected digests are forgotten, which is harmless because manifest numbers only rise. */
 const mostBad = 50;
-/** Keys whose newest release is remembered: those of a role, and some that were retired. */
+/** Remembers the newest release of this many keys: those of a role and some that were retired. */
 const mostSeen = 24;
 
 const keptRelease = z.object({
@@ -31,13 +31,12 @@ export const releaseState = z.object({
   current: keptRelease.nullable(),
   good: keptRelease.nullable(),
   previous: keptRelease.nullable(),
-  /** How often the current release was started while it is being watched. */
+  /** The number of times the current release was started while it is being watched. */
   watchedStarts: z.int().min(0),
-  /** And how often it ended meanwhile for no reason but its own. */
+  /** The number of those runs that ended through the release's own fault. */
   watchedFaults: z.int().min(0).default(0),
-  /** The current release was welcomed by the coordinator while it is being watched. */
   welcomed: z.boolean().default(false),
-  /** The newest release that each key was ever seen to have signed, taken or not: the floor for what it signs next. */
+  /** The newest release that each key has signed, whether or not it was taken. A key's next release must be newer. */
   seen: z
     .array(z.object({ key: publicKey, sequence: z.int().min(1) }))
     .max(mostSeen)
@@ -46,19 +45,17 @@ export const releaseState = z.object({
     .array(
       z.object({
         ...{ digest, version: releaseVersion, reason: words, at: z.iso.datetime() },
-        /** How often it gave way to the one before, and from when on it is tried again; null: never. */
+        /** How often the release was rolled back, and when it is tried again; null means never. */
         returns: z.int().min(1).default(1),
         againAt: z.iso.datetime().nullable().default(null),
       }),
     )
     .max(mostBad),
-  /** What the coordinator offers, while it was not taken. */
   offered: z.object({ digest, firstAt: z.iso.datetime() }).nullable(),
   reports: z.array(releaseReport).max(maxReleaseReports),
   lastEnd: lastEnd.nullable(),
-  /** While nothing runs: `It waits for …`. */
   waitsFor: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
-  /** While no release is taken, since nobody says what is newest. */
+  /** The reason why no release is taken: the newest release is not known. */
   takesNothing: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
 });
 export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
@@ -85,21 +82,20 @@ export function isWatched({ current, good }: ReleaseState): boolean {
 
 type BadRelease = ReleaseState["bad"][number];
 
-/** What is known against a release that is not to run now; null: nothing, or it is to be tried again. */
+/** Returns why a release may not run now, or null when it may. */
 export function badRelease(state: ReleaseState, wanted: string, now: Date): BadRelease | null {
   const bad = state.bad.find(({ digest }) => digest === wanted);
   const isOver = bad !== undefined && bad.againAt !== null && new Date(bad.againAt) <= now;
   return bad === undefined || isOver ? null : bad;
 }
 
-/** Every release that is worth its place on the disk. */
 export function keptReleases({ current, good, previous }: ReleaseState): KeptRelease[] {
   return [current, good, previous].filter((release) => release !== null);
 }
 
 /**
- * A verified release on the disk takes the place of what runs, to be watched. Where none has passed its watch yet, one
- * that was welcomed is what may have to be returned to.
+ * Makes a verified release on disk the current one, to be watched. When no release has passed its watch yet, the
+ * current one becomes the fallback if the coordinator welcomed it.
  */
 export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState {
   const good = state.good ?? (state.welcomed ? state.current : null);
@@ -112,13 +108,11 @@ export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState 
   };
 }
 
-/** Nothing runs for this reason; null: something does. */
 export function withWaiting(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
   const waitsFor = sinceThen(state.waitsFor, reason, at);
   return waitsFor === state.waitsFor ? state : { ...state, waitsFor };
 }
 
-/** No release is taken for this reason; null: they are. */
 export function withTakingNothing(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
   const takesNothing = sinceThen(state.takesNothing, reason, at);
   return takesNothing === state.takesNothing ? state : { ...state, takesNothing };
@@ -132,7 +126,6 @@ function sinceThen(before: Since, reason: string | null, at: Date): Since {
   return words === null ? null : { reason: words, since: at.toISOString() };
 }
 
-/** These keys have signed a release with this number. */
 export function noteSeen(state: ReleaseState, sequence: number, signers: readonly string[]): ReleaseState {
   const higher = signers.filter((key) => (seenOf(state, key) ?? 0) < sequence);
   if (higher.length === 0) return state;
@@ -141,8 +134,8 @@ export function noteSeen(state: ReleaseState, sequence: number, signers: readonl
 }
 
 /**
- * Below which nothing is taken. What a retired key has signed binds nobody any more: whoever stole it cannot shut out
- * what comes after it. Of a state from before there was such a memory, what runs is what was seen.
+ * Returns the number below which no release is taken. Retired keys do not count, so a thief of one cannot block later
+ * releases. State written before this field existed falls back to the running release.
  */
 export function newestSeen(state: ReleaseState, { keys }: Pick<Role, "keys">): number {
   if (state.seen.length === 0) return state.current?.sequence ?? 0;
@@ -152,12 +145,11 @@ export function newestSeen(state: ReleaseState, { keys }: Pick<Role, "keys">): n
 const seenOf = ({ seen }: ReleaseState, wanted: string) =>
   seen.find(({ key }) => key === wanted)?.sequence ?? null;
 
-/** The coordinator let it in: it can at least work. */
+/** The release works well enough for the coordinator to accept it. */
 export function noteWelcome(state: ReleaseState): ReleaseState {
   return isWatched(state) && !state.welcomed ? { ...state, welcomed: true } : state;
 }
 
-/** It was watched for long enough. */
 export function passWatch(state: ReleaseState): ReleaseState {
   const { current, good } = state;
   if (current === null || !isWatched(state)) return state;
@@ -171,14 +163,13 @@ export interface Fault {
   readonly at: Date;
 }
 
-/** A release that gave way so often is not tried again. */
+/** A release that was rolled back this often is not tried again. */
 const mostReturns = 3;
 
 /**
- * The last good one becomes current again; null where there is none: the watched one is all there is. What made the other
- * one fall may have been this machine's bad hour: it counts as offered until it is tried again, `againMs` later at first
- * and four times as long each time after that. The coordinator, which is told that this crawler went back, offers it no
- * more by itself.
+ * Makes the last good release current again; returns null when the watched release is the only one. The machine may
+ * have been at fault, so the release stays offered and is tried again after `againMs`, then four times as long each
+ * time. The coordinator learns of the rollback and does not offer the release again by itself.
  */
 export function returnToGood(
   state: ReleaseState,
@@ -197,7 +188,7 @@ export function returnToGood(
   return withReport(returned, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
-/** The current release must not run any more: the last good one that may takes its place, or none. */
+/** Stops the current release because it is no longer permitted; the last good permitted one replaces it, if any. */
 export function withdrawCurrent(
   state: ReleaseState,
   { forbidden, ...fault }: Fault & { readonly forbidden: readonly string[] },
@@ -208,7 +199,7 @@ export function withdrawCurrent(
   return withReport(without, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
-/** The current release cannot be run for a reason that is not its own; it may be taken again. */
+/** Drops the current release for a reason that is not its own fault, so that it may be taken again. */
 export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = []): ReleaseState {
   const { current } = state;
   const [next = null, previous = null] = [state.good, state.previous].filter(
@@ -217,19 +208,18 @@ export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = 
   return { ...state, current: next, good: next, previous, ...unwatched };
 }
 
-/** Said once: the same report as the last one of this version is not said again. */
+/** Skips a report that equals the last one for the same version. */
 export function withReport(state: ReleaseState, report: ReleaseReport): ReleaseState {
   const last = state.reports.findLast(({ version }) => version === report.version);
   if (last?.state === report.state && last.reason === report.reason) return state;
   return { ...state, reports: [...state.reports, report].slice(-maxReleaseReports) };
 }
 
-/** What was offered need not be looked at again, unless something else is offered by now. */
+/** Drops the offer of this digest; a newer offer stays. */
 export function withoutOffer(state: ReleaseState, digest: string | null): ReleaseState {
   return state.offered?.digest === digest ? { ...state, offered: null } : state;
 }
 
-/** The coordinator has so many of them, the oldest. */
 export function withoutReports(state: ReleaseState, count: number): ReleaseState {
   return { ...state, reports: state.reports.slice(count) };
 }

@@ -1,20 +1,20 @@
 /**
- * What the dock and the crawler that it runs as its child say to each other over Node's IPC channel. Both ends
- * check what arrives: the dock trusts no release, and a release must get along with older and newer docks, so
- * unknown types and fields are passed over.
+ * Defines the messages between the supervisor and its child crawler over Node's IPC channel. Both ends validate them:
+ * the supervisor trusts no release, and a release must work with older and newer supervisors, so unknown types and
+ * fields are ignored.
  */
 import { z } from "zod";
 import { digest, words } from "#protocol/fields";
 import { crawlerReleaseReport, releaseVersion } from "#protocol/messages";
 
-/** Most reports that wait for a coordinator: the oldest go first. */
+/** The oldest unsent reports are dropped beyond this number. */
 export const maxReleaseReports = 20;
 
-/** What became of a release, to be passed on to the coordinator. */
+/** The outcome of a release, passed on to the coordinator. */
 export const releaseReport = crawlerReleaseReport.omit({ type: true });
 export type ReleaseReport = z.infer<typeof releaseReport>;
 
-/** How the process before this one ended, when nobody had asked it to. */
+/** How the previous process ended when nobody had asked it to. */
 export const lastEnd = z.object({ at: z.iso.datetime(), reason: words });
 
 const runningRelease = z.object({ version: releaseVersion, digest });
@@ -22,28 +22,26 @@ const runningRelease = z.object({ version: releaseVersion, digest });
 const reports = z.array(releaseReport).max(maxReleaseReports);
 
 export const dockMessage = z.discriminatedUnion("type", [
-  /** Before anything else: the child opens nothing in its home until it has this. */
+  /** This is the first message; the child opens nothing in its home before it. */
   z.object({
     type: z.literal("dock"),
     dockVersion: z.string().max(40),
-    /** Null: a bundle that was put there by hand. */
+    /** Null for a bundle that was installed by hand. */
     release: runningRelease.nullable(),
-    /** The partner's policy for releases, in words. */
+    /** The partner's release policy as a sentence. */
     policy: words,
     lastEnd: lastEnd.nullable(),
     reports,
-    /** The dock can run the system's `ping` for the child. */
+    /** The supervisor can run the system's `ping` for the child. */
     mayPing: z.boolean().optional(),
-    /** Domains that the root keys have signed for coordinators. */
+    /** Coordinator domains that the root keys have signed. */
     coordinatorDomains: z.array(z.string()).optional(),
   }),
-  /** More reports, while it runs. */
   z.object({ type: z.literal("reports"), reports }),
-  /** The times of the echoes that came back, in ms. */
   z.object({ type: z.literal("echoes"), id: z.int().min(0), rttsMs: z.array(z.number()).max(20) }),
-  /** The supervisor's own downloads have carried so many bytes, which count as the crawler's. */
+  /** The supervisor's own downloads, which count towards the crawler's limits. */
   z.object({ type: z.literal("carried"), bytes: z.int().min(0) }),
-  /** End what is under way, keep the results, and exit with 0. */
+  /** The child finishes open work, keeps its results, and exits with 0. */
   z.object({ type: z.literal("stop") }),
 ]);
 export type DockMessage = z.infer<typeof dockMessage>;
@@ -51,22 +49,20 @@ export type DockGreeting = Extract<DockMessage, { type: "dock" }>;
 
 export const crawlerToDock = z.discriminatedUnion("type", [
   z.object({ type: z.literal("started") }),
-  /** The coordinator has welcomed it. */
   z.object({ type: z.literal("healthy") }),
-  /** Every few seconds: it is not stuck. */
+  /** Sent every few seconds to show that the child is not stuck. */
   z.object({ type: z.literal("alive") }),
-  /** The coordinator wants no more of it; it ends by itself. */
+  /** The coordinator refuses the child, which then exits. */
   z.object({
     type: z.literal("refused"),
     reason: words,
-    /** The coordinator's code; `revoked`: this crawler was removed and is not served again. */
+    /** The coordinator's code; `revoked` means that this crawler was removed for good. */
     code: z.string().max(40).optional(),
   }),
-  /** The coordinator offers this release. */
   z.object({ type: z.literal("release"), version: releaseVersion, digest }),
-  /** The coordinator has so many of the reports, the oldest ones. */
+  /** The coordinator has received this many of the oldest reports. */
   z.object({ type: z.literal("reported"), count: z.int().min(1).max(maxReleaseReports) }),
-  /** ICMP echoes to an address: the child may start no process. */
+  /** Asks for ICMP echoes, because the child may not start processes. */
   z.object({
     type: z.literal("ping"),
     id: z.int().min(0),

@@ -1,18 +1,18 @@
-/** Starts a thread from a file `NAME-worker` beside the one that asks for it, in whatever form the program is there. */
+/** Starts a thread from the file `NAME-worker` beside the caller, from sources, a build or a bundle. */
 import { type ResourceLimits, Worker } from "node:worker_threads";
 
-/** Set by the bundling (ops/bundle-crawler.mjs), which makes one file of everything: by name, the threads that are programs of their own. */
+/** The bundler (ops/bundle-crawler.mjs) defines this: the source of threads that are separate programs, by name. */
 declare const bundledThreads: Readonly<Record<string, string>> | undefined;
 
 interface ThreadStart {
-  /** `import.meta.url` of whoever asks. */
+  /** The caller's `import.meta.url`. */
   readonly beside: string;
   readonly name: string;
   readonly data?: object;
   readonly limits?: ResourceLimits;
 }
 
-/** TypeScript has to be bundled first; what is built is JavaScript; any other thread of a bundle begins in the bundle itself. */
+/** TypeScript is bundled first, a build is JavaScript already, and other threads of a bundle run the bundle itself. */
 export function startThread({ beside, name, data, limits: resourceLimits = {} }: ThreadStart): Worker {
   if (typeof bundledThreads !== "undefined") {
     const text = bundledThreads[name];

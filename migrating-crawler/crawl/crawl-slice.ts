@@ -1,7 +1,6 @@
 /**
- * Crawls one leased host slice: its URLs one after the other, at the host's pace, as long as the lease, the
- * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
- * be given back, with the reason.
+ * Crawls one leased host slice: its URLs in sequence at the host's pace, as long as lease, limits, spool and host
+ * allow. Each processed URL gives one result; the rest is returned with the reason.
  */
 import { randomInt } from "node:crypto";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
@@ -37,26 +36,26 @@ export interface SliceTools extends VisitTools {
   readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
-  /** Where pages are extracted; absent: in this thread. */
+  /** Extracts pages; without it this thread does. */
   readonly extract?: ExtractPage;
-  /** Keeps a result; false when there is no room for it. */
+  /** Returns false when there is no room for the result. */
   readonly keep: (leaseId: string, result: FetchResult) => boolean;
   readonly now: () => Date;
 }
 
-/** Null: every URL has its result. Otherwise why the rest is given back, in words. */
+/** Null when every URL has a result, else why the rest is returned. */
 export type SliceEnding = string | null;
 
-/** A lease is left alone this long before it runs out, so that results arrive in its time. */
+/** A lease is left alone this long before it expires, so that results arrive in time. */
 const leaseMarginMs = 2000;
 
-/** robots.txt that could not be had is asked for again after this at the earliest. */
+/** An unavailable robots.txt is retried after this at the earliest. */
 const robotsAgainMs = 60_000;
 
-/** So many requests in a row without an answer end the slice. */
+/** This many consecutive unanswered requests end the slice. */
 const mostFailures = 2;
 
-/** Nothing is known of the site: a limit of the crawler's host came between. */
+/** A limit of the crawler's host intervened, so nothing is known about the site. */
 const heldBack = "held-back" satisfies FailureCode;
 
 export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
@@ -97,9 +96,8 @@ interface Slice {
   readonly signal: AbortSignal;
   readonly visit: SiteVisit;
   readonly news: HostNews;
-  /** Links that were asked for their type. */
   readonly typed: Set<string>;
-  /** How its host has answered: whether with anything of its own, and how often in a row a bot gate did for it. */
+  /** Whether the host sent any content of its own, and how many consecutive bot gate challenges it sent. */
   readonly met: { answered: boolean; gates: number };
 }
 
@@ -122,7 +120,7 @@ async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   return held ?? fetchOne(slice, task, robots);
 }
 
-/** Asks for the origin's tdmrep.json where that pays. */
+/** Fetches the origin's tdmrep.json when it is worth a request. */
 async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, visit } = slice;
   if (tools.tdm.known(origin) !== null) return null;
@@ -134,7 +132,7 @@ async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promi
   return null;
 }
 
-/** Turns whose end nobody waits for. */
+/** Gives turns whose rest time is ignored. */
 function smallTurns(visit: SiteVisit): TakeTurn {
   return async (asked) => {
     const turn = await visit.turn(asked);
@@ -142,7 +140,7 @@ function smallTurns(visit: SiteVisit): TakeTurn {
   };
 }
 
-/** Rules, or a failure that asking again would not fix. */
+/** Accepts rules, or a failure that another request would not fix. */
 function usable(robots: OriginRobots | null): OriginRobots | null {
   if (robots === null) return null;
   if (robots.type === "unreachable") return isFinalFailure(robots.failure.code) ? robots : null;
@@ -172,7 +170,7 @@ function allows(robots: OriginRobots, path: string): boolean {
   return robots.type === "known" && robots.verdict(path).allowed;
 }
 
-/** Nothing is asked of the host. Where it is robots.txt itself that is missing, the rest of the slice waits, too. */
+/** Refuses the URL without contacting the host. When robots.txt itself is missing, the rest of the slice waits too. */
 async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, visit, signal } = slice;
   if (signal.aborted) return String(signal.reason);
@@ -191,7 +189,7 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const result = await withoutShell(slice, task, asked, robots);
   const { outcome } = result;
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
-  // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
+  // What a limit aborted was never fetched: it is returned unchanged, and the host's pace has recorded the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   if (result.preferences !== undefined) await tools.recorder?.state(task.url, result.preferences);
   const judged = await judge(slice, result, robots);
@@ -211,8 +209,8 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
 }
 
 /**
- * A host behind a bot gate is left alone: how long, the coordinator says. Where the page before was the site's own, the gate
- * may stand before this URL alone, and one more is asked to tell.
+ * Leaves a host behind a bot gate alone, as long as the coordinator says. After a page of the site's own, the gate may
+ * cover this URL only, so one more URL is tried.
  */
 function gateEnding({ met }: Slice, outcome: FetchResult["outcome"]): SliceEnding {
   if (outcome.type !== "failed" || !isChallenge(outcome)) {
@@ -235,8 +233,8 @@ interface AskedPage {
 }
 
 /**
- * A page that the index has with another body, and that is now a script and hardly a word: where the host answers the same
- * for a page that cannot exist, something stands before both.
+ * When an indexed page is now only a script, compares it with the answer for a page that cannot exist: equal answers
+ * mean that something intercepts both.
  */
 async function withoutShell(
   slice: Slice,
@@ -253,8 +251,8 @@ async function withoutShell(
 }
 
 /**
- * One request in its turn, and how long the host wants to rest after it. The turn ends with the last byte; only
- * then the page is extracted.
+ * Takes a turn for one request and returns how long the host wants to rest. The turn ends with the last byte, before
+ * extraction.
  */
 async function request(slice: Slice, asked: PageRequest, robots: OriginRobots): Promise<AskedPage> {
   const { tools, visit } = slice;
@@ -283,7 +281,7 @@ function tdmOf({ tdm }: SliceTools, url: string): StatedPreference[] {
   return tdm.known(origin)?.stated(pathname + search) ?? [];
 }
 
-/** The page with what the host's other pages say of it. */
+/** Adds what the host's other pages reveal about this page. */
 async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
   const { page, url } = result;
   if (page === null) return result;
@@ -292,7 +290,7 @@ async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Pr
   return { ...result, page: judged };
 }
 
-/** What the host answers for a page that cannot exist. A bot gate's answer is not the host's. */
+/** Returns the host's answer for a page that cannot exist. A bot gate's answer does not count. */
 async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Promise<MissingAnswer> {
   if (!allows(robots, url.pathname)) return { type: "no-page" };
   const asked = await askInTurn(slice, url, robots);
@@ -301,7 +299,7 @@ async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Prom
   return page === null ? { type: "no-page" } : { type: "page", page };
 }
 
-/** A request like any other, in a turn of its own; null: there is none, or robots.txt forbids it. */
+/** Makes an ordinary request in its own turn; null when there is no turn or robots.txt forbids it. */
 async function askInTurn(slice: Slice, url: URL, robots: OriginRobots): Promise<AskedPage | null> {
   if (!allows(robots, url.pathname) || (await slice.visit.rest()) !== null) return null;
   try {
@@ -312,7 +310,7 @@ async function askInTurn(slice: Slice, url: URL, robots: OriginRobots): Promise<
   }
 }
 
-/** The page with the types of links that no crawler reads, where the lease wants them asked for. */
+/** Adds the types of links that no crawler reads, when the lease asks for them. */
 async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
   const { page, url } = result;
   const { linkTypeChecks: most = 0 } = slice.lease;
@@ -340,7 +338,7 @@ async function askType(slice: Slice, url: URL, robots: OriginRobots): Promise<Li
   }
 }
 
-/** Null when the host was not asked. */
+/** Returns null when the host was not asked. */
 function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: FetchedPage): HostAnswer | null {
   const { outcome } = result;
   if (!contacted || outcome.type === "refused-address") return null;
@@ -352,18 +350,18 @@ function settingOf({ userAgent, governor, now }: SliceTools) {
   return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), now };
 }
 
-/** The result with the news of its host. */
+/** Adds what is new about the host to the result. */
 function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: number): FetchResult {
   const pace = tools.gates.report(lease.host);
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
-/** The coordinator has taken it off the lease. */
+/** The coordinator has removed the URL from the lease. */
 function isStopped({ lease, tools }: Slice, url: string): boolean {
   return tools.connector.stoppedSites.isStopped(url, lease.host, steadyNowMs());
 }
 
-/** What was stopped while it was fetched is kept nowhere. */
+/** A URL that was stopped while it was fetched leaves no result. */
 function keep(slice: Slice, result: FetchResult): SliceEnding {
   if (isStopped(slice, result.url)) return null;
   return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
@@ -389,16 +387,16 @@ function strayResult(url: string, now: Date): FetchResult {
   };
 }
 
-// The result of a fetched page with what its body says. Nothing of this needs the site, so its turn is over by
-// then: other hosts of the same address are asked meanwhile. Never throws.
+// Builds the result of a fetched page. It needs no contact, so its turn has ended and other hosts of the address are
+// asked meanwhile. Never throws.
 
 interface Extraction {
   readonly extract: (body: FetchedBody) => Promise<Extracted>;
-  /** Resolves when the processor may be used for long: probes under way want it quiet. */
+  /** Resolves when long computations may run, because probes need the processor. */
   readonly quiet: () => Promise<void>;
 }
 
-/** A page that could not be extracted is a failure of ours: the site has answered well. */
+/** A failed extraction is our failure, since the site answered well. */
 async function extractedResult(
   { result, body, needsScripts }: Pick<FetchedPage, "result" | "body" | "needsScripts">,
   { extract, quiet }: Extraction,
@@ -420,8 +418,8 @@ function withCut(outcome: PageResult["outcome"], cut: boolean): PageResult["outc
 }
 
 /**
- * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
- * search is denied stay here, too, as do the titles in such a feed: they would be searched as text of other pages.
+ * A page with noindex ships no text, but its link targets. When its use for search is denied, anchors and a feed's
+ * titles stay here too, because they would be searched as text of other pages.
  */
 export function withoutDeniedText(page: PageExtract, stated: readonly StatedPreference[] = []): PageExtract {
   const links = maySearch(stated) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
@@ -430,14 +428,13 @@ export function withoutDeniedText(page: PageExtract, stated: readonly StatedPref
   return { ...rest, title: "", description: "", headings: [], links };
 }
 
-// What the coordinator has to know of a host besides its pages, told with the slice's results, each thing once:
-// what became of its robots.txt, how fast it may be asked, how long its name took to resolve.
+// Reports each host fact once with the slice's results: the outcome of its robots.txt, its pace, and its DNS time.
 
 interface HostState {
-  /** How long the host wants to be left alone from now on. */
+  /** How long the host wants to rest. */
   readonly waitMs: number;
   readonly pace: HostPaceReport | null;
-  /** How long its name took to resolve, when no result has said so yet. */
+  /** The DNS time, unless a result has already reported it. */
   readonly tellResolved: () => number | null;
 }
 
@@ -445,12 +442,11 @@ class HostNews {
   #robots: RobotsReport | null = null;
   #toldPace: HostPaceReport | null = null;
 
-  /** To be told with the next result. */
+  /** Reports it with the next result. */
   robotsFound(report: RobotsReport | null): void {
     this.#robots = report ?? this.#robots;
   }
 
-  /** The result with what there is to tell. */
   tell(result: Omit<FetchResult, "hostDelayMs">, { waitMs, pace, tellResolved }: HostState): FetchResult {
     const robots = this.#robots;
     this.#robots = null;
@@ -468,7 +464,7 @@ class HostNews {
   }
 }
 
-/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time or its rate by a quarter. */
+/** A pace is reported when a demand of robots.txt or the host has changed, or its usual time or rate by a quarter. */
 function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
   if (pace === null || last === null) return pace;
   const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;

@@ -1,7 +1,7 @@
 /**
- * Fetches one URL and follows its redirects in this process, each hop under all the rules of a leased one:
- * its own robots.txt, address guard, pace and limits. For people who ask about one page; in a crawl each hop
- * is admitted by the coordinator and leased to the crawler that is nearest to its host.
+ * Fetches one URL and follows its redirects in this process, each hop under all the rules of a lease (robots.txt,
+ * address guard, pace, limits). It serves people who ask about one page; in a crawl the coordinator admits each hop and
+ * leases it to the crawler nearest to its host.
  */
 import { urlHost } from "#core/ip/url-host";
 import type { FetchResult } from "#protocol/result";
@@ -11,25 +11,24 @@ import type { RobotsCache } from "../fetch/robots.ts";
 import type { RobotsVerdict } from "../fetch/robots-rules.ts";
 import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
 
-/** One URL of the chain, in the order in which they were asked for. */
 export interface FollowedHop {
   readonly url: string;
-  /** What robots.txt says of the URL, and by which rule; null when it could not be had (the result says why). */
+  /** The verdict of robots.txt with its rule; null when it was unavailable (the result says why). */
   readonly robots: RobotsVerdict | null;
   readonly crawlDelaySeconds: number | null;
-  /** From the start of this hop to its result, in ms, waiting for the host's pace included. */
+  /** From the start of this hop to its result, including waiting for the host's pace. */
   readonly tookMs: number;
   readonly result: FetchResult;
 }
 
 export interface Followed {
-  /** At least one, unless `ending` says why nothing was fetched at all. */
+  /** Has at least one entry unless `ending` explains why nothing was fetched. */
   readonly hops: readonly FollowedHop[];
-  /** Null, or why a hop was given back without a result, in words. */
+  /** Why a hop was returned without a result, or null. */
   readonly ending: SliceEnding;
 }
 
-/** A hop may wait so long for its host's pace (a long Crawl-delay, say) before it is given up. */
+/** A hop may wait this long for its host's pace (such as a long Crawl-delay). */
 const hopSeconds = 600;
 
 export async function followRedirects(
@@ -66,7 +65,7 @@ async function oneHop(
   return { url: task.url, ...robotsOf(task.url, tools.robots), tookMs, result };
 }
 
-/** Robots.txt as the hop has just found it: it is remembered, nothing is asked for again. */
+/** Reads the cached robots.txt of the hop without another request. */
 function robotsOf(url: string, robots: RobotsCache): Pick<FollowedHop, "robots" | "crawlDelaySeconds"> {
   const { origin, pathname, search } = new URL(url);
   const known = robots.known(origin);

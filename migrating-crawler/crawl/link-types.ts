@@ -1,8 +1,8 @@
 /**
- * The optional check of links' type (Anansi, sections 3.2 and 4.2): before a page's result is sent, some of its links are
- * asked for by HEAD, and those whose type no crawler reads are told with it, so that nobody fetches them. The thesis asks
- * every link of a page, 20 seconds for 200 links; here only links of the page's own origin are asked, so many of a page
- * at most, each once in a slice, in turns of the host like any other request and only where robots.txt allows it.
+ * Implements the optional link type check (Anansi, sections 3.2 and 4.2): before a page's result is sent, some links
+ * are requested by HEAD, and those of types that no crawler reads are reported so that nobody fetches them. The thesis
+ * checks every link of a page, 20 seconds for 200 links; here only a limited number of links to the page's own origin
+ * are checked, once per slice, in the host's turns and where robots.txt allows it.
  */
 
 import { retryAfterSeconds } from "#core/foreign-dates";
@@ -16,19 +16,18 @@ import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 
-/** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */
+/** `notRead`: an unwanted type; `readable`: a wanted or unknown type; `stop`: the host must not be asked more now. */
 export type LinkType = { readonly notRead: string } | "readable" | "stop";
 
 interface LinkTypeCheck {
   readonly page: string;
-  /** Links that are asked, at most. */
   readonly most: number;
-  /** What was asked before, which this adds to. */
+  /** URLs that were already asked; this call adds to them. */
   readonly asked: Set<string>;
   readonly ask: (url: URL) => Promise<LinkType>;
 }
 
-/** The links, those that are not read with their type. */
+/** Returns all links, with the type of those that are not read. */
 export async function withLinkTypes(links: readonly PageLink[], check: LinkTypeCheck): Promise<PageLink[]> {
   const { origin } = new URL(check.page);
   const typed = [...links];
@@ -47,15 +46,15 @@ export async function withLinkTypes(links: readonly PageLink[], check: LinkTypeC
   return typed;
 }
 
-// Asks for one URL by HEAD: whether what it leads to is of a type that is read. Never throws.
+// Asks for one URL by HEAD whether its type is read. Never throws.
 
 interface HeadAnswer {
   readonly type: LinkType;
-  /** How the host answered, for its pace; null: it was not asked. */
+  /** The host's answer for its pace, or null when it was not asked. */
   readonly answer: HostAnswer | null;
 }
 
-/** Only what was found (200) has a type. A host that fails or asks to be left alone is not asked for further links. */
+/** Only a 200 has a type. A host that fails or asks to be left alone is not asked for further links. */
 export async function headType(
   client: SiteClient,
   url: URL,

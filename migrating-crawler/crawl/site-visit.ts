@@ -1,7 +1,6 @@
 /**
- * A host slice's dealings with its host: the turns it waits for (the host's pace, its address's turn, the
- * partner's limits, the lease's end), the connections it holds, and whether it takes one of the partner's places
- * for hosts meanwhile.
+ * Manages a slice's contact with its host: the turns it waits for (host pace, address turn, the partner's limits, end
+ * of the lease), its connections, and whether it occupies one of the partner's host places.
  */
 
 import { urlHost } from "#core/ip/url-host";
@@ -17,18 +16,15 @@ import type { HostAnswer } from "../limits/request-outcome.ts";
 import { SiteStop } from "../limits/stopped-sites.ts";
 import type { Connector } from "../net/connector.ts";
 
-/** Pages of one host lie on few origins (http, https); more clients are not kept open. */
+/** A host's pages are on few origins (http, https), so further clients are not kept open. */
 const maxClients = 4;
-/** A longer rest closes the connections: the site would, and 500 idle sockets are not free either. */
+/** A longer rest closes the connections: sites would too, and 500 idle sockets are not free. */
 const longestIdleMs = 10_000;
-/** A host takes no place while its turn is longer in coming, or its answer. */
+/** A host gives up its place while its turn or its answer takes longer. */
 const longestQueueMs = 1000;
 const longestSilenceMs = 250;
 
-/**
- * How a slice stands to the partner's places for hosts: it takes one, or it takes none because its host is left
- * alone for long, or keeps silent.
- */
+/** A slice occupies a place, or none while its host rests for long or stays silent. */
 export type Standing = "in-place" | "resting" | "silent";
 
 export interface VisitTools {
@@ -36,19 +32,20 @@ export interface VisitTools {
   readonly timeouts: Timeouts;
   readonly governor: Governor;
   readonly gates: HostGates;
-  /** Where the partner keeps what is fetched. */
+  /** Set when the partner archives what is fetched. */
   readonly recorder?: ExchangeRecorder | undefined;
-  /** Signs requests where that is asked for. */
+  /** Signs requests when asked for. */
   readonly sign?: SignRequest | undefined;
-  /** Told how the slice stands to the places for hosts; at first it takes one. */
+  /** Called when the standing changes; a slice starts in place. */
   readonly stands?: (standing: Standing) => void;
 }
 
-/** The right to send one request. */
 interface VisitTurn {
-  /** Counts a piece of the answer with the partner's limits; null: go on, else when to. */
+  /** Counts a piece of the answer with the partner's limits. Returns null to continue, or a promise to wait for. */
   readonly take: Grant["take"];
-  /** Notes how it went (null: nothing was asked); returns how long the host wants to rest. Call exactly once. */
+  /**
+   * Records the outcome (null when nothing was sent) and returns how long the host wants to rest. Call exactly once.
+   */
   end(answer: HostAnswer | null): number;
 }
 
@@ -56,7 +53,7 @@ interface VisitSettings {
   readonly host: string;
   readonly tools: VisitTools;
   readonly signal: AbortSignal;
-  /** Nothing is begun from then on (`steadyNowMs()`). */
+  /** Nothing starts after this time (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -71,7 +68,7 @@ export class SiteVisit {
     settings.signal.addEventListener("abort", this.#onAbort);
   }
 
-  /** Waits until the host may be asked. Null, or why the slice ends here, in words. */
+  /** Waits until the host may be asked. Returns null, or why the slice ends here. */
   async rest(): Promise<string | null> {
     const { host, tools, signal, endsAtMs } = this.#settings;
     for (;;) {
@@ -89,7 +86,6 @@ export class SiteVisit {
     }
   }
 
-  /** The connection to one of the host's origins. */
   clientFor(origin: string): SiteClient {
     const known = this.#clients.get(origin);
     if (known) return known;
@@ -105,9 +101,8 @@ export class SiteVisit {
   }
 
   /**
-   * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
-   * redirects to: one of the day's pages from then on, unless it ends without having been sent. Throws a NoTurn with
-   * the reason when there will be none in time.
+   * Takes the turn for one request to the slice's host or to one that its robots.txt redirects to. It counts as one of
+   * the day's pages unless it ends unsent. Throws a NoTurn with the reason when there is none in time.
    */
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
@@ -146,7 +141,7 @@ export class SiteVisit {
     return new NoTurn(tools.governor.stop() || "the lease ends before the host's turn comes");
   }
 
-  /** How long the name took to resolve, told once. */
+  /** Returns the DNS time once. */
   tellResolved(): number | null {
     const dnsMs = this.#untoldDnsMs;
     this.#untoldDnsMs = null;
@@ -160,8 +155,8 @@ export class SiteVisit {
   }
 
   /**
-   * Where the request will go: to the connection's other end, else to the first of the host's addresses that is
-   * allowed. Null when there is none: the request will fail, and say why.
+   * Predicts the address: the connection's peer, else the first allowed one. Null when there is none; the request will
+   * then fail with the reason.
    */
   async #addressOf(client: SiteClient, host: string): Promise<string | null> {
     if (client.address !== null) return client.address;
@@ -174,7 +169,7 @@ export class SiteVisit {
     }
   }
 
-  /** Usually a request under way may end; where the site is to be left alone at once, it is cut off. */
+  /** An abort normally lets the current request finish; a stopped site is cut off at once. */
   readonly #onAbort = (): void => {
     if (this.#settings.signal.reason instanceof SiteStop) void this.#closeClients();
   };

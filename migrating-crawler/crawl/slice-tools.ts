@@ -1,6 +1,6 @@
 /**
- * What crawling a host slice needs, wired together from the settings of the crawler's host: for the crawler
- * itself, and for whoever fetches single pages under the same rules.
+ * Wires what crawling a slice needs from the host's settings, for the crawler and for fetching single pages under the
+ * same rules.
  */
 
 import { join } from "node:path";
@@ -20,16 +20,16 @@ export type FetchTools = Omit<SliceTools, "keep"> & { readonly meter: WireMeter 
 
 interface FetchToolsSettings {
   readonly config: FetchingConfig;
-  /** The folder of the day's counters, and of what is known of hosts and their robots.txt. */
+  /** The folder for counters and for what is known about hosts and their robots.txt. */
   readonly home: string;
   readonly userAgent: () => string;
   readonly sign?: SignRequest;
-  /** Resolves when the processor may be used for long. */
+  /** Resolves when long computations may run. */
   readonly quiet: () => Promise<void>;
   readonly log?: CrawlerLog;
-  /** What waits for the coordinator on disk. */
+  /** The bytes of results waiting on disk. */
   readonly spoolBytes?: () => number;
-  /** What is on its way to the coordinator and has not left yet. */
+  /** The bytes queued for the coordinator. */
   readonly queuedBytes?: () => number;
 }
 
@@ -65,7 +65,7 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
   };
 }
 
-/** Ends what the tools keep open, and writes what they remember. */
+/** Closes the tools and saves what they know. */
 export function closeTools(
   tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots" | "tdm">,
 ): void {

@@ -17,22 +17,22 @@ import type { Carrier } from "../link/carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { Standing } from "./site-visit.ts";
 
-/** Slices that end close together are asked for in one message. */
+/** Slices that end close together are requested in one message. */
 const gatherMs = 50;
-/** Never ask more often than this, whatever the coordinator says. */
+/** The minimum between two requests, whatever the coordinator says. */
 const leastAskMs = 50;
-/** The coordinator must have answered by then, or it is asked again. */
+/** The coordinator must answer within this time, or it is asked again. */
 const answerMs = 60_000;
 
-/** Without room (limits, spool) look again after this, besides whenever a slice ends or gives up its place. */
+/** Without room (limits, spool) it checks again after this time, and whenever a slice ends or gives up its place. */
 const lookAgainMs = 5000;
 /**
- * `concurrentHosts` bounds the hosts that are dealt with at a time. One that is left alone for long (Crawl-delay,
- * a back-off) takes no place, but no more than so many times as many slices are open; nor does one that keeps
- * silent, up to so many. Otherwise a few such hosts would hold up all others.
+ * `concurrentHosts` limits the hosts being crawled. A host that rests for long (Crawl-delay, back-off) takes no place,
+ * but at most this many times as many slices are open; a silent host takes none either, up to `mostSilent`. Otherwise a
+ * few such hosts would block all others.
  */
 const openPerPlace = 4;
-/** A lease that cannot be read is not offered again soon. */
+/** The coordinator must not soon offer an unreadable lease again. */
 const unreadableWaitMs = maxMilliseconds;
 const mostSilent = 128;
 
@@ -53,7 +53,7 @@ interface OpenSlice {
 interface TaskLoopSettings {
   readonly tools: SliceTools;
   readonly carrier: Carrier;
-  /** False when the link is down. */
+  /** Returns false when the link is down. */
   readonly send: (message: CrawlerMessage) => boolean;
   readonly spoolHasRoom: () => boolean;
   readonly log: CrawlerLog;
@@ -63,18 +63,18 @@ export class TaskLoop {
   readonly #settings: TaskLoopSettings;
   readonly #slices = new Map<string, OpenSlice>();
   #asked: NodeJS.Timeout | null = null;
-  /** Hosts that were asked for and have not come: their places are taken. */
+  /** Requested hosts that have not arrived; their places are reserved. */
   #wanted = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** The timer only looks again whether there is room by now. */
+  /** The timer only waits for room. */
   #hasNoRoom = false;
   #earliestAskMs = 0;
   #up = false;
   #stopping = false;
-  /** While the link is down: until the leases are lost. */
+  /** While the link is down, fires when the leases expire. */
   #lost: NodeJS.Timeout | undefined;
   #keptMs = Number.POSITIVE_INFINITY;
-  /** The coordinator's words when it had no work. */
+  /** The coordinator's explanation when it had no work. */
   #idleReason = "";
 
   constructor(settings: TaskLoopSettings) {
@@ -90,12 +90,10 @@ export class TaskLoop {
     return this.#count("in-place");
   }
 
-  /** Leases being worked on. */
   get leases(): Iterable<string> {
     return this.#slices.keys();
   }
 
-  /** Whether a URL with this host and port is under lease. */
   isLeased(host: string, port: number): boolean {
     return [...this.#slices.values()].some(
       (slice) => slice.lease.host === host && slice.lease.urls.some(({ url }) => portOf(url) === port),
@@ -106,7 +104,7 @@ export class TaskLoop {
     return this.#slices.size === 0 ? this.#idleReason : "";
   }
 
-  /** `keptMs`: how long the coordinator keeps the leases of a crawler whose link is down. */
+  /** `keptMs` is how long the coordinator reserves the leases of a disconnected crawler. */
   onWelcome(keptMs: number = Number.POSITIVE_INFINITY): void {
     clearTimeout(this.#lost);
     this.#keptMs = keptMs;
@@ -116,10 +114,7 @@ export class TaskLoop {
     this.onWake();
   }
 
-  /**
-   * The slices go on, but no longer than the coordinator waits for this crawler: after that others may be
-   * given the same hosts.
-   */
+  /** Slices continue only as long as the coordinator reserves their leases; then others may get the same hosts. */
   onDown(): void {
     if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
       this.#lost = setTimeout(
@@ -142,14 +137,14 @@ export class TaskLoop {
     this.askSoon();
   }
 
-  /** Something may be due: the time that the coordinator named before is over. */
+  /** Work may be due before the time that the coordinator named. */
   onWake(): void {
     this.#earliestAskMs = 0;
     if (!this.#hasNoRoom) this.#stopWaiting();
     this.askSoon();
   }
 
-  /** Asks for work when there is room; called whenever that may have changed. */
+  /** Asks for work when there is room; call it whenever that may have changed. */
   askSoon(): void {
     if (this.#hasNoRoom) this.#stopWaiting();
     if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
@@ -161,18 +156,18 @@ export class TaskLoop {
     }, timerMs(waitMs));
   }
 
-  /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
+  /** Returns leases that an earlier process left in the spool. */
   giveBackLeftBehind(leaseIds: readonly string[]): void {
     for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was restarted");
   }
 
-  /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
+  /** Stops these sites and their subdomains at once, including requests under way. */
   stopSites(domains: readonly string[], reason: string): void {
     this.#settings.tools.connector.stoppedSites.stop(domains, reason, steadyNowMs());
     this.#endStopped();
   }
 
-  /** The same of parts of sites; the slice of a host goes on without its URLs there. */
+  /** Stops parts of sites; a host's slice continues without those URLs. */
   stopParts(parts: readonly SitePart[], reason: string): void {
     this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, steadyNowMs());
     this.#endStopped();
@@ -186,7 +181,7 @@ export class TaskLoop {
     }
   }
 
-  /** Ends all slices: those at rest at once, those in a request when it is through. */
+  /** Ends resting slices at once and others after their request. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#lost);
@@ -244,7 +239,7 @@ export class TaskLoop {
     this.#asked = null;
   }
 
-  /** What the limits say may have changed since it was asked for. */
+  /** Checks the limits again, because they may have changed since the request. */
   #take(offered: OfferedLease): void {
     const { leaseId } = offered;
     if (this.#slices.has(leaseId)) return;
@@ -264,7 +259,7 @@ export class TaskLoop {
     this.#giveBack({ leaseId, host: "" }, reason, unreadableWaitMs);
   }
 
-  /** Why nothing more is begun now, in words; empty when there is room. */
+  /** Returns why nothing more is begun now, or an empty string. */
   #heldBack(textBytes: number): string {
     if (this.#stopping) return "the crawler stops";
     const { tools, spoolHasRoom } = this.#settings;
@@ -308,7 +303,6 @@ export class TaskLoop {
     if (standing !== "in-place") this.askSoon();
   }
 
-  /** None of them was begun. */
   #giveBackUnread(leases: readonly OfferedLease[], reason: string): void {
     const strange = leases.filter(({ leaseId }) => !this.#slices.has(leaseId));
     if (strange.length === 0) return;
@@ -318,7 +312,7 @@ export class TaskLoop {
     for (const { leaseId } of strange) void carrier.settled(leaseId).then(() => send({ ...end, leaseId }));
   }
 
-  /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
+  /** Waits until the lease's results are acknowledged; while the link is down the lease just expires. */
   #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string, leastWaitMs = 0): void {
     const { carrier, send, log, tools } = this.#settings;
     const { leaseId, host } = lease;

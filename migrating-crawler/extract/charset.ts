@@ -1,8 +1,7 @@
 /**
- * Bytes to text as browsers do it (WHATWG HTML, section 13.2.3, encoding sniffing): byte order mark, the header's
- * charset, the page's own statement, also one that comes late; then by what the bytes look like: UTF-8 where they
- * are valid UTF-8, else what the frequencies of bytes say, else windows-1252. Decoding is the WHATWG one of
- * @exodus/bytes: Node 20's own is wrong for windows-1252.
+ * Decodes bytes as browsers do (WHATWG HTML, section 13.2.3): byte order mark, the header's charset, the page's own
+ * declaration, even a late one; then valid UTF-8, the byte frequencies, and finally windows-1252. @exodus/bytes does
+ * the WHATWG decoding, because Node 20 decodes windows-1252 wrongly.
  */
 import { isAscii, isUtf8 } from "node:buffer";
 import { labelToName, TextDecoder as WhatwgDecoder } from "@exodus/bytes/encoding.js";
@@ -14,7 +13,7 @@ import { type SourceText, sourceOf, utf8Source } from "./source-text.ts";
 
 export interface DecodedText {
   readonly text: string;
-  /** The encoding's name, in lower case. */
+  /** The name is in lower case. */
   readonly charset: string;
 }
 
@@ -23,7 +22,7 @@ export function decodeText(bytes: Buffer, contentType: string): DecodedText {
   return { text: source.slice(0, source.units.length), charset };
 }
 
-/** For a reader that keeps only parts of the text. */
+/** Serves readers that keep only parts of the text. */
 export function decodeSource(
   bytes: Buffer,
   contentType: string,
@@ -32,7 +31,7 @@ export function decodeSource(
   return { source: sourceIn(bytes, encoding), charset: encoding.toLowerCase() };
 }
 
-/** The encoding that the bytes' mark, the header or the page itself states; null when none does. */
+/** Returns the encoding that the byte order mark, the header or the page declares, or null. */
 export function statedEncoding(bytes: Buffer, contentType: string): string | null {
   const label = headerCharset(contentType);
   const stated = sniffEncoding(bytes, {
@@ -47,7 +46,7 @@ export function statedEncoding(bytes: Buffer, contentType: string): string | nul
 const prescanBytes = 1024;
 const unstated = "";
 
-/** A parameter that is not written by the rules is passed over (RFC 9110, section 5.6.6). */
+/** Malformed parameters are ignored (RFC 9110, section 5.6.6). */
 function headerCharset(contentType: string): string | null {
   const parameters = /;[ \t]*([^\s;=,"]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;,"']+))(?=[\s;,]|$)/g;
   for (const [, name, quoted, plain] of contentType.slice(0, 1000).matchAll(parameters)) {
@@ -62,7 +61,7 @@ function xmlCharset(bytes: Buffer): string | null {
   return /^<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']/.exec(head)?.[1] ?? null;
 }
 
-/** What is said in ASCII cannot be in UTF-16, and `x-user-defined` says nothing (WHATWG HTML, section 13.2.3.2). */
+/** An ASCII declaration cannot be in UTF-16, and `x-user-defined` says nothing (WHATWG HTML, section 13.2.3.2). */
 function readable(encoding: string | null): string | null {
   if (encoding === null || encoding === "replacement") return null;
   if (encoding.startsWith("UTF-16")) return "UTF-8";
@@ -71,7 +70,7 @@ function readable(encoding: string | null): string | null {
 
 const minConfidence = 10;
 
-/** Fewer bytes beyond ASCII tell nothing: quotation marks, a copyright sign. */
+/** Fewer non-ASCII bytes, such as quotation marks, are no evidence. */
 const minTellingBytes = 8;
 
 function likelyEncoding(bytes: Buffer): string {
@@ -91,13 +90,13 @@ function hasTellingBytes(text: Buffer): boolean {
   return false;
 }
 
-/** Hardly a byte of the text has no meaning in the encoding. */
+/** Accepts an encoding in which hardly any byte of the text is undefined. */
 function canRead(encoding: string, text: Buffer): boolean {
   const strange = new WhatwgDecoder(encoding).decode(text).split("\ufffd").length - 1;
   return strange <= 2 + text.length / 1000;
 }
 
-/** Where the last character ends that is there as a whole: a body that was cut may end inside one. */
+/** Finds the end of the last complete character, because a truncated body may end inside one. */
 function endOfWhole(bytes: Buffer): number {
   let at = bytes.length - 1;
   while (at > bytes.length - 4 && at > 0 && (bytes[at]! & 0xc0) === 0x80) at--;
@@ -111,22 +110,20 @@ function sourceIn(bytes: Buffer, encoding: string): SourceText {
   return utf8Source(marked ? bytes.subarray(3) : bytes);
 }
 
-// What tells a page's encoding when its first 1,024 bytes do not: a charset stated further down, where browsers
-// that meet it change the encoding (WHATWG HTML, section 13.2.3.5), and the bytes of its text, whose frequencies
-// can be looked at without the markup, which is ASCII and looks like English in any encoding.
+// Finds a page's encoding when its first 1,024 bytes do not declare it: from a later declaration, at which browsers
+// switch the encoding (WHATWG HTML, section 13.2.3.5), or from the bytes of its text without markup, which is ASCII and
+// looks like English in any encoding.
 
-/** A page that has not stated its charset by then has shown its text. */
+/** A page that has declared no charset by then has shown its text. */
 const maxBytes = 64 * 1024;
 
-/** The label of the charset as the page states it; null when it does not. */
 function lateLabel(bytes: Buffer): string | null {
   return new BytesReader(bytes.toString("latin1", 0, maxBytes)).label();
 }
 
-/** The text outside tags, scripts and styles. */
 const textBytes = (bytes: Buffer): Buffer => new BytesReader(bytes.toString("latin1", 0, maxBytes)).text();
 
-/** Most pages that state their charset late do so soon after the first 1,024 bytes: it is read by steps. */
+/** Reads in steps, because most late declarations follow soon after the first 1,024 bytes. */
 const stepBytes = 2048;
 
 class BytesReader implements HtmlSink {

@@ -1,19 +1,18 @@
 /**
- * Words to lexemes as Postgres' text search configurations do it: lower case, stop words dropped, Snowball
- * stems. Languages that have no configuration get `simple`, which only makes lower case.
+ * Turns words into lexemes as Postgres' text search configurations do: lower case, stop words dropped, Snowball stems.
+ * Languages without a configuration get `simple`, which only lowers the case.
  */
 import { newestVersion, stemmerOf, type TextSearchEdition, textSearchEdition } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
 
 export interface Dictionary {
-  /** Of the configuration and its edition. */
   readonly name: string;
   readonly formatCharactersBreakWords: boolean;
-  /** The lexeme of a token, or null for a stop word. */
+  /** Returns the lexeme of a token, or null for a stop word. */
   readonly lexemeOf: (kind: TokenKind, token: string) => string | null;
 }
 
-/** ISO 639-1 to the Postgres configuration whose lexemes we can make. */
+/** Maps ISO 639-1 codes to the Postgres configurations that we can reproduce. */
 const configs: Readonly<Record<string, string>> = {
   ar: "arabic",
   ca: "catalan",
@@ -43,12 +42,12 @@ const configs: Readonly<Record<string, string>> = {
 
 export const supportedConfigs = [...new Set([...Object.values(configs), "simple"])];
 
-/** `simple` for a language that is not known or not supported. */
+/** An unknown or unsupported language gets `simple`. */
 export const textSearchConfigOf = (language: string | null): string => configs[language ?? ""] ?? "simple";
 
 const dictionaries = new Map<string, Promise<Dictionary>>();
 
-/** `majorVersion`: of the Postgres that the lexemes are for. */
+/** `majorVersion` is that of the Postgres that receives the lexemes. */
 export function dictionaryOf(config: string, majorVersion: number = newestVersion): Promise<Dictionary> {
   const edition = textSearchEdition(majorVersion);
   const name = `${config} ${edition.stems} ${edition.formatCharactersBreakWords}`;
@@ -64,7 +63,7 @@ async function loadDictionary(name: string, config: string, edition: TextSearchE
   const simple = (_kind: TokenKind, token: string) => inLowerCase(token);
   if (config === "simple") return { name, formatCharactersBreakWords, lexemeOf: simple };
   const words = await stemmingOf(config, edition);
-  // In Russian texts Postgres reads ASCII words as English.
+  // Postgres reads ASCII words in Russian texts as English.
   const ascii = config === "russian" ? await stemmingOf("english", edition) : words;
   const lexemeOf = (kind: TokenKind, token: string) => {
     const lower = inLowerCase(token);
@@ -74,7 +73,7 @@ async function loadDictionary(name: string, config: string, edition: TextSearchE
   return { name, formatCharactersBreakWords, lexemeOf };
 }
 
-/** Character by character, as Postgres does it: no final sigma, and one letter for each. */
+/** Lowers each character by itself, as Postgres does, so no final sigma appears. */
 function inLowerCase(token: string): string {
   const lower = /[Σİ]/.test(token) ? token.replaceAll("Σ", "σ").replaceAll("İ", "i") : token;
   return lower.toLowerCase();
@@ -92,14 +91,14 @@ async function stemmingOf(
   };
 }
 
-/** Postgres gives no longer words to a stemmer. */
+/** Postgres passes no longer words to a stemmer. */
 const maxStemmedBytes = 1000;
 
 function isTooLong(lower: string): boolean {
   return lower.length > maxStemmedBytes / 3 && Buffer.byteLength(lower) > maxStemmedBytes;
 }
 
-/** For which dictionary a token is: for ASCII letters, for other words, or for none, to be taken as it is. */
+/** The dictionary of a token: for ASCII words, for other words, or none, which takes it unchanged. */
 export const asciiWord = 0;
 
 export const anyWord = 1;

@@ -1,8 +1,7 @@
 /**
- * What a document is for, told by what it begins with and not by its name or header: pages are indexed,
- * sitemaps (sitemaps.org protocol 0.9, in XML or as plain text) and feeds (RSS 0.9x, 1.0, 2.0; Atom 0.3 and
- * RFC 4287) name URLs. An XML document of any other kind, and packed bytes that hold none of these, are
- * nothing that we read.
+ * Recognises a document by its first bytes, not by its name or header: pages are indexed; sitemaps (sitemaps.org
+ * protocol 0.9, as XML or plain text) and feeds (RSS 0.9x, 1.0, 2.0; Atom 0.3 and RFC 4287) list URLs. Any other XML
+ * document or compressed file is ignored.
  */
 import type { PageExtract } from "#protocol/result";
 import { type DecodedText, decodeText } from "./charset.ts";
@@ -10,22 +9,20 @@ import { isGzip, peekGzip } from "./unpack-gzip.ts";
 
 type DocumentKind = NonNullable<PageExtract["kind"]> | "other";
 
-/** The forms in which URLs are listed. */
 export type ListForm = "urlset" | "sitemapindex" | "text" | "rss" | "rdf" | "atom";
 
-/** So many bytes are looked at: a prolog and a root element's start, or some lines of a text. */
+/** Enough for a prolog and the start of a root element, or for some lines of text. */
 const headBytes = 16 * 1024;
 
-/** The lines of a plain text that are looked at. */
 const headLines = 50;
 
-/** Every document begins with a blank, a byte order mark or these when it is HTML; the rest is looked at closer. */
+/** An HTML document that starts with white space, a byte order mark or one of these tags needs no closer look. */
 const beginsAsPage = /^[\s\xef\xbb\xbf]*<(?:!doctype\s+html|html|head|body|div|p|table)\b/i;
 
 const xmlTypes = /^(?:application|text)\/(?:xml|rss|rdf|atom|[a-z0-9.-]+\+xml)$/;
 const pageTypes = new Set(["application/xhtml+xml"]);
 
-/** `contentType` as in the header; `bytes` as fetched, content codings undone. */
+/** `bytes` are decoded from content codings. */
 export function documentKind(document: {
   readonly contentType: string;
   readonly bytes: Buffer;
@@ -46,7 +43,6 @@ export function kindOf(form: ListForm): "sitemap" | "feed" {
   return form === "urlset" || form === "sitemapindex" || form === "text" ? "sitemap" : "feed";
 }
 
-/** The form of a list of URLs, or null for every other document. */
 export function listForm(text: string): ListForm | null {
   const root = xmlRoot(text);
   if (root === null) return isUrlText(text) ? "text" : null;
@@ -64,7 +60,7 @@ export function listForm(text: string): ListForm | null {
   }
 }
 
-/** Every line is an absolute http(s) URL and nothing else (sitemaps protocol, "Text file"). */
+/** Every line must be an absolute http(s) URL (sitemaps protocol, "Text file"). */
 function isUrlText(text: string): boolean {
   const lines = text
     .slice(0, headBytes)
@@ -74,8 +70,8 @@ function isUrlText(text: string): boolean {
   return lines.length > 0 && lines.every((line) => /^\ufeff?https?:\/\/[^\s/]\S*$/i.test(line));
 }
 
-// XML bytes to text: byte order mark, then the header's charset, then the XML declaration (RFC 7303 section
-// 3, XML 1.0 appendix F), then as any other text.
+// Decodes XML by its byte order mark, the header's charset, the XML declaration (RFC 7303 section 3, XML 1.0 appendix
+// F), or else like any text.
 
 const declaration = /^\s*<\?xml\s[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][\w.-]{0,39})["']/;
 
@@ -85,44 +81,42 @@ export function xmlText(bytes: Buffer, contentType: string): DecodedText {
   return decodeText(bytes, charset === null ? contentType : `application/xml; charset=${charset}`);
 }
 
-/** `<?` or `<x` in UTF-16 without a byte order mark. */
+/** Recognises `<?` or `<x` in UTF-16 without a byte order mark. */
 function unmarkedUtf16(bytes: Buffer): string | null {
   if (bytes[0] === 0x3c && bytes[1] === 0) return "utf-16le";
   return bytes[0] === 0 && bytes[1] === 0x3c ? "utf-16be" : null;
 }
 
-/** A declaration that can be read as ASCII does not stand in UTF-16, whatever it says. */
+/** A declaration that is readable as ASCII rules out UTF-16, whatever it says. */
 function declaredCharset(bytes: Buffer): string | null {
   const stated = declaration.exec(bytes.toString("latin1", 0, 512))?.[1] ?? null;
   return stated !== null && /^utf-?16/i.test(stated) ? null : stated;
 }
 
-/** The media type of a Content-Type header without its parameters, in lower case (WHATWG MIME Sniffing, "essence"). */
+/** Returns the media type's essence (WHATWG MIME Sniffing) in lower case. */
 export const mediaType = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /**
- * The root element of an XML document (XML 1.0 section 2.8): what says what the document is. The prolog is
- * passed over, document type and internal subset included, so that nothing declared there is ever read as
- * an element. Linear in the prolog's length.
+ * Finds the root element, which identifies an XML document (XML 1.0 section 2.8). The prolog, with the document type
+ * and its internal subset, is skipped, so no declaration is read as an element. Takes time linear in the prolog's
+ * length.
  */
 
 interface XmlRoot {
-  /** Without its prefix, in lower case. */
+  /** The local name in lower case. */
   readonly name: string;
-  /** The namespace prefix with its colon, or nothing. */
+  /** The namespace prefix with its colon, or an empty string. */
   readonly prefix: string;
-  /** The start tag's beginning: namespaces are declared there. */
+  /** The start tag up to a length limit, for its namespace declarations. */
   readonly tag: string;
-  /** Where the start tag begins. */
   readonly at: number;
 }
 
-/** More of a start tag is not looked at. */
 const maxTagCharacters = 4096;
 
 const startTag = /<([\p{L}_][\p{L}\p{N}_.-]{0,60}:)?([\p{L}_][\p{L}\p{N}_.-]{0,60})(?=[\s/>])/uy;
 
-/** Null: no element before anything else, so no XML. */
+/** Returns null when anything precedes the first element, so the text is no XML. */
 export function xmlRoot(text: string): XmlRoot | null {
   for (let at = pastBlanks(text, 0); text[at] === "<"; at = pastBlanks(text, at)) {
     const next = pastMarkup(text, at);
@@ -153,7 +147,10 @@ function pastBlanks(text: string, from: number): number {
   return at;
 }
 
-/** Behind a processing instruction, comment or declaration; -1 when it has no end; null for anything else. */
+/**
+ * Returns the position after a processing instruction, comment or declaration; -1 when it does not end, null for
+ * anything else.
+ */
 function pastMarkup(text: string, at: number): number | null {
   if (text.startsWith("<?", at)) return behind(text, "?>", at + 2);
   if (text.startsWith("<!--", at)) return behind(text, "-->", at + 4);

@@ -1,6 +1,6 @@
 /**
- * A sitemap or feed to what is shipped for it: the URLs that it names, and nothing to index. Robots
- * directives in its header hold as for a page.
+ * Extracts the URLs of a sitemap or feed, which itself is not indexed. Robots directives in its header apply as for a
+ * page.
  */
 
 import { createHash } from "node:crypto";
@@ -26,14 +26,14 @@ import { type ListEntry, readList, type StatedLink, type WorkTurns } from "./rea
 import { resolveUrl } from "./resolve-url.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
 
-/** So much of a packed list is unpacked: as much as is kept of any body. */
+/** Limits unpacking to the size kept of any body. */
 const maxListBytes = 5 * 1024 * 1024;
 
 export interface FetchedList {
   readonly url: string;
-  /** As fetched, content codings undone; a gzip file is still one. */
+  /** The bytes without content codings; a gzip file is still packed. */
   readonly bytes: Buffer;
-  /** SHA-256 of the bytes, hex; absent: it is reckoned. */
+  /** The SHA-256 of the bytes in hex; it is computed when absent. */
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly robotsTag: string | readonly string[] | undefined;
@@ -41,11 +41,11 @@ export interface FetchedList {
 
 interface ExtractedList {
   readonly page: PageExtract;
-  /** The list is longer than is read, or broken. */
+  /** The list is broken or longer than the limit. */
   readonly cut: boolean;
 }
 
-/** Null when the document is no list. */
+/** Returns null when the document is no list. */
 export async function extractList(list: FetchedList, turns: WorkTurns): Promise<ExtractedList | null> {
   const kind = documentKind(list);
   if (kind === "page" || kind === "other") return null;
@@ -91,7 +91,7 @@ const nothingToIndex = {
   simhash: "0".repeat(16),
 } satisfies Partial<PageExtract>;
 
-/** Links of feeds may be relative to the xml:base of the feed, of an entry, of themselves (RFC 4287 section 2). */
+/** Feed links may be relative to the xml:base of the feed, the entry or the link (RFC 4287 section 2). */
 function baseOf(text: string, form: ListForm, url: string): string {
   const stated =
     kindOf(form) === "feed"
@@ -100,7 +100,7 @@ function baseOf(text: string, form: ListForm, url: string): string {
   return (stated === undefined ? null : resolveUrl(stated, url)) ?? url;
 }
 
-/** A base that is no web address counts for nothing. */
+/** An invalid base is ignored. */
 function resolveStated({ href, bases }: StatedLink, base: string): string | null {
   return resolveUrl(
     href,
@@ -108,32 +108,31 @@ function resolveStated({ href, bases }: StatedLink, base: string): string | null
   );
 }
 
-// A body's identity: SHA-256 of its bytes, content codings undone, in hex.
+// Identifies a body by the SHA-256 of its decoded bytes in hex.
 
 export const bodyDigest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
-// Which of a list's entries are shipped. A sitemap speaks for its own host only (sitemaps.org protocol,
-// "Sitemap file location"): the same name, with or without `www.`, and what is below it. Everything else in it is
-// shipped apart, so that nobody names URLs of others in bulk: the coordinator takes what is of hosts whose robots.txt
-// names the sitemap ("Sitemaps & Cross Submits"). A feed may point anywhere, as a page may.
-// When there are more than a message holds, those that changed last are taken.
+// Selects the entries to ship. A sitemap speaks only for its own host (sitemaps.org protocol, "Sitemap file location"),
+// with or without `www.`, and for what is below it. Other entries are shipped separately, so nobody can announce
+// foreign URLs in bulk: the coordinator accepts those whose host's robots.txt names the sitemap ("Sitemaps & Cross
+// Submits"). A feed may link anywhere. When the entries exceed a message, the most recently changed ones are shipped.
 
 type Link = PageExtract["links"][number];
 
-/** Of the 8 MiB that a message may have: what 10,000 usual URLs take, several times over. */
+/** A message may have 8 MiB; this holds 10,000 usual URLs several times over. */
 const maxLinkBytes = 4 * 1024 * 1024;
 
-/** What a link takes beside its texts. */
+/** The bytes of a link besides its texts. */
 const linkFrameBytes = 125;
 
-/** Other work gets its turn after so many entries. */
+/** Other work gets a turn after this many entries. */
 const entriesPerTurn = 256;
 
 interface ListedLinks {
   readonly links: Link[];
-  /** Those of other hosts, that a sitemap does not speak for by itself. */
+  /** Links to other hosts, for which a sitemap does not speak by itself. */
   readonly foreign: Link[];
-  /** Entries that were left out: no web addresses, or too many. */
+  /** The number of entries that were invalid or exceeded the limit. */
   readonly leftOut: number;
 }
 
@@ -163,15 +162,14 @@ async function listedLinks(
   };
 }
 
-/** A sitemap's URLs begin with their protocol (sitemaps.org/protocol, loc): what does not is a mistake, and no path. */
+/** Sitemap URLs must begin with a protocol (sitemaps.org/protocol, loc), so anything else is an error, not a path. */
 function isRelative(kind: "sitemap" | "feed", href: string): boolean {
   return kind === "sitemap" && !/^\s*https?:[/\\]{2}/i.test(href);
 }
 
-/** Host and port of a URL in canonical form. */
 const authority = /^https?:\/\/([^/:?[]+|\[[^\]]*\])(?::(\d+))?\//;
 
-/** Whether a URL is of the list's host, on the list's port or its scheme's own. */
+/** Accepts the list's host at the list's port or at the default port. */
 function ownSite(listUrl: string): (url: string) => boolean {
   const list = new URL(listUrl);
   const host = list.hostname.replace(/^www\./, "");
@@ -195,13 +193,13 @@ function linkOf(url: string, entry: ListEntry): Link {
   };
 }
 
-/** One of the protocol's words; whatever else stands there says nothing. */
+/** Accepts only the words of the protocol. */
 function frequencyOf(written: string): ChangeFrequency | undefined {
   const word = written.slice(0, 20).trim().toLowerCase();
   return changeFrequencyWords.find((one) => one === word);
 }
 
-/** Titles may be escaped HTML (RFC 4287 section 3.1.1.2, and most of RSS). */
+/** Titles may be escaped HTML (RFC 4287 section 3.1.1.2, and most RSS). */
 function anchorOf(title: string): string {
   return composed(title.slice(0, 1000))
     .replace(/<[^<>]*>/g, "")
@@ -213,7 +211,7 @@ function anchorOf(title: string): string {
 
 const day = /^\d{4}-\d\d-\d\d$/;
 
-/** W3C date-time, RFC 3339 or RFC 822 to ISO 8601, to the second; a date without a day is none. */
+/** Converts W3C date-time, RFC 3339 or RFC 822 to ISO 8601 with seconds; a date without a day is rejected. */
 function momentOf(written: string): string | null {
   const text = written.trim();
   const ms = foreignDateMs(text);
@@ -224,7 +222,7 @@ function momentOf(written: string): string | null {
 const bytesOf = (links: readonly Link[]) =>
   links.reduce((sum, { url, anchor }) => sum + url.length + 3 * anchor.length + linkFrameBytes, 0);
 
-/** In the list's order, as many as fit. */
+/** Keeps the list's order. */
 function fitting(links: Link[], most: { readonly entries: number; readonly bytes: number }): Link[] {
   const chosen = new Set<Link>();
   let bytes = 0;
@@ -245,23 +243,23 @@ function newestFirst(links: readonly Link[]): Link[] {
 }
 
 /**
- * Meta robots and X-Robots-Tag: what the page asks us not to do with it, of all crawlers or of us by name. A value
- * that begins with another crawler's name is not for us. Where several apply, the one that forbids more holds, as
- * with the large search engines, whose rules these are (they are in no standard). `noarchive` and `nocache` forbid a copy of the
- * page, which nobody is shown here, and `noimageindex`, `notranslate` and the like speak of what we do not do.
+ * Reads meta robots and X-Robots-Tag. A value that starts with another crawler's name is ignored. When several apply,
+ * the stricter one wins, as with the large search engines, whose unstandardised rules these are. `noarchive` and
+ * `nocache` forbid showing a copy, which we never do; `noimageindex`, `notranslate` and the like concern other things
+ * that we do not do.
  */
 export interface RobotsDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
-  /** The longest part of its text or description that may be shown; 0: none (nosnippet). */
+  /** The longest excerpt that may be shown; 0 means none (nosnippet). */
   readonly excerptCharacters: number;
 }
 
 export function robotsDirectives(said: {
-  /** The contents of the page's metas for `robots` and for our name. */
+  /** The metas named `robots` or after us. */
   readonly metas: readonly string[];
   readonly header: string | readonly string[] | undefined;
-  /** For `unavailable_after`. */
+  /** The current time, for `unavailable_after`. */
   readonly nowMs: number;
 }): RobotsDirectives {
   const headers = [said.header ?? []].flat().slice(0, maxValues);
@@ -275,7 +273,7 @@ export function robotsDirectives(said: {
   };
 }
 
-/** The names of the directives that are for us, among the values of metas or headers. */
+/** Returns the names of the directives that apply to us. */
 export function directiveNames(values: string | readonly string[] | undefined): string[] {
   const bounded = [values ?? []].flat().slice(0, maxValues);
   return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);
@@ -283,20 +281,20 @@ export function directiveNames(values: string | readonly string[] | undefined): 
 
 interface Rule {
   readonly name: string;
-  /** Behind the colon; empty without one. */
+  /** The part after the colon, or an empty string. */
   readonly value: string;
 }
 
 const maxValues = 50;
 const maxCharacters = 2000;
 
-/** Also as robots.txt may name us: `Nearcrawl*`. */
+/** Also matches `Nearcrawl*`, as robots.txt may name us. */
 const ourName = /^(?:nearcrawl(?![a-z_-]).*|robots|\*)$/;
 
-/** Rules with a value behind a colon, which else would look like a crawler's name. */
+/** These rules have a value after a colon, so they must not be taken for a crawler's name. */
 const valued = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
 
-/** The rules of one value that are for us: `nofollow, otherbot: noindex` says two things to two crawlers. */
+/** Splits one value into rules: `nofollow, otherbot: noindex` addresses two crawlers. */
 function oursOf(value: string): Rule[] {
   const rules: Rule[] = [];
   let isOurs = true;
@@ -308,7 +306,7 @@ function oursOf(value: string): Rule[] {
     }
     const last = rules.at(-1);
     if (isOurs && last?.name === "unavailable_after" && /^\s*\d/.test(part)) {
-      // The date itself has a comma: "Wednesday, 25-Jun-30 15:00:00 PST".
+      // The date contains a comma: "Wednesday, 25-Jun-30 15:00:00 PST".
       rules[rules.length - 1] = { ...last, value: `${last.value}, ${part.trim()}` };
       continue;
     }
@@ -318,13 +316,13 @@ function oursOf(value: string): Rule[] {
   return rules;
 }
 
-/** RFC 822, RFC 850, ISO 8601; a date that cannot be read is not held against the page. */
+/** Reads RFC 822, RFC 850 and ISO 8601; an unreadable date does not expire the page. */
 function isPast(date: string, nowMs: number): boolean {
   const at = foreignDateMs(date);
   return at !== null && at < nowMs;
 }
 
-/** `max-snippet:n`; -1 is no bound. */
+/** Reads `max-snippet:n`, where -1 means no limit. */
 function maxSnippet(rules: readonly Rule[]): number {
   const bounds = rules
     .filter(({ name, value }) => name === "max-snippet" && /^-?\d{1,9}$/.test(value))

@@ -1,4 +1,4 @@
-/** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
+/** Turns a fetched body into what is shipped (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { maxPageLinks, type OtherReading, type PageExtract } from "#protocol/result";
@@ -36,37 +36,36 @@ import { isArticle, type StructuredData, structuredData } from "./structured-dat
 const maxExcerptCharacters = 600;
 
 export interface FetchedBody {
-  /** The URL that was fetched. */
   readonly url: string;
   readonly bytes: Buffer;
-  /** SHA-256 of the bytes, hex; absent: it is reckoned. */
+  /** The SHA-256 of the bytes in hex; it is computed when absent. */
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
-  /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
+  /** The site's statements on page uses in robots.txt, tdmrep.json and headers. */
   readonly stated?: readonly StatedPreference[];
-  /** The `Refresh` header, a meta refresh in other clothes. */
+  /** The `Refresh` header, which equals a meta refresh. */
   readonly refreshHeader?: string | readonly string[] | undefined;
-  /** The `Link` headers, which may state a canonical URL. */
+  /** The `Link` headers, which may declare a canonical URL. */
   readonly linkHeader?: LinkHeader;
-  /** For `unavailable_after`; the machine's clock unless given. */
+  /** For `unavailable_after`; defaults to the machine's clock. */
   readonly nowMs?: number;
-  /** Major version of the Postgres that the lexemes are for; the newest unless given. */
+  /** The major version of the Postgres that receives the lexemes; defaults to the newest. */
   readonly postgresVersion?: number | undefined;
-  /** The links are read by another parser, too, however the page's digest falls. */
+  /** Asks for a second parser's reading of the links even when the digest does not select the page. */
   readonly wantsSecondOpinion?: boolean;
-  /** Awaited before and between long computations: probes under way want the processor. */
+  /** Awaited before and during long computations, because probes need the processor. */
   readonly quiet: () => Promise<void>;
 }
 
 export interface Extracted {
   readonly page: PageExtract;
-  /** The page was too deeply nested to be read to its end. */
+  /** The page was nested too deeply to be read to its end. */
   readonly cut: boolean;
-  /** What the site states of the page's uses, from all places. */
+  /** The site's statements on the page's uses from all sources. */
   readonly stated: readonly StatedPreference[];
-  /** Told of a few pages. */
+  /** Only sampled pages have these. */
   readonly difference?: OtherReading | undefined;
   readonly secondOpinion?: LinksOfTwo | undefined;
 }
@@ -110,7 +109,6 @@ function statedInPage({ notes }: ReadPage, url: string): StatedPreference[] {
 
 type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyof IndexedFacts>;
 
-/** What the page says and where it leads. */
 function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives): StatedFacts {
   const { notes } = read;
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
@@ -140,7 +138,7 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
   };
 }
 
-/** Meta robots and X-Robots-Tag; a page whose use for search is denied, or licensed only, is not indexed either. */
+/** A page whose use for search is denied or needs a license is not indexed either. */
 function directivesOf(
   { notes }: ReadPage,
   body: FetchedBody,
@@ -156,7 +154,7 @@ type IndexedFacts = Pick<
   "language" | "detectedLanguage" | "textSearchConfig" | "lexemes" | "excerpt" | "words" | "simhash"
 >;
 
-/** What becomes of the page's text; nothing of it is shipped that the page forbids to index or to show. */
+/** Nothing is shipped of text that the page forbids to index or show. */
 async function indexed(
   read: ReadPage,
   body: FetchedBody,
@@ -200,7 +198,6 @@ async function vectorOf(
   return vector;
 }
 
-/** Text beyond it is not indexed. */
 const maxPlainCharacters = 1_000_000;
 
 function plainPage(source: SourceText): ReadPage {
@@ -228,7 +225,7 @@ function plainPage(source: SourceText): ReadPage {
   };
 }
 
-// The page's text for the index and for people: the main blocks, joined where the weight does not change.
+// Builds the page's text for index and excerpt from the main blocks, joined while the weight stays the same.
 
 interface TextPiece {
   readonly weight: Weight;
@@ -236,15 +233,15 @@ interface TextPiece {
 }
 
 interface PageText {
-  /** In the page's order, then what its pictures show. */
+  /** The text pieces in the page's order, followed by the picture descriptions. */
   readonly pieces: readonly TextPiece[];
-  /** The first words of the running text, as much as an excerpt and the language detector want. */
+  /** The start of the running text, enough for an excerpt and for language detection. */
   readonly prose: string;
-  /** What of these may be shown. */
+  /** The part of the prose that may be shown. */
   readonly quotable: string;
 }
 
-/** A piece is not joined further beyond this, so that other work has its turns between two. */
+/** Limits joined pieces, so that other work gets turns in between. */
 const longPieceCharacters = 16 * 1024;
 
 const maxProseCharacters = 3000;
@@ -270,9 +267,9 @@ export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers" |
   return { pieces, prose: whole, quotable: quotable === prose ? whole : tidy(quotable) };
 }
 
-// Where a page leads: its links as absolute URLs, and the address that it states for itself.
+// Resolves a page's links and its declared canonical address.
 
-/** The links in order, each URL once (the first anchor that says something); page-wide nofollow holds for all. */
+/** Keeps each URL once, with the first meaningful anchor; a page-wide nofollow applies to all. */
 function absoluteLinks(
   links: readonly ReadLink[],
   resolve: ResolveReference,
@@ -293,7 +290,7 @@ function absoluteLinks(
   return [...found.values()];
 }
 
-/** Where the page sends its visitors, by a meta or by its header; null: nowhere, or to itself. */
+/** Returns where a meta or header redirects visitors; null when nowhere or to the page itself. */
 function refreshOf(
   { notes }: ReadPage,
   { url: from, refreshHeader }: FetchedBody,
@@ -306,9 +303,9 @@ function refreshOf(
   return { url: withoutSession(target), seconds: declared.seconds };
 }
 
-// What a page says of itself, in the form and within the bounds of what is shipped.
+// Reads what a page says about itself, within the message's bounds.
 
-/** The title element; without one what the page is called elsewhere. */
+/** Falls back to other names of the page when the title element is empty. */
 function titleOf({ title, notes, headings }: ReadPage): string {
   if (title !== "") return cutAt(title, 500);
   const stated = shown(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
@@ -318,7 +315,7 @@ function titleOf({ title, notes, headings }: ReadPage): string {
 
 const descriptionOf = ({ notes }: ReadPage): string => cutAt(shown(notes.description ?? ""), 1000);
 
-/** As a reader would see it. */
+/** Normalises text as a reader would see it. */
 const shown = (text: string): string => tidy(withoutSoftHyphens(text));
 
 function datesOf(
@@ -350,7 +347,10 @@ function feedsOf(hrefs: readonly string[], resolve: ResolveReference): Pick<Page
   return urls.length === 0 ? {} : { feeds: [...new Set(urls)].slice(0, 20) };
 }
 
-/** At most so many UTF-16 units, never half a character; NUL, which Postgres' text cannot hold, as a blank. */
+/**
+ * Cuts at a number of UTF-16 units without splitting a character; Postgres' text cannot hold NUL, so it becomes a
+ * blank.
+ */
 function cutAt(text: string, most: number): string {
   const cut = text.length > most ? text.slice(0, most) : text;
   const whole = cut.includes("\0") ? cut.replaceAll("\0", " ") : cut;

@@ -1,8 +1,8 @@
 /**
- * Extracts pages in threads, so that the main thread keeps sockets and clocks: so many threads as the crawler's
- * host allows, started with the first page. A page that breaks its thread or takes too long is the failure of that
- * page alone (`extraction-failed`, `extraction-timeout`, both our own fault); the thread is replaced. Where no
- * thread can be started, and with none allowed, the main thread extracts.
+ * Extracts pages in threads, so that the main thread keeps its sockets and timers responsive. The host sets the number
+ * of threads; they start with the first page. A page that crashes its thread or takes too long fails alone
+ * (`extraction-failed`, `extraction-timeout`, both our fault), and the thread is replaced. The main thread extracts
+ * when no thread is allowed or can start.
  */
 
 import { Failure } from "../core/failure.ts";
@@ -13,22 +13,22 @@ import { type ExtractionTask, ExtractionThread } from "./extraction-thread.ts";
 export type ExtractPage = (body: FetchedBody) => Promise<Extracted>;
 
 export interface ExtractionSettings {
-  /** 0: in the main thread. */
+  /** With 0 the main thread extracts. */
   readonly threads: number;
-  /** For one page, from when a thread begins with it. The longest pages (5 MB) take a second. */
+  /** The time limit of one page once a thread has begun it. The longest pages (5 MB) take a second. */
   readonly pageMs?: number;
-  /** For what a page waits between: for probes, and for the crawler's share of the processor. */
+  /** The limit for waiting in between, for probes and the crawler's processor share. */
   readonly heldMs?: number;
-  /** Memory of a thread's objects, in MB. */
+  /** Memory for a thread's objects, in MB. */
   readonly heapMegabytes?: number;
-  /** Of that, for young ones. */
+  /** The part of it for young objects. */
   readonly youngMegabytes?: number;
 }
 
 const defaultPageMs = 10_000;
-/** A second's work at the least share that a host can set takes 50. */
+/** At the lowest processor share a second of work takes 50. */
 const defaultHeldMs = 600_000;
-/** The tables of all languages take 30; a page of 5 MB and what is made of it 100. */
+/** The tables of all languages take 30, and a page of 5 MB takes 100. */
 const defaultHeapMegabytes = 192;
 
 export class ExtractionPool {
@@ -59,7 +59,7 @@ export class ExtractionPool {
     });
   };
 
-  /** Pages that are not extracted yet are rejected. */
+  /** Rejects pages that are not extracted yet. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(new Failure("stopped", "the crawler stops"));
@@ -89,7 +89,7 @@ export class ExtractionPool {
     this.#threads.add(thread);
   }
 
-  /** A thread that never was ready: there will be none, and pages must not wait for it. */
+  /** Threads never became ready, so pages must not wait for them. */
   #extractHere(): void {
     this.#canStart = false;
     for (const { body, resolve, reject } of this.#waiting.splice(0)) extractPage(body).then(resolve, reject);

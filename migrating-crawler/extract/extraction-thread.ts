@@ -19,20 +19,19 @@ export interface ExtractionTask {
 }
 
 interface ThreadSettings {
-  /** For one page, without what the thread waits for probes and for its share of the processor. */
+  /** The limit for one page, without waiting for probes and the processor share. */
   readonly pageMs: number;
-  /** For what it waits. */
+  /** The limit for that waiting. */
   readonly heldMs: number;
-  /** Memory of the thread's objects; a page that needs more ends the thread. */
+  /** Memory for the thread's objects; a page that needs more ends the thread. */
   readonly heapMegabytes: number;
   readonly youngMegabytes: number;
-  /** The thread can take another page. */
   readonly onRoom: () => void;
-  /** Called once, with the pages that were not begun. `started`: it has been ready before. */
+  /** Called once with the pages not begun. `started` is true when the thread had become ready. */
   readonly onEnd: (end: { readonly left: readonly ExtractionTask[]; readonly started: boolean }) => void;
 }
 
-/** The page being worked on, and the next, so that the thread need not wait for the main thread in between. */
+/** The current page and the next one, so that the thread need not wait for the main thread. */
 const mostTasks = 2;
 
 export class ExtractionThread {
@@ -66,10 +65,10 @@ export class ExtractionThread {
     return this.#ready && !this.#ended && this.#tasks.length < mostTasks;
   }
 
-  /** Only when there is room. */
+  /** Call only when there is room. */
   give(task: ExtractionTask): void {
     const { quiet: _quiet, bytes, ...body } = task.body;
-    // A copy of its own: the body may be part of a larger buffer, or be kept elsewhere, too.
+    // Copies the bytes, because the body may be part of a larger buffer or in use elsewhere.
     const copy = new Uint8Array(bytes);
     const message: ToExtractionThread = { type: "extract", body, bytes: copy };
     this.#tasks.push(task);
@@ -77,7 +76,7 @@ export class ExtractionThread {
     if (this.#tasks.length === 1) this.#begin();
   }
 
-  /** What it has not finished is rejected. */
+  /** Rejects unfinished pages. */
   async close(): Promise<void> {
     this.#end(new Failure("stopped", "the crawler stops"));
     await this.#worker.terminate();
@@ -102,7 +101,7 @@ export class ExtractionThread {
     this.#settings.onRoom();
   }
 
-  /** The page that is done; the clock of the one after it begins. */
+  /** Removes the finished page and starts the timer of the next one. */
   #next(): ExtractionTask | undefined {
     clearTimeout(this.#clock);
     const done = this.#tasks.shift();
@@ -124,7 +123,7 @@ export class ExtractionThread {
     this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), timerMs(ms));
   }
 
-  /** The thread waits for us: that is no time of the page's, but must end, too. */
+  /** This wait does not count against the page, but must be limited too. */
   async #pause(): Promise<void> {
     const { pageMs, heldMs } = this.#settings;
     this.#leftMs -= performance.now() - this.#beganMs;

@@ -1,8 +1,8 @@
-/** A thread of extraction-pool.ts: extracts one page after the other. */
+/** Extracts pages one after the other in a thread of extraction-pool.ts. */
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
 
-/** A page to extract; its bytes are handed over. `go`: the answer to `may-i-go-on`. */
+/** The message transfers the page's bytes. `go` answers `may-i-go-on`. */
 export type ToExtractionThread =
   | {
       readonly type: "extract";
@@ -11,7 +11,7 @@ export type ToExtractionThread =
     }
   | { readonly type: "go" };
 
-/** In the order of the pages. `may-i-go-on`: asked between two turns of a long computation. */
+/** Answers keep the order of the pages. `may-i-go-on` is sent between turns of a long computation. */
 export type FromExtractionThread =
   | { readonly type: "ready" }
   | { readonly type: "extracted"; readonly extracted: Extracted }
@@ -52,7 +52,7 @@ async function extract(
   }
 }
 
-/** The pool has waited for quiet before it handed the page over. */
+/** The pool has already waited before it passed on the page. */
 function firstFree(quiet: () => Promise<void>): () => Promise<void> {
   let asked = false;
   return async () => {

@@ -1,35 +1,37 @@
 /**
- * What a reader of pages must know of HTML's elements (WHATWG HTML, sections 13.1.2 and 13.2.6): how their
- * content is read, whether they break the text, and which end tags may be left out.
+ * Describes HTML elements (WHATWG HTML, sections 13.1.2 and 13.2.6): how their content is read, whether they break the
+ * text, and which end tags are optional.
  */
 
-/** How an element's content is read: as markup, as text with or without character references, as a script, to the end. */
+/**
+ * How an element's content is parsed: markup, text with or without character references, a script, or plain text to the
+ * end.
+ */
 type ContentModel = "markup" | "rcdata" | "rawtext" | "script" | "plaintext";
 
 export interface HtmlTag {
-  /** In lower case. */
   readonly name: string;
   readonly content: ContentModel;
-  /** Has no content and no end tag. */
+  /** A void element has no content and no end tag. */
   readonly isVoid: boolean;
-  /** Begins and ends a block of text, and ends an open paragraph. */
+  /** Starts and ends a block of text, and ends an open paragraph. */
   readonly isBlock: boolean;
-  /** 1 to 6 for h1 to h6; else 0. */
+  /** The levels 1 to 6 of h1 to h6, or 0. */
   readonly headingLevel: number;
-  /** Nobody sees its text, or it is no prose. */
+  /** The element's text is invisible or no prose. */
   readonly isUnseen: boolean;
-  /** Kept on the stack of open elements; phrasing elements are only when something is noted of them. */
+  /** Whether it stays on the stack of open elements; phrasing elements do only when they are marked. */
   readonly isKept: boolean;
-  /** A number of its own, below `tagCount`; -1 for a name that is not in the table. */
+  /** A unique number below `tagCount`, or -1 for a name outside the table. */
   readonly index: number;
-  /** Its start ends an open element of these (by index), unless one of `startBarriers` (1 at its index) lies between. */
+  /** Its start ends an open element of these (by index) unless one of `startBarriers` lies between. */
   readonly ends: readonly number[];
   readonly startBarriers: Uint8Array;
-  /** Its end tag is passed over when one of these lies between it and its element. */
+  /** Its end tag is ignored when one of these lies between it and its element. */
   readonly endBarriers: Uint8Array;
 }
 
-/** The tag of `html.slice(from, to)`, whose `nameHash` the scanner has made on its way. */
+/** Looks up the tag name `html.slice(from, to)` by the `nameHash` that the scanner computed. */
 export function tagOf(html: string, name: { from: number; to: number; hash: number }): HtmlTag {
   const known = byHash.get(name.hash);
   if (
@@ -42,7 +44,7 @@ export function tagOf(html: string, name: { from: number; to: number; hash: numb
   return byName.get(lower) ?? { ...unknown, name: lower };
 }
 
-/** One step of the hash of a tag's name, over the codes of its characters; the case of letters is ignored. */
+/** Adds one character code to the hash of a tag name, ignoring case. */
 export function nameHash(hash: number, code: number): number {
   return (Math.imul(hash, 31) + (code | 0x20)) | 0;
 }
@@ -70,13 +72,13 @@ const blocks = set(
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav ol optgroup option p " +
     "plaintext pre search section summary table tbody td tfoot th thead title tr ul xmp",
 );
-/** Blocks that do not end an open paragraph. */
+/** These blocks do not end an open paragraph. */
 const withinParagraph = set("br caption legend option optgroup tbody td tfoot th thead title tr");
 const unseen = set(
   "script style noscript template svg math title select datalist textarea iframe object canvas audio video noembed " +
     "noframes applet",
 );
-/** No blocks, and kept on the stack all the same. */
+/** These are no blocks but stay on the stack. */
 const alsoKept = list(
   "noscript template svg math select datalist object canvas audio video applet button " +
     "foreignobject desc mi mo mn ms mtext annotation-xml",
@@ -92,7 +94,7 @@ const paragraphScope = set(`${scopes} button`);
 const defaultScope = set(scopes);
 const listScope = set(`${scopes} ul ol menu dir`);
 const tableParts = set("table caption tbody thead tfoot tr td th");
-/** What a start tag ends, and what must not lie between. */
+/** What a start tag ends, and the barriers that prevent it. */
 const implied: Readonly<Record<string, readonly [ends: string, barriers: ReadonlySet<string>]>> = {
   li: ["li", listScope],
   dd: ["dd dt", set(`${scopes} dl`)],
@@ -110,7 +112,6 @@ const implied: Readonly<Record<string, readonly [ends: string, barriers: Readonl
 const names = [
   ...new Set([...phrasing, ...voids, ...blocks, ...unseen, ...alsoKept, ...Object.keys(contents)]),
 ];
-/** How many names the table has. */
 export const tagCount = names.length;
 const unknown = tagNamed("", -1);
 const byName = new Map(names.map((name, index) => [name, tagNamed(name, index)]));
@@ -134,12 +135,10 @@ function tagNamed(name: string, index: number): HtmlTag {
   };
 }
 
-/** By index, 1 for the names of the set. */
 export function flagsOf(some: ReadonlySet<string>): Uint8Array {
   return Uint8Array.from(names, (name) => (some.has(name) ? 1 : 0));
 }
 
-/** By index, what the map has for the name, else 0. */
 export function numbersOf(some: ReadonlyMap<string, number>): Int32Array {
   return Int32Array.from(names, (name) => some.get(name) ?? 0);
 }

@@ -1,32 +1,31 @@
 /**
- * A page's language as ISO 639: what it declares, unless its text clearly says otherwise (templates declare English
- * whatever is written in them); without a declaration, what the text looks like. Function words decide
- * most pages; a model, which costs 53 MB of memory, is loaded only when the first page comes that neither declares
- * a language nor has one by its words.
+ * Determines a page's language (ISO 639): the declared one unless the text clearly contradicts it, since templates
+ * declare English whatever the content; else the detected one. Function words decide most pages. A model, which takes
+ * 53 MB, is loaded only for the first page that neither declares a language nor reveals one by its words.
  */
 
 interface PageLanguage {
-  /** The one decided on; null when undecided. */
+  /** Null when undecided. */
   readonly language: string | null;
-  /** What the text looks like; null when it does not say. */
+  /** The language that the text suggests, or null. */
   readonly detected: string | null;
 }
 
-/** The model is asked about texts from this length on, and reads no more than that. */
+/** The model reads texts from this length on, and only that much of them. */
 const minModelCharacters = 100;
 
 const maxModelCharacters = 1000;
 
 /**
- * A declaration is wrong when more than this share of the letters are of a script that its language is not written in. On 565
- * real pages at most 0.18 are where it is right (names and code in Japanese), and 0.97 and more where it is wrong.
+ * A declaration is wrong when more than this share of the letters belongs to a foreign script. On 565 real pages,
+ * correct declarations have at most 0.18 (names and code in Japanese) and wrong ones at least 0.97.
  */
 const overruledShare = 0.8;
 
-/** With more of them, the words of the rest do not tell against it either. */
+/** Above this share, the words of the rest do not contradict it either. */
 const ownShare = 0.5;
 
-/** A declaration is wrong when its language has less than this share of what speaks for another. */
+/** A declaration is wrong when its language scores less than this share of another's. */
 const contradictedShare = 0.5;
 
 export async function languageOf(page: {
@@ -56,8 +55,8 @@ export async function languageOf(page: {
 }
 
 /**
- * A declared language that would not be recognised is believed: its text may well look like a relative's. Where more words speak
- * for another language, but not clearly, the model has to say the same.
+ * Trusts a declared language that cannot be recognised, since its text may resemble a related one. When another
+ * language leads only slightly, the model must agree.
  */
 async function contradicts(seen: Detected, declared: string, text: string): Promise<boolean> {
   if (areAlike(seen.language, declared) || !isKnownLanguage(declared)) return false;
@@ -74,8 +73,8 @@ async function languageByModel(text: string): Promise<string | null> {
 }
 
 /**
- * `de` of `de-AT`, `de_DE`, `de, en` and `ger`; null of what is no language tag (BCP 47), or of a language that CLDR does not know:
- * `utf` and `xx` are none.
+ * Reads `de` from `de-AT`, `de_DE`, `de, en` and `ger`; null for an invalid tag (BCP 47) or a language unknown to CLDR,
+ * such as `xx`.
  */
 export function languageCode(tag: string | null): string | null {
   const code = /^\s*([a-z]{2,3})(?=$|[-_,;\s])/i.exec(tag ?? "")?.[1]?.toLowerCase();
@@ -88,7 +87,7 @@ export function languageCode(tag: string | null): string | null {
   return checked;
 }
 
-/** Of codes met lately, so that CLDR is asked once for each. */
+/** Caches recent codes, so CLDR is asked once for each. */
 const knownCodes = new Map<string, string | null>();
 const maxKnownCodes = 500;
 
@@ -100,15 +99,15 @@ function checkedCode(code: string): string | null {
 
 const languageNames = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" });
 
-// What language a text looks like, without a model: by its script, and where many languages share one, by function
-// words and by letters that only some of them have. It takes some 800 characters and tells how sure it is.
+// Detects a text's language without a model: by its script, and within a script by function words and characteristic
+// letters. It needs some 800 characters and reports how certain it is.
 
 interface Detected {
-  /** ISO 639-1. */
+  /** An ISO 639-1 code. */
   readonly language: string;
-  /** So much speaks for it that there is no need to look further. */
+  /** True when the evidence is strong enough to stop looking. */
   readonly isClear: boolean;
-  /** What speaks for each language of this script that is known here, 0 for nothing, by ISO 639-1. */
+  /** The score of each known language of this script by ISO 639-1 code; 0 means no evidence. */
   readonly scores: ReadonlyMap<string, number>;
 }
 
@@ -116,15 +115,15 @@ const sampleCharacters = 800;
 const fewestWords = 8;
 const fewestDifferent = 4;
 
-/** Of the words, so many are function words in any running text; and the next best language has so much less. */
+/** Running text has at least this share of function words, and the next language scores this much less. */
 const clearShare = 0.2;
 
 const clearLead = 0.8;
 
-/** A word with a telling letter counts so much; a function word counts 1. */
+/** The score of a word with a characteristic letter; a function word scores 1. */
 const letterScore = 0.5;
 
-/** Null for a text without words enough, or in a script or language that is not known here. */
+/** Returns null for too few words or an unknown script or language. */
 export function detectLanguage(text: string): Detected | null {
   const sample = sampleOf(text);
   return languageIn(sample, lettersOf(sample));
@@ -137,12 +136,11 @@ function languageIn(sample: string, letters: Letters): Detected | null {
   return byWords(sample);
 }
 
-/** Whether a text in the language would be recognised. */
 function isKnownLanguage(language: string): boolean {
   return functionWords.has(language) || hasOwnScript(language);
 }
 
-/** The beginning and the middle: a page often begins with what is not its text. */
+/** Takes the beginning and the middle, since pages often start with something other than their text. */
 function sampleOf(text: string): string {
   if (text.length <= sampleCharacters) return text;
   const half = sampleCharacters / 2;
@@ -175,7 +173,7 @@ function bestOf(
   return best;
 }
 
-/** Not the same words again and again, nor single letters, which every language has. */
+/** Requires different words of more than one letter, since repeated words and single letters prove nothing. */
 function hasSeveral(words: readonly string[], language: string): boolean {
   const several = new Set<string>();
   for (const word of words) {
@@ -189,7 +187,7 @@ function add(scores: Map<string, number>, language: string, score: number): void
   scores.set(language, (scores.get(language) ?? 0) + score);
 }
 
-/** Languages that one declaration may stand for, or that are written so nearly the same that texts don't tell. */
+/** Languages that share a declaration or are too similar in writing to be told apart. */
 const alike: readonly (readonly string[])[] = [
   ["nb", "nn", "no", "da"],
   ["hr", "sr", "bs", "sh"],
@@ -202,9 +200,8 @@ export function areAlike(a: string, b: string): boolean {
 }
 
 /**
- * Words that a language cannot do without (articles, pronouns, prepositions, forms of to be), by which a text's
- * language shows after a sentence or two: lists of our own, in lower case. A word may stand in several lists: it then
- * speaks for all of them, and the others decide. By ISO 639-1.
+ * Function words (articles, pronouns, prepositions, forms of to be) that reveal a language within a sentence or two:
+ * our own lists in lower case by ISO 639-1 code. A word in several lists counts for each of them.
  */
 const functionWords = listed(`
 af: die en van in is nie het dat vir met aan ook wat deur om te sy hulle ons hierdie word kan sal was as maar of by na uit daar hy ek jy 'n moet
@@ -288,7 +285,7 @@ vi: và của có được các cho là trong không một những người vớ
 
 const languagesOfWord = indexed(functionWords, (words) => words);
 
-/** Letters that only some of the languages in a script write: a word with one of them speaks for them. */
+/** Letters that only some languages of a script use; a word with one counts for those. */
 const tellingLetters = listed(`
 az: ə  be: ўіыэюяй  bg: ъщюяй  cs: řůě  cy: ŵŷ  da: øæ  de: ßäü  eo: ĉĝĥĵŝŭ  es: ñ¿¡  et: õäü  fa: پچژگکی  fi: äö  fr: œèêç  gl: ñ  hr: đćčšž  hu: őűö
 is: þðæ  kk: әғқңөұүһыйя  lt: ėųįūž  lv: āēīķļņģ  mk: ѓќѕјљњџ  mr: ळ  mt: ħġżċ  nb: øæ  nn: øæ  pl: łąężźś  pt: ãõç  ro: ășțşţ  ru: ыэё  sk: ľĺŕťžčš
@@ -297,7 +294,7 @@ sl: čšž  sq: ëç  sr: ђћјљњџ  sv: äö  tr: ğış  uk: їєґі  ur: 
 
 const languagesByLetter = indexed(tellingLetters, (letters) => [...letters.join("")]);
 
-/** `de: der die und  en: the of and` */
+/** Parses `de: der die und  en: the of and`. */
 function listed(text: string): ReadonlyMap<string, readonly string[]> {
   const lists = text.matchAll(/(\w\w):((?:\s+[^\s:]+(?=\s))+)/g);
   return new Map(Array.from(lists, ([, language, words]) => [language!, words!.trim().split(/\s+/)]));
@@ -324,9 +321,12 @@ function languagesOfLetters(word: string): Iterable<string> {
   return found;
 }
 
-// The script of a text, and the language that it says where nearly nothing else is written in it.
+// Determines the script of a text, and the language if the script has only one.
 
-/** Scripts of many languages, by name; of the others the language (ISO 639-1). First and last code point, the block's. */
+/**
+ * First and last code point of a block, with the script's name if several languages share it, else the language (ISO
+ * 639-1).
+ */
 const blocks: readonly (readonly [first: number, last: number, script: string])[] = [
   [0x41, 0x24f, "Latin"],
   [0x370, 0x3ff, "el"],
@@ -361,26 +361,24 @@ const blocks: readonly (readonly [first: number, last: number, script: string])[
   [0xfe70, 0xfeff, "Arabic"],
 ];
 
-/** Whether the language has a script of its own. */
 function hasOwnScript(language: string): boolean {
   return blocks.some(([, , script]) => script === language);
 }
 
-/** So many letters have to be seen. */
 const fewestLetters = 30;
 
 const isLetter = /\p{L}/u;
 
-/** By UTF-16 unit: 0 not looked at yet, 1 no letter of these scripts, else two more than the block's place. */
+/** Caches by UTF-16 unit: 0 means unknown, 1 no letter of these scripts, else the block's index plus two. */
 const blockOf = new Uint8Array(0x10000);
 
 const none = 1;
 const firstBlock = 2;
 
-/** Languages that write another's characters between their own. */
+/** Languages that mix another language's characters with their own. */
 const borrowed: Readonly<Record<string, string>> = { ja: "zh", ko: "zh" };
 
-/** The scripts of languages that are written in several. */
+/** Languages that are written in several scripts. */
 const severalScripts: Readonly<Record<string, readonly string[]>> = {
   pa: ["pa", "Arabic"],
   ...Object.fromEntries(
@@ -390,7 +388,7 @@ const severalScripts: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** By ISO 15924, as CLDR has it for a language: the names that blocks have. */
+/** Maps the ISO 15924 codes of CLDR to the names of the blocks. */
 const scriptNames: ReadonlyMap<string, string> = new Map([
   ...[...new Set(blocks.map(([, , script]) => script))]
     .filter((script) => /^[a-z]/.test(script))
@@ -402,11 +400,11 @@ const scriptNames: ReadonlyMap<string, string> = new Map([
   ["Deva", "Devanagari"],
 ]);
 
-/** Of languages declared lately, so that CLDR is asked once for each. */
+/** Caches the scripts of recent languages, so CLDR is asked once for each. */
 const knownScripts = new Map<string, string | undefined>();
 const maxKnownScripts = 500;
 
-/** `language`: two or three letters. */
+/** `language` has two or three letters. */
 function scriptOfLanguage(language: string): string | undefined {
   if (!knownScripts.has(language)) {
     if (knownScripts.size >= maxKnownScripts) knownScripts.clear();
@@ -419,7 +417,7 @@ function cldrScript(language: string): string {
   return new Intl.Locale(language).maximize().script ?? "";
 }
 
-/** The share of letters that are of no script that the language is written in; 0 where that is not known. */
+/** Returns the share of letters outside the language's scripts, or 0 when those are unknown. */
 function foreignShare({ byScript, letters }: Letters, language: string): number {
   const script = scriptOfLanguage(language);
   if (script === undefined) return 0;
@@ -429,10 +427,12 @@ function foreignShare({ byScript, letters }: Letters, language: string): number 
   return 1 - own.reduce((sum, script) => sum + (byScript.get(script) ?? 0), 0) / letters;
 }
 
-/** The script of most letters (`Latin`, `Cyrillic`, `Arabic`, `Devanagari`) or the language of its script; null: too few. */
+/**
+ * Returns the main script (`Latin`, `Cyrillic`, `Arabic`, `Devanagari`) or its only language; null for too few letters.
+ */
 function scriptOf({ byScript, letters }: Letters): string | null {
   if (letters < fewestLetters) return null;
-  // Japanese is written with Chinese characters, too.
+  // Japanese also uses Chinese characters.
   if ((byScript.get("ja") ?? 0) * 5 > letters) return "ja";
   const [script, count] = [...byScript].reduce((most, each) => (each[1] > most[1] ? each : most));
   return 2 * count > letters ? script : null;

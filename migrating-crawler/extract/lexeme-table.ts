@@ -1,44 +1,43 @@
 /**
- * The lexemes of words met lately, one table for each text search configuration, shared by all pages: a known
- * word costs a look-up and makes no string. Words come in by their place in the text; each is hashed as it is
- * read (FNV-1a) and looked for in an open-addressed table.
+ * Caches the lexemes of recent words, with a table per text search configuration that all pages share, so a known word
+ * needs one look-up and no string. Words are given by position, hashed while they are read (FNV-1a) and looked up with
+ * open addressing.
  *
- * Bounded: a full table becomes the previous one, from which words still met are taken over, until the next is full
- * too; the tables of the configurations used longest ago are dropped. A page that began with a table keeps it, and
- * what no longer fits is the page's own.
+ * A full table becomes the previous one, from which words still in use are copied until the next is full; tables of the
+ * least recently used configurations are dropped. A page keeps the table with which it began, and stores in its own map
+ * what no longer fits.
  */
 import type { Dictionary } from "./dictionaries.ts";
 import { flat } from "./source-text.ts";
 import type { Token } from "./tokens.ts";
 
-/** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
+/** A word of the index. `page` and `slot` belong to the page being read (lexemes.ts). */
 export interface Lexeme extends LexemeHash {
   readonly text: string;
-  /** In single quotes, with quotes and backslashes doubled, and the colon that positions follow. */
+  /** The quoted lexeme with quotes and backslashes doubled, followed by the colon before positions. */
   readonly written: string;
-  /** All of `written` is within Latin-1. */
+  /** All characters of `written` are Latin-1. */
   readonly isNarrow: boolean;
   page: number;
   slot: number;
 }
 
-/** Words of a table. 32,768 take about 8 MB; a page brings some hundred, few of them new. */
+/** A table of 32,768 words takes about 8 MB; a page uses some hundred, few of them new. */
 const maxWords = 32_768;
 
 const maxWordsOverall = 3 * maxWords;
 const slotCount = 2 * maxWords;
 
-/** As many places are looked at for a word; more are full only where someone chose the words to be so. */
+/** Limits the search; only deliberately chosen words need more. */
 const maxProbes = 32;
 
-/** Longer words are rare, and not kept. */
+/** Longer words are rare and not cached. */
 const maxKeptCharacters = 64;
 
 const firstUnits = 16_384;
 
 const tables = new Map<string, LexemeTable>();
 
-/** The table for a page that begins now. */
 export function lexemeTableOf(dictionary: Dictionary): LexemeTable {
   const { name } = dictionary;
   const known = tables.get(name);
@@ -55,7 +54,6 @@ export function lexemeTableOf(dictionary: Dictionary): LexemeTable {
   return table;
 }
 
-/** Words that all tables hold now. */
 export function wordsKept(): number {
   let words = 0;
   for (const table of tables.values()) words += table.size;
@@ -66,9 +64,9 @@ export class LexemeTable {
   readonly #dictionary: Dictionary;
   #previous: LexemeTable | null;
   readonly #slots = new Uint16Array(slotCount);
-  /** The words' characters one after the other: faster to compare than strings. */
+  /** Stores all characters contiguously, which compares faster than strings. */
   #units = new Uint16Array(firstUnits);
-  /** Of each word its hash and where it begins in `#units`, side by side: a look-up misses the cache once. */
+  /** Stores each word's hash beside its offset in `#units`, so a look-up misses the cache only once. */
   readonly #words = new Int32Array(2 * (maxWords + 2));
   #count = 0;
   readonly #lexemesOfWords: (Lexeme | null)[] = [null];
@@ -84,7 +82,7 @@ export class LexemeTable {
     return this.#count === maxWords;
   }
 
-  /** Words held, those of the previous table included. */
+  /** Includes the words of the previous table. */
   get size(): number {
     return this.#count + (this.#previous?.size ?? 0);
   }
@@ -93,9 +91,7 @@ export class LexemeTable {
     this.#previous = null;
   }
 
-  /**
-   * The lexeme of a token, null for a stop word. `own`: the page's own lexemes, for what does not fit here.
-   */
+  /** Returns null for a stop word. `own` holds the page's lexemes that do not fit here. */
   lexemeOf(token: Token, own: Map<string, Lexeme>): Lexeme | null {
     const at = this.#placeOf(token);
     const word = at < 0 ? 0 : this.#slots[at]!;
@@ -103,7 +99,7 @@ export class LexemeTable {
     return this.#newWord(token, at, own);
   }
 
-  /** Where the word is, or may be put; -1 for nowhere. */
+  /** Returns the word's place or a free one, or -1. */
   #placeOf(token: Omit<Token, "kind">): number {
     const { hash } = token;
     let at = (hash ^ (hash >>> 15)) & (slotCount - 1);
@@ -115,7 +111,7 @@ export class LexemeTable {
     return -1;
   }
 
-  /** The lexeme of a word held here; undefined for none. */
+  /** Returns undefined for a word that is not cached. */
   known(token: Token): Lexeme | null | undefined {
     const at = this.#placeOf(token);
     const found = at < 0 ? 0 : this.#slots[at]!;
@@ -198,11 +194,10 @@ function newLexeme(text: string): Lexeme {
   };
 }
 
-// A 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words
-// differ in few bits. Hash of a lexeme: two rounds of FNV-1a with different bases, mixed. The hash, the weights
-// and the order of the bits are part of what crawlers of different versions compare: they never change.
+// Computes a 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words
+// differ in few bits. A lexeme's hash is two mixed rounds of FNV-1a with different bases. Crawlers of different
+// versions compare the results, so hash, weights and bit order must never change.
 
-/** The two halves of a lexeme's hash. */
 interface LexemeHash {
   readonly low: number;
   readonly high: number;
@@ -212,12 +207,12 @@ function lexemeHash(lexeme: string): LexemeHash {
   return { low: mixed(fnv(lexeme, 0x811c9dc5)), high: mixed(fnv(lexeme, 0x01000193)) };
 }
 
-/** Sums' binary digits: more than enough for the weights of a page's lexemes. */
+/** Enough binary digits for the total weight of any page. */
 const planeCount = 26;
 
 /**
- * For each of the 64 bits, the weights of the lexemes whose hash has it set. Counted for 32 bits at once: plane `k` holds
- * digit `k` of each bit's sum, and adding a hash is a carry that runs up the planes.
+ * Sums, for each of 64 bits, the weights of the lexemes that have it set, 32 bits at a time: plane `k` holds digit `k`
+ * of every sum, and an addition carries through the planes.
  */
 export class SimhashSum {
   readonly #lowPlanes = new Int32Array(planeCount);
@@ -225,7 +220,7 @@ export class SimhashSum {
   #total = 0;
 
   add(hash: LexemeHash, count: number): void {
-    // 1 for a word met once, 4 for eight times: whole numbers are several times faster than logarithms.
+    // The weight is 1 for one occurrence and 4 for eight; integers are several times faster than logarithms.
     const weight = 32 - Math.clz32(count);
     this.#total += weight;
     for (let plane = 0; weight >> plane !== 0; plane++) {
@@ -235,7 +230,7 @@ export class SimhashSum {
     }
   }
 
-  /** A bit is set where more than half of the weight has it set. */
+  /** Sets the bits that have more than half of the total weight. */
   toString(): string {
     return hexOf(this.#highPlanes, this.#total) + hexOf(this.#lowPlanes, this.#total);
   }

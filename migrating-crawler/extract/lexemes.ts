@@ -1,20 +1,20 @@
 /**
- * A page's words in Postgres' `tsvector` input form, equal to what `to_tsvector` makes of the same texts one
- * after the other, so that the server only casts. Positions run through the whole page; each part has its weight.
- * Bounds are tsvector's own (tokens under 2047 bytes, positions up to 16383, 255 for a lexeme) and the message's.
+ * Writes a page's words in Postgres' `tsvector` input form, identical to `to_tsvector` of the same texts in sequence,
+ * so the server only casts. Positions run through the whole page, and each part has a weight. The bounds are those of
+ * tsvector (tokens under 2047 bytes, positions up to 16383, 255 per lexeme) and of the message.
  */
 import type { Dictionary } from "./dictionaries.ts";
 import { type Lexeme, type LexemeTable, lexemeTableOf, SimhashSum } from "./lexeme-table.ts";
 import { splitTokens, type Token, type TokenSink } from "./tokens.ts";
 
-/** A: title; B: headings and description; D: text (the default, not written). */
+/** A is the title, B headings and description, D (the unwritten default) text. */
 export type Weight = "A" | "B" | "D";
 
 const maxPosition = 16_383;
 const maxPositionsPerLexeme = 255;
 const maxTokenBytes = 2046;
 
-/** Characters of the finished vector; the message allows 900,000. */
+/** The message allows 900,000. */
 const maxVectorCharacters = 800_000;
 
 const weights: readonly Weight[] = ["D", "B", "A"];
@@ -23,19 +23,19 @@ const [countField, firstField, lastField, slotFields] = [0, 1, 2, 3];
 
 let pagesBegun = 0;
 
-/** The page whose `page` and `slot` the lexemes bear. */
+/** The page to which the lexemes' `page` and `slot` currently belong. */
 let pageAtWork = 0;
 
 export class LexemeVector implements TokenSink {
   readonly #page = ++pagesBegun;
   readonly #table: LexemeTable;
   readonly #formatCharactersBreakWords: boolean;
-  /** Lexemes that did not fit into the table. */
+  /** Holds lexemes that the table had no room for. */
   readonly #own = new Map<string, Lexeme>();
   readonly #lexemes: Lexeme[] = [];
-  /** By slot, a lexeme's place in `#lexemes`: how often, and where its first and latest occurrence kept are. */
+  /** Per slot of `#lexemes`: the number of occurrences, and the first and last one kept. */
   #slots = new Int32Array(slotFields * firstCapacity);
-  /** In pairs: `position * 4 + weight`, and where the lexeme's next occurrence is. 0 is none. */
+  /** Pairs of `position * 4 + weight` and the index of the lexeme's next occurrence; 0 means none. */
   #occurrences = new Int32Array(4 * firstCapacity);
   #kept = 0;
   #position = 0;
@@ -47,7 +47,7 @@ export class LexemeVector implements TokenSink {
     this.#formatCharactersBreakWords = dictionary.formatCharactersBreakWords;
   }
 
-  /** Words so far, stop words included. */
+  /** Includes stop words. */
   get words(): number {
     return this.#position;
   }
@@ -62,13 +62,12 @@ export class LexemeVector implements TokenSink {
     splitTokens(this.#formatCharactersBreakWords ? withFormatCharactersAsBreaks(text) : text, this);
   }
 
-  /** Each lexeme with how often it was counted. */
   *counts(): Iterable<readonly [lexeme: string, count: number]> {
     for (let slot = 0; slot < this.#lexemes.length; slot++)
       yield [this.#lexemes[slot]!.text, this.#countOf(slot)];
   }
 
-  /** The 64-bit simhash of `counts()`, 16 hex digits. */
+  /** The 64-bit simhash of `counts()` in 16 hex digits. */
   simhash(): string {
     const sum = new SimhashSum();
     for (let slot = 0; slot < this.#lexemes.length; slot++)
@@ -76,7 +75,7 @@ export class LexemeVector implements TokenSink {
     return sum.toString();
   }
 
-  /** `'word':1A,5 'other':2B`, with quotes and backslashes doubled. */
+  /** Writes `'word':1A,5 'other':2B`, with quotes and backslashes doubled. */
   toString(): string {
     const text = new VectorText(
       this.#lexemes.every((lexeme) => lexeme.isNarrow),
@@ -96,7 +95,7 @@ export class LexemeVector implements TokenSink {
     return this.#slots[slot * slotFields + countField]!;
   }
 
-  /** The splitter's: one token of the text being added. */
+  /** Receives one token from the splitter. */
   take(token: Token): void {
     if (token.to - token.from > maxTokenBytes / 3 && isTooLong(token)) return;
     this.#position++;
@@ -131,7 +130,7 @@ export class LexemeVector implements TokenSink {
     this.#characters += 7;
   }
 
-  /** Where the new occurrence is. */
+  /** Returns the index of the new occurrence. */
   #keep(position: number): number {
     this.#kept += 2;
     if (this.#kept === this.#occurrences.length) this.#occurrences = doubled(this.#occurrences);
@@ -139,7 +138,7 @@ export class LexemeVector implements TokenSink {
     return this.#kept;
   }
 
-  /** Another page may have been at work since this one's last text. */
+  /** Another page may have used the lexemes since this page's last text. */
   #resume(): void {
     if (pageAtWork === this.#page) return;
     pageAtWork = this.#page;
@@ -151,7 +150,7 @@ export class LexemeVector implements TokenSink {
   }
 }
 
-/** By a character that is part of nothing. */
+/** Replaces them with a character that belongs to no word. */
 function withFormatCharactersAsBreaks(text: string): string {
   return text.replace(/\p{Cf}/gu, "\ufffd");
 }
@@ -166,16 +165,13 @@ function doubled(values: Int32Array): Int32Array<ArrayBuffer> {
   return larger;
 }
 
-/**
- * Writes a tsvector's text into a buffer that is used again for every page: a string that is put together from
- * some thousand parts costs more than its characters.
- */
+/** Writes a tsvector into a reused buffer, because joining thousands of strings costs more than their characters. */
 
 const weightLetters = [0, 0x42, 0x41];
 
 const [blank, comma, zero] = [0x20, 0x2c, 0x30];
 
-/** One page's buffer is kept, of what most pages need. */
+/** Keeps one buffer, large enough for most pages. */
 const keptCharacters = 65_536;
 
 let kept: Uint16Array<ArrayBuffer> | null = null;
@@ -186,7 +182,7 @@ class VectorText {
   #length = 0;
   #isFirstPosition = true;
 
-  /** `isNarrow`: all characters are within Latin-1. `atMost`: how many will be written. */
+  /** `isNarrow` means that all characters are Latin-1; `atMost` is the maximum length. */
   constructor(isNarrow: boolean, atMost: number) {
     this.#isNarrow = isNarrow;
     const spare =
@@ -195,7 +191,7 @@ class VectorText {
     this.#units = isNarrow ? new Uint8Array(spare.buffer) : spare;
   }
 
-  /** `written`: quoted, with its colon. */
+  /** `written` is quoted and ends with its colon. */
   addLexeme(written: string): void {
     const units = this.#units;
     let at = this.#length;
@@ -205,7 +201,7 @@ class VectorText {
     this.#isFirstPosition = true;
   }
 
-  /** `position`: up to 16383. `weight`: 0 for D, 1 for B, 2 for A. */
+  /** `position` is at most 16383; `weight` is 0 for D, 1 for B, 2 for A. */
   addPosition(position: number, weight: number): void {
     const units = this.#units;
     let at = this.#length;

@@ -1,11 +1,11 @@
-/** The `Link` headers of an answer (RFC 8288): the targets that stand in a relation to it, as written. */
+/** Reads the targets of a relation from `Link` headers (RFC 8288), as written. */
 
 export type LinkHeader = string | readonly string[] | undefined;
 
 const maxHeaders = 20;
 const maxCharacters = 8192;
 
-/** In their order; several relations may stand in one parameter. */
+/** Keeps their order; one parameter may name several relations. */
 export function linkTargets(header: LinkHeader, relation: string): string[] {
   const states = new RegExp(
     `;\\s*rel\\s*=\\s*(?:"(?:[^"]*\\s)?${relation}(?:\\s[^"]*)?"|${relation}(?=\\s|[;,]|$))`,

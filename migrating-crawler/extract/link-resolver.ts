@@ -1,7 +1,6 @@
 /**
- * A page's references to absolute URLs, many against one base: what `resolveUrl` gives (WHATWG URL), at a
- * fraction of its cost for the plain references that most are. A reference with anything in it that parsing might
- * change goes to `resolveUrl` itself.
+ * Resolves many references against one base with the result of `resolveUrl` (WHATWG URL), at a fraction of its cost for
+ * plain references, which most are. Any reference that parsing might change goes to `resolveUrl`.
  */
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl } from "#core/ip/url-host";
@@ -9,7 +8,7 @@ import { resolveUrl } from "./resolve-url.ts";
 
 export type ResolveReference = (reference: string) => string | null;
 
-/** `base`: the absolute URL that references are relative to. */
+/** `base` is an absolute URL. */
 export function linkResolver(base: string): ResolveReference {
   const parts = basePartsOf(base);
   if (parts === null) return (reference) => resolveUrl(reference, base);
@@ -23,15 +22,15 @@ export function linkResolver(base: string): ResolveReference {
 }
 
 interface BaseParts {
-  /** `https:` */
+  /** Example: `https:` */
   readonly scheme: string;
-  /** `https://host:port` */
+  /** Example: `https://host:port` */
   readonly origin: string;
-  /** Origin and path up to and with its last slash. */
+  /** Origin and path up to and including the last slash. */
   readonly folder: string;
-  /** Without query and fragment. */
+  /** The URL without query and fragment. */
   readonly file: string;
-  /** Without fragment. */
+  /** The URL without fragment. */
   readonly whole: string;
 }
 
@@ -49,10 +48,10 @@ function basePartsOf(base: string): BaseParts | null {
   };
 }
 
-/** So long, a result is within the bound that `resolveUrl` keeps. */
+/** Up to this length a result stays within the limit of `resolveUrl`. */
 const maxPlainCharacters = 1024;
 
-/** Null where the reference is not of a form that can be put together. */
+/** Returns null when the reference has another form. */
 function joined(plain: string, base: BaseParts): string | null {
   const first = plain.charCodeAt(0);
   if (first === slash) {
@@ -70,7 +69,7 @@ function joined(plain: string, base: BaseParts): string | null {
   return isRelative ? base.folder + plain : null;
 }
 
-/** `//host/path` with the host from here on. */
+/** Reads `//host/path` from the host on. */
 function absolute(plain: string, from: number, scheme: string): string | null {
   let at = from;
   let labelFrom = from;
@@ -93,7 +92,7 @@ function absolute(plain: string, from: number, scheme: string): string | null {
 const maxHostCharacters = 200;
 const [slash, question, dot, hash] = [0x2f, 0x3f, 0x2e, 0x23];
 
-/** 1: stands for itself in a path and in a query. */
+/** A 1 marks characters that need no escaping in a path or query. */
 const isPlainCode = new Uint8Array(128);
 for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&()*+,;=:@/%?") {
   isPlainCode[character.charCodeAt(0)] = 1;
@@ -101,7 +100,7 @@ for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 const notPlain = -1;
 
-/** Where the reference's fragment begins, or its end; `notPlain` when it is too long or has an unusual character. */
+/** Returns the start of the fragment or the end; `notPlain` when it is too long or has an unusual character. */
 function plainEnd(reference: string): number {
   if (reference.length > maxPlainCharacters) return notPlain;
   for (let at = 0; at < reference.length; at++) {
@@ -112,7 +111,7 @@ function plainEnd(reference: string): number {
   return reference.length;
 }
 
-/** No segment of the path that begins here is a dot segment, nor could be one (`%2e`). */
+/** Checks that no segment from here on is or could be a dot segment (`%2e`). */
 function isPlainPath(plain: string, from: number): boolean {
   let isSegmentStart = true;
   for (let at = from; at < plain.length; at++) {

@@ -1,25 +1,25 @@
 /**
- * The part of a page's text that is its own: navigation, footers, notices, readers' comments and lists of links left out. What
- * elements say of themselves comes first: microdata that name the article's text, furniture by element, role and class. Then the
- * element that holds the text is looked for, as browsers' reader views do it; where none holds enough, blocks are chosen one by one
- * by link density and length, each with its neighbours (Kohlschütter, Fankhauser and Nejdl 2010, "Boilerplate detection using
- * shallow text features", the tree on number of words).
+ * Finds a page's own text, without navigation, footers, notices, readers' comments and link lists. Explicit statements
+ * come first: microdata that name the article's text, furniture by element, role and class. Then it looks for the
+ * element with the text, as reader views do; where none holds enough, it chooses blocks one by one by link density and
+ * length, each with its neighbours (Kohlschütter, Fankhauser and Nejdl 2010, "Boilerplate detection using shallow text
+ * features", the tree on number of words).
  *
- * The rest is left out of the index, not kept at a low weight: every page of a site repeats it, so that it says
- * nothing of this page, fills the vectors and hides near-duplicates. A page that has hardly anything else (a list of
- * links, a form) is taken with all its text, unless it calls itself an article.
+ * The rest stays out of the index entirely: it repeats on every page of a site, fills the vectors and hides
+ * near-duplicates. A page with hardly anything else (a link list, a form) keeps all its text unless it calls itself an
+ * article.
  */
 import { type Containers, mark } from "./open-elements.ts";
 import type { PictureText, ReadPage } from "./read-page.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
-/** With fewer words, the page's text is not one that the rules were made for. */
+/** The rules are not made for texts with fewer words. */
 const minMainWords = 40;
 
-/** The main text of an article may be shorter than that, but not a caption or a notice. */
+/** An article may be shorter, but not as short as a caption or a notice. */
 const minArticleWords = 12;
 
-/** A list of links has less than this of its words in what looks like text. */
+/** A link list has less than this share of its words in what looks like text. */
 const minMainShare = 0.1;
 
 interface Measured {
@@ -28,7 +28,7 @@ interface Measured {
   readonly linkDensity: number;
 }
 
-/** The blocks of the main text, in order, headings included. `isArticle`: whether the page calls itself one. */
+/** Keeps the order and includes headings. `isArticle` means that the page calls itself one. */
 export function mainBlocks(
   blocks: readonly TextBlock[],
   containers: Containers,
@@ -54,7 +54,7 @@ export function mainBlocks(
   return taken.length > 0 ? taken.map(({ block }) => block) : blocks;
 }
 
-/** The pictures that stand where most of the text is main text: beside them, or in what holds them. */
+/** Selects pictures beside the main text or in elements that hold mostly main text. */
 export function mainPictures(
   { blocks, alts, containers: { parents } }: Pick<ReadPage, "blocks" | "alts" | "containers">,
   main: readonly TextBlock[],
@@ -72,12 +72,12 @@ export function mainPictures(
   });
 }
 
-/** To each container what is in those within it. */
+/** Adds each container's sum to its parent. */
 function addUp(sums: Float64Array, parents: readonly number[]): void {
   for (let at = sums.length - 1; at > 0; at--) sums[parents[at]!]! += sums[at]!;
 }
 
-/** Words that are no links. */
+/** Counts the words outside links. */
 function plainWords(measured: readonly Measured[]): number {
   return measured.reduce((sum, { block }) => sum + block.words - block.linkWords, 0);
 }
@@ -86,23 +86,23 @@ function without(measured: readonly Measured[], marks: number): readonly Measure
   return measured.filter(({ block }) => (block.marks & marks) === 0);
 }
 
-/** What class names call furniture is left out, unless nearly all prose is in it: they may be wrong. */
+/** Drops what class names call furniture, unless it holds nearly all prose, since the names may be wrong. */
 function candidatesOf(unnamed: readonly Measured[]): readonly Measured[] {
   const [own, unlikely] = [without(unnamed, mark.comments), without(unnamed, mark.likelyFurniture)];
   const some = proseWords(unlikely);
-  // Comments are often longer than what they are about; a thread has nothing but comments.
+  // Comments are often longer than the article; a thread consists only of comments.
   const told = some === 0 && proseWords(own) < minMainWords ? unnamed : own;
   return 2 * some < proseWords(told) ? told : unlikely;
 }
 
-/** A longer heading is a paragraph that somebody wanted to be large. */
+/** A longer heading is a paragraph in large type. */
 const maxHeadingWords = 40;
 
 export function isHeading({ headingLevel, words }: TextBlock): boolean {
   return headingLevel > 0 && words <= maxHeadingWords;
 }
 
-/** What the page's microdata call the article's text, with the lead between headline and text; nothing where it is short. */
+/** Finds the article's text by microdata, with the lead between headline and text; empty when it is short. */
 function bodyOf(candidates: readonly Measured[]): readonly Measured[][] {
   const isBody = ({ block }: Measured) => (block.marks & mark.articleBody) !== 0;
   const first = candidates.findIndex(isBody);
@@ -120,17 +120,16 @@ function measure(block: TextBlock): Measured {
 
 const wordsOf = (measured: readonly Measured[]) => measured.reduce((sum, { words }) => sum + words, 0);
 
-/** Long, and hardly linked. */
+/** Prose is long and hardly linked. */
 const isProse = ({ words, linkDensity }: Measured) => words > 16 && linkDensity <= 1 / 3;
 
 const proseWords = (measured: readonly Measured[]) => wordsOf(measured.filter(isProse));
 
-/** Block by block, wherever they stand. */
 function chosen(candidates: readonly Measured[]): Measured[] {
   return kept(candidates, (now, before, after) => isMain(now, before ?? none, after ?? none));
 }
 
-/** Those that are to be kept, with the headings over them. Neighbours are those that are no headings. */
+/** Keeps the selected blocks with their headings. Headings do not count as neighbours. */
 function kept(
   candidates: readonly Measured[],
   isKept: (now: Measured, before: Measured | undefined, after: Measured | undefined) => boolean,
@@ -149,10 +148,10 @@ function kept(
 
 const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
 
-/** What the page marks as its main part may be short. */
+/** Text in an element that marks the main part may be short. */
 const minMarkedWords = 5;
 
-/** The tree of the paper's figure 2, and a shorter way for what stands in the page's `main` or `article`. */
+/** Implements figure 2 of the paper, with a shortcut for text inside `main` or `article`. */
 function isMain(now: Measured, before: typeof none, after: typeof none): boolean {
   if (now.linkDensity > 0.333333) return false;
   if ((now.block.marks & mark.main) !== 0 && now.words >= minMarkedWords) return true;
@@ -160,10 +159,10 @@ function isMain(now: Measured, before: typeof none, after: typeof none): boolean
   return now.words > 16 || after.words > 15 || before.words > 4;
 }
 
-/** Teasers have first-level headings, too, which lead elsewhere. */
+/** Teasers also have first-level headings, but those are links. */
 const isHeadline = ({ headingLevel, linkWords }: TextBlock) => headingLevel === 1 && linkWords === 0;
 
-/** A heading belongs to what follows it; a first-level one is the page's own. */
+/** A heading belongs to what follows it; a first-level one belongs to the page. */
 function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): void {
   let follows = false;
   for (let at = candidates.length - 1; at >= 0; at--) {
@@ -173,10 +172,10 @@ function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): voi
   }
 }
 
-// The part of the page's tree that holds its text, found as the browsers' reader views do (the steps of Readability 0.6, in
-// numbers of blocks): paragraphs count for the elements that they stand in, the nearer the more, less what is links there;
-// the best of these, with those beside it that are text as well. Numbers that are not Readability's were found on the
-// first halves of two public gold sets (test/bench/results/extraction.md).
+// Finds the element that holds the text as reader views do (the steps of Readability 0.6, counted in blocks):
+// paragraphs score for their ancestors, nearer ones more, minus their links; the best element wins, with siblings that
+// are also text. Values that differ from Readability were fitted on the first halves of two public gold sets
+// (test/bench/results/extraction.md).
 
 const fewestScoredCharacters = 25;
 const mostScoredAncestors = 5;
@@ -187,20 +186,20 @@ const leastSiblingScore = 10;
 const siblingShare = 0.2;
 const maxSiblingDensity = 0.25;
 
-/** An element that holds hardly more than the best one is taken for it, and looked beside. */
+/** An element that holds hardly more than the best one counts as that one, and its siblings are checked. */
 const aloneShare = 0.02;
 
-/** What a headline counts for the element that it stands in: a short text is found beside it. */
+/** The score that a headline adds to its element, because short text is found beside it. */
 const headlineScore = 2;
 
 const muchMore = 1.3;
 const hardlyLinked = 0.1;
 
-/** A region with fewer words, or less of what looks like prose wherever it stands, is a chance find. */
+/** A region with fewer words or a smaller share of prose is a chance find. */
 const minRegionWords = 12;
 const minRegionShare = 0.45;
 
-/** In the region, lists and short lines are text, too, unless they are mostly links. */
+/** Lists and short lines in the region are text unless they are mostly links. */
 const maxRegionDensity = 0.6;
 
 function mainRegion(
@@ -249,7 +248,7 @@ interface ContainerWords {
   readonly linkWords: Float64Array;
 }
 
-/** The largest element around the best one that holds much more prose and hardly a link. */
+/** Finds the largest ancestor with much more prose and hardly a link. */
 function wholeOf(
   candidates: readonly Measured[],
   { parents, words, linkWords }: ContainerWords & { readonly parents: readonly number[] },
@@ -281,7 +280,7 @@ function bestOf(scores: Float64Array): number {
   return best;
 }
 
-/** A parent that has more is taken. */
+/** Moves to a parent with a higher score. */
 function climbed(scores: Float64Array, parents: readonly number[], top: number): number {
   const least = scores[top]! / 3;
   let last = scores[top]!;
@@ -293,7 +292,7 @@ function climbed(scores: Float64Array, parents: readonly number[], top: number):
   return top;
 }
 
-/** An element that holds three others which are nearly as good is the text. */
+/** An element that contains three other elements of nearly the best score is the text. */
 function commonOf(scores: Float64Array, parents: readonly number[], top: number): number {
   let others: number[] = [];
   for (let at = 1; at < scores.length; at++)

@@ -1,6 +1,6 @@
 /**
- * Tags, comments and character references that are left in a text (a page about HTML has them): Postgres' default
- * text search parser takes them for tokens of their own, which no dictionary wants.
+ * Recognises tags, comments and character references inside text (a page about HTML has them): Postgres' default parser
+ * treats them as tokens that no dictionary uses.
  */
 
 const [exclamation, quote, numberSign, apostrophe, hyphen, dot, slash, colon, semicolon] = [
@@ -9,19 +9,19 @@ const [exclamation, quote, numberSign, apostrophe, hyphen, dot, slash, colon, se
 
 const [greater, question, backslash, underscore] = [0x3e, 0x3f, 0x5c, 0x5f];
 
-/** The tags of one text. What is between `<script>` or `<style>` and its end tag counts as blank. */
+/** Finds the tags of one text. Content of `<script>` and `<style>` counts as blank. */
 export class Tags {
   readonly #text: string;
-  /** Where it is known that no comment ends any more. */
+  /** From here on no comment ends. */
   #noCommentEndFrom = Number.POSITIVE_INFINITY;
-  /** Within a script or a style; Postgres notes that even when the tag turns out to be none. */
+  /** True within a script or style; Postgres sets this even when the tag turns out to be invalid. */
   ignoring = false;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** Where the tag, declaration or comment ends that begins at `from`; -1 for none. */
+  /** Returns the end of the tag, declaration or comment that begins at `from`, or -1. */
   endOf(from: number): number {
     const code = this.#text.charCodeAt(from + 1);
     if (code === exclamation) return this.#declarationEnd(from);
@@ -61,7 +61,7 @@ export class Tags {
     return -1;
   }
 
-  /** After the name: attributes, with anything between quotes. */
+  /** Skips attributes with anything between quotes. */
   #insideEnd(from: number, insideAt: number): number {
     const text = this.#text;
     let quoted = 0;
@@ -91,7 +91,7 @@ export class Tags {
   }
 }
 
-/** Where the character reference ends whose `&` is at `from`; -1 for none. Any name is taken for one. */
+/** Returns the end of the character reference at `from`, or -1. Any name is accepted. */
 export function entityEnd(text: string, from: number): number {
   if (text.charCodeAt(from + 1) === numberSign) return numericEntityEnd(text, from + 2);
   let at = from + 1;
@@ -121,25 +121,24 @@ function isHexDigit(text: string, at: number): boolean {
   return (classAt(text, at) & digit) !== 0 || (code >= 0x61 && code <= 0x66);
 }
 
-// What a character is to Postgres' default text search parser, in a database whose locale is C.UTF-8 (the
-// embedded one) or another of glibc's UTF-8 locales: found by asking Postgres 15 and 18 about every code point.
-// Digits of other scripts are letters to it; marks go on with a word but begin none, and so do, since Postgres
-// 16, invisible format characters such as the soft hyphen.
+// Classifies characters as Postgres' default text search parser does in C.UTF-8 (the embedded database) and other glibc
+// UTF-8 locales, found by testing every code point in Postgres 15 and 18. Digits of other scripts count as letters;
+// marks continue a word but do not start one, and since Postgres 16 so do invisible format characters such as the soft
+// hyphen.
 
-/** ASCII letters and digits. */
 export const asciiLetter = 1;
 
 export const digit = 2;
 
-/** Letters of all scripts, ASCII included. */
+/** Includes ASCII letters. */
 export const letter = 4;
 
 export const mark = 8;
 
-/** Allowed in a URL's path (RFC 3986, as Postgres reads it). */
+/** Characters that Postgres accepts in a URL's path (RFC 3986). */
 export const urlCharacter = 16;
 
-/** Makes more of an ASCII word or number than just that: `. - _ @ : /`. */
+/** Characters that extend an ASCII word or number: `. - _ @ : /`. */
 export const joiner = 32;
 
 /** Allowed in a tag outside quotes. */
@@ -147,7 +146,7 @@ const tagCharacter = 64;
 
 export const space = 128;
 
-/** Ends a blank, since markup, a path or a signed number may begin: `< & / + -`. */
+/** Ends white space because markup, a path or a signed number may begin: `< & / + -`. */
 export const opener = 256;
 
 export const wordStart = letter | digit;
@@ -156,12 +155,15 @@ export const asciiName = asciiLetter | digit;
 
 const classified = 512;
 
-/** By UTF-16 unit, filled as characters are met; ASCII at once. */
+/** Caches classes by UTF-16 unit; ASCII is filled in advance. */
 const classes = new Uint16Array(0x10000);
 
 for (let code = 0; code < 0x80; code++) classes[code] = asciiClass(code) | classified;
 
-/** The class of the character at `at`, a sum of the constants above; both halves of a pair have the pair's. */
+/**
+ * Returns the class of the character as a sum of the constants above; both halves of a surrogate pair return the pair's
+ * class.
+ */
 export function classAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
   const known = classes[code]!;
@@ -172,7 +174,7 @@ export function classAt(text: string, at: number): number {
   return found;
 }
 
-/** Of the UTF-16 unit `code` where that is enough to know; 0 where `classAt` has to look. */
+/** Returns the class of a UTF-16 unit where it is known, or 0 when `classAt` must look. */
 export function classOfUnit(code: number): number {
   return classes[code]!;
 }

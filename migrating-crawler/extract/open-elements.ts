@@ -1,53 +1,52 @@
 /**
- * The elements that are open where a page is being read, with what was noted of each: an element inherits its
- * parent's marks. Tags that may be left out are put in as browsers do (WHATWG HTML, section 13.2.6), as far as
- * it matters for what a reader of text wants to know: which blocks hold which text.
+ * Tracks the open elements and the marks noted for each; an element inherits its parent's marks. Optional tags are
+ * inserted as browsers do (WHATWG HTML, section 13.2.6), as far as it affects which blocks hold which text.
  */
 import { flagsOf, type HtmlTag, tagCount } from "./html-tags.ts";
 
-/** What may be noted of an element, as bits. */
+/** Bits that may be noted for an element. */
 export const mark = {
-  /** Nobody sees the text, or it is no prose. */
+  /** The text is invisible or no prose. */
   unseen: 1,
   /** Hidden by its own attributes. */
   hidden: 2,
-  /** Navigation, footers, notices: says so by element or role. */
+  /** Navigation, footers and notices, according to element or role. */
   furniture: 4,
-  /** The same by what its class or id seem to say. */
+  /** Navigation, footers and notices, judging by class or id. */
   likelyFurniture: 8,
   /** SVG or MathML. */
   foreign: 16,
   /** Inside the article or the main part. */
   main: 32,
-  /** A thing with properties of its own (microdata), which is a property of another. */
+  /** A microdata item that is a property of another item. */
   partOfItem: 64,
-  /** Its text is a property's value (microdata, time). */
+  /** The text is a property's value (microdata, time). */
   property: 128,
-  /** A template's content: not part of the page. */
+  /** The content of a template, which is not part of the page. */
   inert: 256,
-  /** Of `likelyFurniture`: what readers say of the page. */
+  /** The part of `likelyFurniture` that holds readers' comments. */
   comments: 512,
-  /** The article's text, as its microdata say. */
+  /** The article's text according to microdata. */
   articleBody: 1024,
-  /** May be searched and not shown: `data-nosnippet`. */
+  /** Text that may be searched but not shown (`data-nosnippet`). */
   unquoted: 2048,
 } as const;
 
-/** Real pages have 38 at most. */
+/** Real pages reach 38 at most. */
 const maxDepth = 512;
-/** A tag's element is looked for so far out: further is no mistake of real pages, and would cost as much for each tag. */
+/** Limits the search for a tag's element; real pages need less, and each tag could otherwise cost as much. */
 const maxSteps = 100;
 
-/** Blocks of the page's tree in the order of their beginnings: each one's parent, which has a lower number. 0 is the page. */
+/** The tree of blocks in document order: each block's parent, which has a lower number. Block 0 is the page. */
 export interface Containers {
   readonly parents: readonly number[];
-  /** What holds a paragraph and nothing else, as a rule. */
+  /** Blocks that usually hold only a paragraph. */
   readonly isParagraph: readonly boolean[];
-  /** What holds a part of a list or a table. */
+  /** Blocks that hold a part of a list or table. */
   readonly isItem: readonly boolean[];
 }
 
-/** Further blocks count as what they stand in. */
+/** Further blocks count as their parents. */
 const maxContainers = 100_000;
 
 const paragraphs = flagsOf(new Set(["p", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]));
@@ -60,7 +59,7 @@ export class OpenElements implements Containers {
   readonly parents: number[] = [0];
   readonly isParagraph: boolean[] = [false];
   readonly isItem: boolean[] = [false];
-  /** Of the innermost element, with what it inherits. */
+  /** The marks of the innermost element, including inherited ones. */
   marks = 0;
   readonly #tags: HtmlTag[] = [];
   readonly #marks: number[] = [];
@@ -71,14 +70,14 @@ export class OpenElements implements Containers {
     return this.depth >= maxDepth;
   }
 
-  /** Ends what the tag's start ends; to be called before its own marks are made out. */
+  /** Ends the elements that this start tag implicitly ends; call it before computing the tag's own marks. */
   endImplied(tag: HtmlTag): void {
     for (const index of tag.ends) if (this.#counts[index]! > 0) this.#endNearest(index, tag.startBarriers);
     const isInHeading = tag.headingLevel > 0 && (this.#tags[this.depth - 1]?.headingLevel ?? 0) > 0;
     if (isInHeading) this.#endTo(this.depth - 1);
   }
 
-  /** `own`: the marks of this element. One without marks that is not kept is forgotten at once. */
+  /** `own` holds the element's own marks. An unmarked element that is not kept is forgotten at once. */
   open(tag: HtmlTag, own: number): void {
     const isKept = tag.isKept || (tag.index !== -1 && (own !== 0 || this.#counts[tag.index]! > 0));
     if (!isKept || tag.isVoid) return;
@@ -96,14 +95,14 @@ export class OpenElements implements Containers {
     this.marks |= own;
   }
 
-  /** An end tag: ends its element and all that is open inside it; passed over where there is none. */
+  /** Ends the element with everything open inside it, or nothing when it is not open. */
   close(tag: HtmlTag): void {
     if (tag.index === -1) return;
     if (tag.headingLevel > 0) this.#endHeading(tag);
     else if (this.#counts[tag.index]! > 0) this.#endNearest(tag.index, tag.isKept ? tag.endBarriers : null);
   }
 
-  /** HTML that cannot stand in SVG or MathML ends them (section 13.2.6.5). */
+  /** HTML that cannot appear in SVG or MathML ends them (section 13.2.6.5). */
   leaveForeign(): void {
     while ((this.marks & mark.foreign) !== 0) this.#endTo(this.depth - 1);
   }
@@ -112,7 +111,7 @@ export class OpenElements implements Containers {
     this.#endTo(0);
   }
 
-  /** Without barriers, any block is one. */
+  /** Without barriers, every block is one. */
   #endNearest(index: number, barriers: Uint8Array | null): void {
     const outermost = Math.max(0, this.depth - maxSteps);
     for (let depth = this.depth; depth > outermost; depth--) {
@@ -125,7 +124,7 @@ export class OpenElements implements Containers {
     }
   }
 
-  /** The end tag of any heading ends the heading that is open. */
+  /** The end tag of any heading ends the open heading. */
   #endHeading(tag: HtmlTag): void {
     const outermost = Math.max(0, this.depth - maxSteps);
     for (let depth = this.depth; depth > outermost; depth--) {
@@ -148,5 +147,5 @@ export class OpenElements implements Containers {
   }
 }
 
-/** Inside SVG and MathML, what stands in these is HTML again. */
+/** Inside these elements of SVG and MathML the content is HTML again. */
 const htmlInForeign = new Set("foreignobject desc title mi mo mn ms mtext annotation-xml".split(" "));

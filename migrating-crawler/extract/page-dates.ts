@@ -1,8 +1,7 @@
 /**
- * When a page was published and last changed, by what it says itself, the surest first: article metas, JSON-LD,
- * microdata, other metas in use, times of the page's own part, the day in its address, a line near the headline, times in
- * asides and footers. Last-Modified is not asked: it tells when
- * the file was made, and most servers make it for each answer.
+ * Finds when a page was published and last changed, from the most reliable source: article metas, JSON-LD, microdata,
+ * other metas, times in the main part, the day in its URL, a line near the headline, times in asides and footers.
+ * Last-Modified is ignored, since most servers generate it for each answer.
  */
 import { languageCode } from "./language.ts";
 import { mark } from "./open-elements.ts";
@@ -11,7 +10,7 @@ import type { StructuredData } from "./structured-data.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
 interface PageDates {
-  /** ISO 8601; null when the page does not say. */
+  /** An ISO 8601 date, or null when the page does not say. */
   readonly publishedAt: string | null;
   readonly modifiedAt: string | null;
 }
@@ -78,19 +77,19 @@ const otherModified =
 const publishedNames = /pubdate|publish|posted|entry-date|post-date|dt-published/;
 const modifiedNames = /updated|modified/;
 
-/** The first that is a date, those in the article before others: teasers have times, too. */
+/** Prefers times in the article, since teasers have times too. */
 function firstTime(times: readonly NotedTime[]): NotedTime | undefined {
   const dated = times.filter(({ value, says }) => readMoment(value) !== null && !modifiedNames.test(says));
   return dated.find(({ isInArticle }) => isInArticle) ?? dated[0];
 }
 
-/** `/2019/04/28/`, `/2019-04-28-` in the path. */
+/** Recognises `/2019/04/28/` and `/2019-04-28-` in the path. */
 function dayInAddress(url: string): string | null {
   const found = /\/(\d{4})[/-]?(\d{2})[/-]?(\d{2})(?=[/_-])/.exec(url);
   return found === null ? null : readMoment(`${found[1]}-${found[2]}-${found[3]}`);
 }
 
-/** A line near the first heading that holds a date and little else; else the first such line of the page. */
+/** Looks for a line that holds little more than a date, near the first heading or else anywhere. */
 function dayInText(blocks: readonly TextBlock[], language: string | null): string | null {
   const heading = Math.max(
     0,
@@ -112,17 +111,17 @@ function dayIn(blocks: readonly TextBlock[], most: number, language: string | nu
   return null;
 }
 
-// The names of the months, long and short, as CLDR has them for a language.
+// Provides the long and short month names of a language from CLDR.
 
-/** Looked up after the language that a page states, which may be wrong. */
+/** Tried after the language that a page declares, which may be wrong. */
 const common = ["en", "de", "fr", "es", "it", "pt", "nl", "ru"];
 
-/** A language's names take some 5 ms to make, so they are kept, of so many languages. */
+/** Keeps the names of this many languages, since each takes some 5 ms to compute. */
 const maxKept = 50;
 
 const kept = new Map<string, ReadonlyMap<string, number>>();
 
-/** 1 to 12; 0 for a word that is no month's name. `language`: what the page states (BCP 47). */
+/** Returns 1 to 12, or 0 when the word is no month's name. `language` is the page's declaration (BCP 47). */
 function monthOf(name: string, language: string | null): number {
   const stated = languageCode(language);
   const lower = name.toLowerCase();
@@ -145,7 +144,7 @@ function namesIn(locale: string): ReadonlyMap<string, number> {
 function monthNames(locale: string): Map<string, number> {
   const names = new Map<string, number>(locale === "en" ? [["sept", 9]] : []);
   for (const month of ["long", "short"] as const) {
-    // With a day the name may stand in another case: "3 мая", not "май".
+    // With a day the name may have another case: "3 мая", not "май".
     for (const day of [{}, { day: "numeric" }] as const) {
       const format = new Intl.DateTimeFormat(locale, { month, ...day, timeZone: "UTC" });
       for (let index = 0; index < 12; index++) {
@@ -158,11 +157,11 @@ function monthNames(locale: string): Map<string, number> {
   return names;
 }
 
-// Dates as pages write them to ISO 8601 (a day, or a time with its zone): ISO 8601 itself and its loose forms, RFC
-// 5322, days with dots or slashes, and days with the month's name in the page's language or a
-// common one. What could be read in two ways (03/04/2020) is read the way the page's language does.
+// Converts dates as written on pages to ISO 8601 (a day, or a time with its zone): ISO 8601 and loose forms of it, RFC
+// 5322, days with dots or slashes, and month names in the page's language or a common one. Ambiguous dates (03/04/2020)
+// follow the page's language.
 
-/** The first date in the text, as the protocol has it; null when there is none. */
+/** Returns the first date in the text, or null. */
 export function readMoment(text: string, language: string | null = null): string | null {
   const part = text.slice(0, maxCharacters);
   return (
@@ -251,7 +250,7 @@ interface Time {
   readonly zone: string | undefined;
 }
 
-/** A day that exists, from 1990 to 2099: nothing on the web is older, and what is younger is a mistake. */
+/** Accepts existing days from 1990 to 2099, since anything else on the web is an error. */
 function day(year: string, month: string, date: string): string | null {
   const [y, m, d] = [Number(year), Number(month), Number(date)];
   if (y < 1990 || y > 2099 || m < 1 || m > 12 || d < 1) return null;

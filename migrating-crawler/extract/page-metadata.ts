@@ -1,6 +1,6 @@
 /**
- * What a page says of itself outside its text: metas, links in the head, JSON-LD, microdata and times. Kept as
- * written and bounded; what to make of it is for others (page-dates, structured-data, robots-directives).
+ * Collects what a page says about itself outside its text: metas, head links, JSON-LD, microdata and times. Values stay
+ * as written, within bounds; page-dates, structured-data and robots-directives interpret them.
  */
 import { isLicense, maxLicenseCharacters } from "../preferences/rsl.ts";
 import type { TagAttributes } from "./read-links.ts";
@@ -11,19 +11,19 @@ const maxRobotsMetas = 10;
 const maxFeeds = 100;
 const maxTimes = 50;
 const maxItemTypes = 20;
-/** JSON-LD beyond this is not read: real pages have under 100 KB. */
+/** Longer JSON-LD is ignored; real pages have under 100 KB. */
 const maxJsonCharacters = 512 * 1024;
 const maxJsonScripts = 20;
 const maxTdmMetas = 10;
 const maxLicenseLinks = 5;
 
-/** A `time` element, or anything with a date property. */
+/** A `time` element, or any element with a date property. */
 export interface NotedTime {
-  /** Its `datetime` or `content`, else its text. */
+  /** The `datetime` or `content` attribute, else the text. */
   readonly value: string;
-  /** Its itemprop and class, in lower case. */
+  /** The itemprop and class in lower case. */
   readonly says: string;
-  /** Not in navigation, asides and the like. */
+  /** False inside navigation, asides and the like. */
   readonly isInMain: boolean;
   readonly isInArticle: boolean;
 }
@@ -32,28 +32,27 @@ export class PageNotes {
   description: string | null = null;
   canonical: string | null = null;
   base: string | null = null;
-  /** The `lang` of the html element, as written. */
+  /** The `lang` attribute of the html element. */
   language: string | null = null;
-  /** Of a `Content-Language` meta. */
+  /** The `Content-Language` meta. */
   contentLanguage: string | null = null;
-  /** The microdata types that are stated, in order. */
   readonly itemTypes: string[] = [];
-  /** The contents of the robots metas that concern us: for all bots, and by our name. */
+  /** The robots metas for all crawlers and for our name. */
   readonly robots: string[] = [];
-  /** Of the metas `tdm-reservation` and `tdm-policy`. */
+  /** The metas `tdm-reservation` and `tdm-policy`. */
   readonly tdm = { reservation: [] as string[], policy: [] as string[] };
-  /** Where link elements say that the page's license is (RSL). */
+  /** Link elements that name the page's license (RSL). */
   readonly licenseLinks: string[] = [];
-  /** A license in a script element (RSL), the first. */
+  /** The first license in a script element (RSL). */
   license = "";
   readonly feeds: string[] = [];
-  /** The first meta refresh that leads somewhere. */
+  /** The first meta refresh with a target. */
   refresh: DeclaredRefresh | null = null;
   readonly jsonLd: string[] = [];
   readonly times: NotedTime[] = [];
-  /** By name or property, in lower case; the first of each. */
+  /** The first meta of each name or property, in lower case. */
   readonly metas = new Map<string, string>();
-  /** Microdata of the page's own item; the first of each property. */
+  /** The first value of each property of the page's own microdata item. */
   readonly items = new Map<string, string>();
   readonly #itemsAside = new Set<string>();
   #jsonCharacters = 0;
@@ -92,7 +91,7 @@ export class PageNotes {
     if (this.itemTypes.length < maxItemTypes) this.itemTypes.push(type);
   }
 
-  /** What stands in an aside gives way to what the page's own part says. */
+  /** Values in the main part replace values from asides. */
   noteItem(property: string, value: string, isInMain: boolean): void {
     const isKnown = this.items.has(property) && !(isInMain && this.#itemsAside.has(property));
     if (isKnown || (this.items.size >= maxMetas && !this.items.has(property))) return;
@@ -129,11 +128,9 @@ export class PageNotes {
 const robotNames = new Set(["robots", "nearcrawl"]);
 const feedType = /^\s*(?:application|text)\/(?:rss|atom)\+xml\b/i;
 
-// Where a page sends its visitors by itself (WHATWG HTML, section 4.2.5.3, "shared declarative refresh steps"), said by a
-// meta or by the Refresh header.
+// Reads a meta refresh or Refresh header (WHATWG HTML, section 4.2.5.3, "shared declarative refresh steps").
 
 interface DeclaredRefresh {
-  /** After so many seconds. */
   readonly seconds: number;
   /** The target as written, to be resolved against the page's base. */
   readonly reference: string;
@@ -142,7 +139,7 @@ interface DeclaredRefresh {
 const maxRefreshCharacters = 10_000;
 const mostSeconds = 1e9;
 
-/** Null: no refresh, or one that loads the page itself again. */
+/** Returns null for no refresh, or for one that reloads the page itself. */
 export function declaredRefresh(content: string): DeclaredRefresh | null {
   const written = content.slice(0, maxRefreshCharacters);
   const time = /^[\t\n\f\r ]*(?:(\d+)(?:\.[\d.]*)?|\.[\d.]*)(?=[\t\n\f\r ;,])/.exec(written);
@@ -154,7 +151,7 @@ export function declaredRefresh(content: string): DeclaredRefresh | null {
   return { seconds: Math.min(mostSeconds, Number(time[1] ?? 0)), reference };
 }
 
-/** Up to the quote that it begins with; without one, all of it. */
+/** Ends at the matching quote, or without one takes the whole text. */
 function unquoted(text: string): string {
   const [quote] = text;
   if (quote !== "'" && quote !== '"') return text;

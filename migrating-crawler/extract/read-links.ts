@@ -1,16 +1,16 @@
-/** A page's links as they are met: where they lead as written, their words, and whether they ask not to be followed. */
+/** Collects a page's links: target as written, anchor text, and nofollow. */
 
 import { composed } from "#protocol/composed";
 import { flagsOf, type HtmlTag, numbersOf } from "./html-tags.ts";
 import { mark } from "./open-elements.ts";
 import { flat } from "./source-text.ts";
 
-/** Far more than are shipped (`maxPageLinks`), since several may be one URL. */
+/** Exceeds what is shipped (`maxPageLinks`), since several may be the same URL. */
 const maxLinks = 20_000;
 const maxAnchorCharacters = 200;
 const maxHrefCharacters = 8192;
 
-/** An anchor that was not closed is taken for one as far as this. */
+/** An unclosed anchor is cut here. */
 const maxOpenCharacters = 1000;
 
 export interface ReadLink {
@@ -19,21 +19,19 @@ export interface ReadLink {
   readonly nofollow: boolean;
 }
 
-/** Each reference once, whatever its fragment; of its anchors the first that says something. */
+/** Keeps each reference once regardless of its fragment, with the first meaningful anchor. */
 export class LinkReader {
   readonly #links = new Map<string, { href: string; anchor: string; nofollow: boolean }>();
   #open: { href: string; anchor: string; nofollow: boolean } | null = null;
-  /** Links beyond `maxLinks`. */
   leftOut = 0;
   #isInside = false;
   #characters = 0;
 
-  /** Whether text here is the text of a link. */
   get isInside(): boolean {
     return this.#isInside;
   }
 
-  /** An `a` or `area` begins; it ends the link that is open (WHATWG HTML, section 13.2.6.4.7). */
+  /** An `a` or `area` tag ends an open link (WHATWG HTML, section 13.2.6.4.7). */
   open(tag: TagAttributes, isArea: boolean): void {
     this.close();
     const href = tag.attribute("href");
@@ -47,7 +45,7 @@ export class LinkReader {
     if (!isArea) this.#open = link;
   }
 
-  /** Null: there are too many. */
+  /** Returns null when there are too many links. */
   #linkTo(href: string, nofollow: boolean): { href: string; anchor: string; nofollow: boolean } | null {
     const hash = href.indexOf("#");
     const name = hash < 0 ? href : href.slice(0, hash);
@@ -91,16 +89,14 @@ function isNofollow(rel: string | null): boolean {
   return rel !== null && /(?:^|\s)(?:nofollow|ugc|sponsored)(?:\s|$)/i.test(rel);
 }
 
-// What an element says of the text inside it: that it is not to be seen, that it is navigation, a footer or a
-// notice, or that it is the main part. Said by its name, its role (WAI-ARIA 1.2), its style, its class and id.
+// Derives marks from an element's name, role (WAI-ARIA 1.2), style, class and id: invisible, furniture (navigation,
+// footer, notice) or main part.
 
 export interface TagAttributes {
-  /** The attribute's value; null when the tag has none of this name. */
   attribute(name: string): string | null;
   hasAttributes(): boolean;
 }
 
-/** The element's own marks (`mark`), 0 for most. */
 export function marksOf(tag: HtmlTag, attributes: TagAttributes): number {
   const { index } = tag;
   let marks = index === -1 ? 0 : marksByTag[index]!;
@@ -148,24 +144,24 @@ const byRole = new Map<string, number>([
 const neverHidden = flagsOf(new Set(["html", "body"]));
 const containers = flagsOf(new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]));
 
-/** A template that the browser shows: a declarative shadow root (WHATWG HTML, section 4.12.3). */
+/** Browsers render a declarative shadow root (WHATWG HTML, section 4.12.3). */
 function isShadowRoot(attributes: TagAttributes): boolean {
   return /^(?:open|closed)$/i.test(attributes.attribute("shadowrootmode") ?? "");
 }
 
-/** Of the parts of a page that React streams, which its script moves to where they belong: `S:0` and the like, behind a prefix. */
+/** The ids of streamed page parts that React's script moves to their places: `S:0`, with an optional prefix. */
 const streamedId = /(?:^|[^a-z\d])S:[\da-f]+$/;
 
 function isHidden(attributes: TagAttributes): boolean {
   const hidden = attributes.attribute("hidden");
-  // What is hidden until found is folded away, and opens where somebody looks for its words.
+  // `until-found` content is collapsed and opens when someone searches for its words.
   if (hidden !== null && !/^until-found$/i.test(hidden) && !streamedId.test(attributes.attribute("id") ?? ""))
     return true;
   const style = attributes.attribute("style");
   return style !== null && /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style);
 }
 
-/** Words that stand at the beginning of a class or id, or behind a `-` or `_`. */
+/** Words at the start of a class or id, or after a `-` or `_`. */
 const furnitureWords = `
 nav navbar navigation menu submenu footer sidebar side-?bar breadcrumbs? cookies? consent gdpr social share
 sharing sharedaddy related recommended recommendations comments? commentlist respond disqus newsletter
@@ -181,7 +177,7 @@ const furnitureName = new RegExp(
 const commentsName =
   /(?:^|[\s_-])(?:comments?|commentlist|respond|disqus)(?=$|[\s_-](?!open|closed|enabled))/i;
 
-/** The marks of classes met lately, which a site's pages repeat; ids are mostly new. */
+/** Caches the marks of classes, which a site's pages repeat; ids are mostly new. */
 const knownClasses = new Map<string, number>();
 const maxKnownClasses = 2048;
 const maxKnownCharacters = 120;
@@ -207,7 +203,7 @@ function furnitureMarks(attributes: TagAttributes): number {
   return (className === null ? 0 : marksOfClass(className)) | (id === null ? 0 : marksOfName(id));
 }
 
-/** Composed, runs of white space as one blank, none at the ends. */
+/** Composes characters, collapses white space and trims. */
 export function tidy(written: string): string {
   const text = composed(written);
   return untidy.test(text) ? text.replace(odd, " ").trim() : text;
@@ -215,5 +211,5 @@ export function tidy(written: string): string {
 
 const untidy = /\s\s|[^\S ]|^\s|\s$/;
 
-/** White space that is not a single blank: most is, and stays. */
+/** White space that is not a single blank; most texts have none and stay unchanged. */
 const odd = /\s{2,}|[^\S ]/g;

@@ -10,26 +10,26 @@ import { setImmediate } from "node:timers/promises";
 import { Tokenizer } from "htmlparser2";
 import { type ListForm, xmlRoot } from "./document-kind.ts";
 
-/** A reference as stated: nothing resolved. */
+/** A reference as written, without resolving. */
 export interface StatedLink {
   readonly href: string;
-  /** The bases that elements around it state (`xml:base`), the outermost first; the list's own is not among them. */
+  /** The `xml:base` values of surrounding elements, outermost first, without the list's own. */
   readonly bases: readonly string[];
 }
 
-/** As stated in the list: trimmed, nothing resolved. */
+/** Values as written in the list, trimmed. */
 export interface ListEntry extends StatedLink {
   readonly title: string;
-  /** The entry's date, in whatever form; empty when absent. */
+  /** The entry's date in any form, or empty. */
   readonly modified: string;
-  /** Of a sitemap: how often the entry changes, whatever stands there; empty when absent. */
+  /** A sitemap entry's change frequency as written, or empty. */
   readonly frequency: string;
 }
 
-/** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
+/** The sitemap protocol allows this many URLs per file; further entries are ignored. */
 const maxEntries = 50_000;
 
-/** The tokens are taken in pieces of this length, so that other work gets its turn. */
+/** Tokens are read in pieces of this length, so that other work gets turns. */
 const pieceCharacters = 32 * 1024;
 
 const maxFieldCharacters = 8192;
@@ -66,11 +66,11 @@ type Field = "href" | "guid" | "title" | "modified" | "published" | "frequency";
 interface Dialect {
   readonly entries: readonly string[];
   readonly fields: Readonly<Record<string, Field>>;
-  /** Atom: the URL is in the attribute of an empty element. */
+  /** In Atom the URL is an attribute of an empty element. */
   readonly linkAttribute: string | null;
 }
 
-/** Names as they stand in the document: with the root's prefix, where the list's own elements have one. */
+/** Names carry the root's prefix when the list's own elements have one. */
 function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
   const named = (fields: Record<string, Field>) =>
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [prefix + name, field]));
@@ -110,20 +110,20 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
   }
 }
 
-/** A reference to an entity that XML does not know by itself. */
+/** A reference to an entity that XML does not predefine. */
 const foreignEntity = /&[\p{L}_][\p{L}\p{N}_.-]*;/u;
 
 class ListReader {
   readonly entries: ListEntry[] = [];
   readonly #source: string;
-  /** Where the tokenizer's positions begin to count. */
+  /** The offset from which the tokenizer counts positions. */
   readonly #from: number;
   readonly #dialect: Dialect;
   readonly #tokenizer: Tokenizer;
   #entry: Partial<Record<Field, string>> | null = null;
   #entryBases: readonly string[] = [];
   #linkBases: readonly string[] = [];
-  /** The field whose text is being read, or the name of an element that is not ours, with all in it. */
+  /** The field being read, or the name of a foreign element that is skipped with its content. */
   #field: Field | null = null;
   #inside: string | null = null;
   #text = "";
@@ -166,7 +166,7 @@ class ListReader {
     this.#tokenizer.write(piece);
   }
 
-  /** The source is over: an entry that has its URL counts, a field that has no end does not. */
+  /** At the end of the source, an entry with a URL counts and an unfinished field does not. */
   end(): void {
     this.#field = null;
     this.#finish();
@@ -191,7 +191,7 @@ class ListReader {
     const name = this.#tag;
     if (entries.includes(name)) return void this.#begin(empty);
     if (this.#entry === null || (this.#inside !== null && this.#field === null)) return;
-    // A field that is still open was never closed: its text ends here.
+    // An open field was never closed, so its text ends here.
     this.#endField();
     if (name === linkAttribute) this.#noteLink();
     if (empty) return;
@@ -208,7 +208,7 @@ class ListReader {
     this.#linkBases = [];
   }
 
-  /** RFC 4287 section 4.2.7.2: a link without rel is the alternate, the entry's page. */
+  /** A link without rel is the alternate, which is the entry's page (RFC 4287 section 4.2.7.2). */
   #noteLink(): void {
     const rel = (this.#attributes.rel ?? "alternate").trim().toLowerCase();
     if (rel !== "alternate" || this.#entry === null || this.#entry.href !== undefined) return;
@@ -216,7 +216,6 @@ class ListReader {
     this.#linkBases = this.#basesHere();
   }
 
-  /** Of the element whose tag was read. */
   #basesHere(): readonly string[] {
     const base = this.#attributes["xml:base"]?.trim() ?? "";
     return base === "" ? [] : [base];
@@ -263,22 +262,21 @@ class ListReader {
   }
 }
 
-// Cuts a long computation into turns, so that sockets are served in between: a 5 MB page takes most of a
-// second, and a probe's answer that arrives meanwhile would be stamped late.
+// Divides a long computation into turns so that sockets are served in between: a 5 MB page takes most of a second, and
+// a probe's answer meanwhile would be timed late.
 
-/** How long a turn may take. */
 const turnMs = 8;
 
 export class WorkTurns {
   readonly #quiet: () => Promise<void>;
   #beganMs = performance.now();
 
-  /** `quiet`: what else to wait for between turns. */
+  /** `quiet` is awaited between turns. */
   constructor(quiet: () => Promise<void>) {
     this.#quiet = quiet;
   }
 
-  /** Null while the turn lasts; else to be awaited. */
+  /** Returns null while the turn lasts, else a promise to await. */
   next(): Promise<void> | null {
     return performance.now() - this.#beganMs < turnMs ? null : this.#yield();
   }

@@ -1,7 +1,7 @@
 /**
- * One pass over a page's HTML: everything that the index needs, in reading order, every list and string bounded.
- * The scanner tells tags and text, the open elements say what a text is part of; blocks, links, properties and
- * notes keep it. Nesting deeper than any real page (38 on 254 of them) ends the reading.
+ * Reads a page's HTML in one pass and collects all that the index needs in reading order, within bounds. The scanner
+ * reports tags and text, the open elements tell what a text belongs to, and blocks, links, properties and notes store
+ * it. Deeper nesting than on any real page (38 on 254 of them) ends the reading.
  */
 import { composed } from "#protocol/composed";
 import { licenseType } from "../preferences/rsl.ts";
@@ -18,35 +18,34 @@ const maxHeadings = 100;
 const maxHeadingCharacters = 300;
 const maxTitleCharacters = 2000;
 const maxAltCharacters = 20_000;
-/** A character takes so many of a source's units at most. */
+/** A character takes at most this many units of the source. */
 const mostUnits = 4;
 
-/** The page is read in pieces of this length, so that other work has its turns. */
+/** Pages are read in pieces of this length, so that other work gets turns. */
 const pieceCharacters = 32 * 1024;
 
 export interface ReadPage {
-  /** Of the title element; empty when it has none. */
+  /** The title element's text, or empty. */
   readonly title: string;
   readonly notes: PageNotes;
   readonly headings: readonly { readonly level: number; readonly text: string }[];
   readonly links: readonly ReadLink[];
-  /** Links that were met beyond those. */
   readonly leftOutLinks: number;
   readonly blocks: readonly TextBlock[];
   readonly containers: Containers;
-  /** What the pictures show, in the page's words, those of links and furniture left out. */
+  /** Picture descriptions, without those in links and furniture. */
   readonly alts: readonly PictureText[];
-  /** The page is nested too deeply and was not read to its end. */
+  /** The page was nested too deeply to be read to its end. */
   readonly cut: boolean;
 }
 
 export interface PictureText {
   readonly text: string;
-  /** The innermost block that the picture stands in (`Containers`). */
+  /** The innermost block of the picture (`Containers`). */
   readonly container: number;
 }
 
-/** `isXml`: the page is XHTML. */
+/** `isXml` means that the page is XHTML. */
 export async function readPage(
   html: string | SourceText,
   turns: WorkTurns,
@@ -68,17 +67,17 @@ class PageReader implements HtmlSink {
   readonly #properties = new PropertyReader(this.#notes);
   readonly #links = new LinkReader();
   readonly #headings: { level: number; text: string }[] = [];
-  /** How many elements are open with the heading's own, and its level; 0 outside headings. */
+  /** The stack depth of the open heading and its level; 0 outside headings. */
   #headingDepth = 0;
   #headingLevel = 0;
   #title: string | null = null;
   readonly #alts: PictureText[] = [];
   #altCharacters = 0;
-  /** What the content of the element at hand is for, when it is no markup. */
+  /** The purpose of the current element's content when it is not markup. */
   #raw: "title" | "json" | "license" | "moves" | "text" | "nothing" | null = null;
-  /** The blocks of a streamed page's parts and of their places, by id. */
+  /** The blocks of a streamed page's parts and placeholders by id. */
   readonly #streamed = new Map<string, { readonly block: number; readonly marks: number }>();
-  /** The marks that blocks got where a script put them. */
+  /** The marks that moved blocks take over from their new places. */
   readonly #moved = new Map<number, number>();
   #isCut = false;
 
@@ -93,7 +92,7 @@ class PageReader implements HtmlSink {
     return (this.#elements.marks & mark.foreign) !== 0;
   }
 
-  /** False when the page has been read. */
+  /** Returns false when the page has been read. */
   readTo(end: number): boolean {
     if (!this.#isCut) this.#scanner.scanTo(end);
     return !this.#isCut && !this.#scanner.isDone;
@@ -153,14 +152,13 @@ class PageReader implements HtmlSink {
     }
   }
 
-  /** Of `written`, which stands there. Where each unit is one character, the page's own are faster to get at. */
+  /** Counts words in the source when each unit is one character, which is faster than in `written`. */
   #wordsOf(written: string, from: number, to: number): number {
     return written.length === to - from
       ? countWords(this.#source.units, from, to)
       : countWords(written, 0, written.length);
   }
 
-  /** Inside `noscript`, SVG and the like. */
   #isUnseen(): boolean {
     return (this.#elements.marks & mark.unseen) !== 0;
   }
@@ -263,7 +261,7 @@ class PageReader implements HtmlSink {
     }
   }
 
-  /** A part is furniture, or the main part, as the place is that it was put into. */
+  /** A moved part takes the furniture and main marks of its new place. */
   #placed(blocks: readonly TextBlock[]): readonly TextBlock[] {
     if (this.#moved.size === 0) return blocks;
     const marks: number[] = [];
@@ -287,7 +285,7 @@ class PageReader implements HtmlSink {
     this.#headingDepth = this.#elements.depth;
   }
 
-  /** Closes what stood in elements that are no longer open. */
+  /** Closes items whose elements have ended. */
   #endWhatEnded(): void {
     this.#properties.endedTo(this.#elements.depth);
     if (this.#elements.depth >= this.#headingDepth) return;
@@ -300,8 +298,8 @@ class PageReader implements HtmlSink {
 
 const jsonType = /^\s*application\/ld\+json\b/i;
 
-// React sends parts of a page as they are made, hidden and with ids like `S:1`, and scripts that put them where templates
-// `B:1` (a boundary: `$RC("B:1","S:1")`) or `P:1` (a segment: `$RS("S:1","P:1")`) keep their places.
+// React streams parts of a page hidden, with ids like `S:1`; scripts then move them to placeholder templates `B:1` (a
+// boundary: `$RC("B:1","S:1")`) or `P:1` (a segment: `$RS("S:1","P:1")`).
 const streamedId = /(?:^|[^a-z\d])[BPS]:[\da-f]+$/;
 const moves = /\$R([CRS])\("([^"]{1,100})","([^"]{1,100})"/g;
 const maxStreamed = 2000;
@@ -317,8 +315,8 @@ const breaksOut = new Set(
   ).split(" "),
 );
 
-// Microdata and times as they are met (WHATWG HTML, sections 4.5.14 and 5.2): the properties of the page's own
-// item, not of the things that are properties of it (an author's name is not the article's).
+// Reads microdata and times (WHATWG HTML, sections 4.5.14 and 5.2): properties of the page's own item, not of nested
+// items (an author's name is not the article's).
 
 const maxCharacters = 2000;
 
@@ -332,14 +330,14 @@ interface NotedProperty {
 
 class PropertyReader {
   readonly #notes: PageNotes;
-  /** The property whose text is being read, and the depth of its element. */
+  /** The property whose text is being read, with its element's depth. */
   #open: (NotedProperty & { depth: number }) | null = null;
 
   constructor(notes: PageNotes) {
     this.#notes = notes;
   }
 
-  /** An element with attributes begins. True: its text is a property's value, so `begun` is to be called. */
+  /** Returns true when the element's text is a property's value; then call `begun`. */
   open(tag: HtmlTag, attributes: TagAttributes, marks: number): boolean {
     this.#noteType(attributes, marks);
     const property = attributes.attribute("itemprop");
@@ -358,7 +356,6 @@ class PropertyReader {
     return true;
   }
 
-  /** The element is the innermost now, of so many that are open. */
   begun(depth: number): void {
     if (this.#open !== null) this.#open.depth = depth;
   }
@@ -367,7 +364,6 @@ class PropertyReader {
     if (this.#open !== null && this.#open.text.length < maxCharacters) this.#open.text += text;
   }
 
-  /** So many elements are open now. */
   endedTo(depth: number): void {
     if (this.#open === null || this.#open.depth <= depth) return;
     if (this.#open.depth !== Number.POSITIVE_INFINITY) this.#note(this.#open);
@@ -387,7 +383,7 @@ class PropertyReader {
   }
 }
 
-/** Without soft hyphens (U+00AD): they say where a line may break inside a word, and are no part of the word. */
+/** A soft hyphen (U+00AD) only marks a possible line break and is not part of the word. */
 export function withoutSoftHyphens(text: string): string {
   return text.includes("\u00ad") ? text.replaceAll("\u00ad", "") : text;
 }
@@ -399,8 +395,8 @@ function isBlank(units: string, from: number, to: number): boolean {
 }
 
 /**
- * How many words stand in a part of a text: runs without a blank, and where a script has none between words, two
- * characters count as one. 0 for white space. A longer part's words are reckoned from its beginning.
+ * Counts words as runs without blanks; in scripts without blanks two characters count as one word. Long parts are
+ * extrapolated from their beginning.
  */
 export function countWords(text: string, from: number, to: number): number {
   let begin = from;
@@ -416,7 +412,7 @@ function wordsBetween(text: string, from: number, to: number): number {
   let [words, wide, wasBlank] = [0, 0, 1];
   for (let at = from; at < to; at++) {
     const code = text.charCodeAt(at);
-    // Without a branch, which the processor would guess wrong at every word: 1 up to the blank, else 0.
+    // Avoids a branch that the processor would mispredict at every word: 1 for characters up to the blank, else 0.
     const isBlank = (code - 0x21) >>> 31;
     words += wasBlank & (isBlank ^ 1);
     wasBlank = isBlank;
@@ -425,7 +421,7 @@ function wordsBetween(text: string, from: number, to: number): number {
   return words + (wide >> 1);
 }
 
-/** Thai, Lao; Burmese; Khmer; Chinese characters and kana. */
+/** Thai, Lao, Burmese, Khmer, Chinese characters and kana. */
 const isWithoutBlanks = (code: number) =>
   code < 0x0f00 ||
   (code >= 0x1000 && code < 0x10a0) ||

@@ -1,12 +1,12 @@
 /**
- * References in documents to absolute URLs that may be crawled (WHATWG URL, octets as in RFC 3986 section 6.2.2), bounded
- * as the messages bound them.
+ * Resolves references to absolute crawlable URLs (WHATWG URL, octets as in RFC 3986 section 6.2.2) within the messages'
+ * bounds.
  */
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 
-/** An absolute http(s) URL without fragment, user and password, at most 2048 characters; null for everything else. */
+/** Returns an http(s) URL without fragment, user and password, of at most 2048 characters, or null. */
 export function resolveUrl(reference: string, base: string): string | null {
   const trimmed = reference.trim();
   if (trimmed.length > 4 * maxUrlLength || !canParseUrl(trimmed, base)) return null;

@@ -1,22 +1,22 @@
 /**
- * HTML to start tags, end tags and text, by the tokenization rules of WHATWG HTML (section 13.2.5) in one pass
- * over the string: no token is made, attributes are only read when they are asked for. Comments and doctypes
- * are skipped. Its time is linear in the page's length, whatever is left unclosed.
+ * Tokenizes HTML by the rules of WHATWG HTML (section 13.2.5) in one pass: it creates no token objects, reads
+ * attributes only on request, and skips comments and doctypes. Time is linear in the page's length, whatever is left
+ * unclosed.
  *
- * Two of the standard's steps are left to whoever takes the text: line ends are not made one, and NUL is kept.
+ * Two steps of the standard are left to the consumer of the text: line ends are not normalised, and NUL is kept.
  */
 import { decodeHTML, decodeHTMLAttribute } from "entities";
 import { type HtmlTag, nameHash, tagOf } from "./html-tags.ts";
 import { type SourceText, sourceOf } from "./source-text.ts";
 
-/** Who takes what the scanner finds, in the page's order. */
+/** Receives what the scanner finds, in document order. */
 export interface HtmlSink {
-  /** Inside SVG or MathML: content models do not hold there, and CDATA sections are text. */
+  /** Inside SVG or MathML content models do not apply, and CDATA sections are text. */
   readonly isForeign: boolean;
-  /** Attributes are to be had from the scanner's `tag` during this call only. `isSelfClosing`: written `<x/>`. */
+  /** The scanner's `tag` gives the attributes during this call only. `isSelfClosing` means `<x/>`. */
   openTag(tag: HtmlTag, isSelfClosing: boolean): void;
   closeTag(tag: HtmlTag): void;
-  /** `source.slice(from, to)`; character references are to be decoded (`decodeText`) when it may have some. */
+  /** Passes `source.slice(from, to)`; decode it (`decodeText`) when `mayRefer` is set. */
   takeText(from: number, to: number, mayRefer: boolean): void;
 }
 
@@ -25,10 +25,9 @@ export class HtmlScanner {
   readonly #sink: HtmlSink;
   readonly #isXml: boolean;
   #at = 0;
-  /** The tag at hand. */
   readonly tag: TagReader;
 
-  /** `isXml`: the page is XHTML, where any element may close itself and CDATA is text everywhere. */
+  /** `isXml` means XHTML, where any element may be self-closing and CDATA is text everywhere. */
   constructor(html: string | SourceText, sink: HtmlSink, isXml = false) {
     const source = typeof html === "string" ? sourceOf(html) : html;
     this.#html = source.units;
@@ -41,7 +40,7 @@ export class HtmlScanner {
     return this.#at >= this.#html.length;
   }
 
-  /** Reads until about `end`, which a long tag, script or comment may lie across. */
+  /** Reads to about `end`; a long tag, script or comment may exceed it. */
   scanTo(end: number): void {
     const html = this.#html;
     let textFrom = this.#at;
@@ -67,14 +66,14 @@ export class HtmlScanner {
     if (to > from) this.#sink.takeText(from, to, true);
   }
 
-  /** Whether the `<` here begins a tag or a declaration; else it is text. */
+  /** Returns whether this `<` starts a tag or declaration; else it is text. */
   #isMarkup(open: number): boolean {
     const code = this.#html.charCodeAt(open + 1);
     if (code === 0x2f) return open + 2 < this.#html.length;
     return isLetter(code) || code === 0x21 || code === 0x3f;
   }
 
-  /** Reads what begins with the `<` here; returns where it ends. */
+  /** Returns where the markup ends. */
   #markup(open: number): number {
     const code = this.#html.charCodeAt(open + 1);
     if (code === 0x2f) return this.#endTag(open);
@@ -104,7 +103,7 @@ export class HtmlScanner {
     return after;
   }
 
-  /** The element's text and its end tag; without one the text goes to the end of the page. */
+  /** Without an end tag the text extends to the end of the page. */
   #content(tag: HtmlTag, from: number): number {
     const end = this.#contentEnd(tag, from);
     if (end > from) this.#sink.takeText(from, end, tag.content === "rcdata");
@@ -126,7 +125,7 @@ export class HtmlScanner {
     return html.length;
   }
 
-  /** A script with `<!--` in it (13.2.5.15 to 31): between that and `-->`, `<script` hides one `</script`. */
+  /** In a script with `<!--`, `<script` hides one `</script` until `-->` (13.2.5.15 to 31). */
   #escapedScriptEnd(from: number): number {
     let [isEscaped, isHidden] = [false, false];
     const mark = /<!--|-->|<\/?script[\t\n\f\r />]/gi;
@@ -143,7 +142,7 @@ export class HtmlScanner {
     return this.#html.length;
   }
 
-  /** `<!…`: a comment, a doctype, a CDATA section, or something that is passed over like a comment. */
+  /** Reads `<!…`: a comment, doctype or CDATA section, or something skipped like a comment. */
   #declaration(open: number): number {
     const html = this.#html;
     if (html.startsWith("--", open + 2)) return this.#commentEnd(open + 4);
@@ -173,30 +172,28 @@ export class HtmlScanner {
   }
 }
 
-/** Text with its character references decoded (WHATWG HTML, section 13.2.5.72). */
+/** Decodes character references (WHATWG HTML, section 13.2.5.72). */
 export function decodeText(text: string): string {
   return text.includes("&") ? decodeHTML(text) : text;
 }
 
 const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
 
-// One tag's name and attributes (WHATWG HTML, sections 13.2.5.8 and 13.2.5.32 to 40): their places are noted in one
-// pass, and a value is only made when it is asked for.
+// Reads one tag (WHATWG HTML, sections 13.2.5.8 and 13.2.5.32 to 40): it notes the positions of name and attributes in
+// one pass and creates a value only on request.
 
-/** Further attributes of a tag are ignored; real tags have 30 at most. */
+/** Further attributes are ignored; real tags have at most 30. */
 const maxAttributes = 256;
 
 class TagReader {
   readonly #source: SourceText;
   readonly #html: string;
-  /** Where the name stands, and its hash. */
   readonly name = { from: 0, to: 0, hash: 0 };
-  /** Written `<x/>`. */
   isSelfClosing = false;
-  /** Name and value of each attribute: from, to, from, to. */
+  /** The name and value of each attribute as from, to, from, to. */
   readonly #places = new Int32Array(4 * maxAttributes);
   #attributes = 0;
-  /** Bit n: an attribute's name has n characters (modulo 32). */
+  /** Bit n is set when an attribute name has n characters (modulo 32). */
   #lengths = 0;
 
   constructor(source: SourceText) {
@@ -204,7 +201,7 @@ class TagReader {
     this.#html = source.units;
   }
 
-  /** The value of the tag's attribute, decoded; null when it has none. The name in lower case. */
+  /** Returns the decoded value or null. Pass the name in lower case. */
   attribute(name: string): string | null {
     if ((this.#lengths & (1 << (name.length & 31))) === 0) return null;
     for (let at = 0; at < this.#attributes; at += 4) {
@@ -220,7 +217,7 @@ class TagReader {
     return this.#attributes > 0;
   }
 
-  /** The names of the tag's attributes as written, each one's first only counting (WHATWG 13.2.5.33). */
+  /** Returns the names as written; only the first of duplicates counts (WHATWG 13.2.5.33). */
   attributeNames(): string[] {
     const names = new Set<string>();
     for (let at = 0; at < this.#attributes; at += 4) {
@@ -235,7 +232,7 @@ class TagReader {
     return decoded.includes("\0") ? decoded.replaceAll("\0", "\ufffd") : decoded;
   }
 
-  /** Reads name and attributes from here; returns where the tag ends, -1 when the page ends before it. */
+  /** Returns the end of the tag, or -1 when the page ends first. */
   read(from: number): number {
     const html = this.#html;
     let [at, hash] = [from, 0];
@@ -287,7 +284,7 @@ class TagReader {
     return this.#keep(from, to, valueFrom, at, at);
   }
 
-  /** Notes an attribute's places; returns the last argument. */
+  /** Returns `after`. */
   #keep(nameFrom: number, nameTo: number, from: number, to: number, after: number): number {
     const at = this.#attributes;
     if (at === this.#places.length) return after;
@@ -301,7 +298,7 @@ class TagReader {
   }
 }
 
-/** Whether `name`, in lower case, stands there, in any case of letters. */
+/** Compares without regard to case; `name` is in lower case. */
 function isNamed(html: string, from: number, name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const code = html.charCodeAt(from + at);

@@ -1,6 +1,6 @@
 /**
- * What an independent parser (node-html-parser) makes of a page's links. Ours decides; of one page in 10,000, chosen by its
- * digest, a difference is told to the operators, because it says that one of the two is wrong.
+ * Compares our reading of a page's links with an independent parser (node-html-parser) on one page in 10,000, chosen by
+ * digest. Ours decides; operators learn of a difference, because one parser must be wrong.
  */
 import type { OtherReading } from "#protocol/result";
 import { linkResolver } from "./link-resolver.ts";
@@ -9,10 +9,10 @@ import { resolveUrl } from "./resolve-url.ts";
 
 export const oneOfPages = 10_000;
 
-/** The other parser takes ten times as long as ours: 40 ms for a page of this length. */
+/** The other parser takes ten times as long: 40 ms for a page of this length. */
 const maxCharacters = 256 * 1024;
 
-/** By its digest (hex), so that the same body is chosen everywhere or nowhere. */
+/** Samples by digest (hex), so the same body is chosen everywhere or nowhere. */
 export const isSampled = (digest: string, oneOf: number): boolean =>
   Number.parseInt(digest.slice(0, 8), 16) % oneOf === 0;
 
@@ -21,11 +21,11 @@ export interface LinksOfTwo {
   readonly onlyTheirs: readonly string[];
 }
 
-/** Undefined: the page is too long for the other parser, or was not read to its end. */
+/** Returns undefined when the page is too long for the other parser or was not read to its end. */
 export async function linksOfTwo(html: string, read: ReadPage, url: string): Promise<LinksOfTwo | undefined> {
   if (html.length > maxCharacters || read.cut || read.leftOutLinks > 0) return undefined;
   const { parse } = await import("node-html-parser");
-  // Without these two it drops links in unclosed tags and beside script.
+  // Without these options it drops links in unclosed tags and beside scripts.
   const root = parse(html, { parseNoneClosedTags: true, blockTextElements: { script: false, style: false } });
   const urlsOf = (base: string | undefined | null, hrefs: readonly string[]) => {
     const resolve = linkResolver(resolveUrl(base ?? "", url) ?? url);
@@ -46,7 +46,7 @@ export async function linksOfTwo(html: string, read: ReadPage, url: string): Pro
   };
 }
 
-/** Undefined: both found the same. */
+/** Returns undefined when both agree. */
 export function pageDifference(
   url: string,
   html: string,

@@ -1,8 +1,8 @@
 /**
- * Hosts, URLs and e-mail addresses, as Postgres' default text search parser finds them: a host is labels of ASCII
- * letters, digits, `-` and `_` between dots, ends in a label of two letters or more, and may have a port; a
- * URL is a host with a path; what stands before the `@` of an address is looked at like a host.
- * Where a longer one does not work out, the host ends where one last was complete.
+ * Recognises hosts, URLs and e-mail addresses as Postgres' default text search parser does. A host is labels of ASCII
+ * letters, digits, `-` and `_` between dots, ends in a label of two or more letters, and may have a port; a URL is a
+ * host with a path; the part before an address's `@` is read like a host. When a longer match fails, the host ends at
+ * its last complete position.
  */
 import { asciiName, classAt, digit, urlCharacter } from "./markup-tokens.ts";
 
@@ -10,13 +10,13 @@ export type Site =
   | { readonly type: "host"; readonly end: number }
   | { readonly type: "url"; readonly end: number; readonly hostEnd: number }
   | { readonly type: "email"; readonly end: number }
-  /** None begins anywhere from where it was looked for up to here. */
+  /** Nothing begins before this position. */
   | { readonly type: "none"; readonly end: number };
 
-/** Where in a host: within a label, after `-` or `_`, after a dot, after one letter or more that follow a dot. */
+/** The state in a host: in a label, after `-` or `_`, after a dot, or after one or more letters that follow a dot. */
 type Place = "label" | "joint" | "dot" | "letter" | "domain";
 
-/** The site whose first character, an ASCII letter or digit, is at `from`. */
+/** `from` is the position of an ASCII letter or digit. */
 export function siteAt(text: string, from: number): Site {
   let place: Place = "label";
   let complete = -1;
@@ -35,7 +35,7 @@ export function siteAt(text: string, from: number): Site {
   }
 }
 
-/** Where the host of an e-mail address ends that begins at `from`; -1 for none. */
+/** Returns the end of an e-mail address's host at `from`, or -1. */
 export function mailHostEnd(text: string, from: number): number {
   const is = classAt(text, from) & asciiName;
   if (is === 0 || Number.isNaN(text.charCodeAt(from)) || isScientific(text, from)) return -1;
@@ -96,7 +96,7 @@ function isScientific(text: string, from: number): boolean {
   return scientificEnd(text, digitsEnd(text, from)) > 0;
 }
 
-// Numbers as Postgres' default text search parser reads them: integers, decimals, exponents, versions.
+// Reads numbers as Postgres' default text search parser does: integers, decimals, exponents, versions.
 
 const decimalPoint = 0x2e;
 
@@ -106,7 +106,7 @@ export function digitsEnd(text: string, from: number): number {
   return at;
 }
 
-/** Where the exponent ends whose `e` is at `at`, after digits; -1 for none. */
+/** Returns the end of the exponent whose `e` is at `at`, or -1. */
 export function scientificEnd(text: string, at: number): number {
   if (text[at] !== "e" && text[at] !== "E") return -1;
   const sign = text[at + 1] === "+" || text[at + 1] === "-" ? 1 : 0;
@@ -114,7 +114,7 @@ export function scientificEnd(text: string, at: number): number {
   return end === at + 1 + sign ? -1 : end;
 }
 
-/** Where the decimal number (`1.5`, `1.5e3`) or version (`1.2.3`) ends whose digits so far end at `at`. */
+/** Returns the end of a decimal (`1.5`, `1.5e3`) or version (`1.2.3`) whose first digits end at `at`. */
 export function decimalEnd(text: string, at: number): number {
   let end = at;
   for (let dots = 0; text.charCodeAt(end) === decimalPoint; dots++) {
@@ -127,7 +127,7 @@ export function decimalEnd(text: string, at: number): number {
   return end;
 }
 
-/** Where the number ends whose sign is at `from`; -1 for none, `from` when a version follows the sign. */
+/** Returns the end of the number whose sign is at `from`; -1 for none, `from` when a version follows. */
 export function signedNumberEnd(text: string, from: number): number {
   const at = digitsEnd(text, from + 1);
   if (at === from + 1) return -1;

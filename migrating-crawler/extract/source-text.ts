@@ -1,17 +1,17 @@
 /**
- * A page's text for the scanner. Markup is ASCII, and in UTF-8 an ASCII byte is always that character: so a page in UTF-8 is
- * scanned as its bytes, one unit each, and only the parts that are kept are decoded. Nine in ten real pages have
- * a character beyond Latin-1 somewhere, which would make two bytes of every unit of the whole page.
+ * Provides a page's text to the scanner. Markup is ASCII, and in UTF-8 an ASCII byte is always that character, so a
+ * UTF-8 page is scanned as bytes and only the parts kept are decoded. Otherwise the nine in ten real pages with a
+ * character beyond Latin-1 would take two bytes for every unit.
  *
- * A part may begin and end where an ASCII character does, or the page: decoding by parts then gives what decoding the whole
- * gives, broken sequences included (WHATWG Encoding, section 8.1.1: an ASCII byte ends them).
+ * A part must begin and end at an ASCII character or the page's ends: then decoding parts equals decoding the whole,
+ * even with broken sequences (WHATWG Encoding, section 8.1.1: an ASCII byte ends them).
  */
 import { isAscii } from "node:buffer";
 
 export interface SourceText {
-  /** ASCII stands for itself; what is beyond it is text only in `slice`. */
+  /** ASCII is correct here; other characters are correct only in `slice`. */
   readonly units: string;
-  /** The text between two places of `units`, both at ASCII characters. */
+  /** Both positions in `units` must be at ASCII characters. */
   slice(from: number, to: number): string;
 }
 
@@ -19,17 +19,17 @@ export function sourceOf(text: string): SourceText {
   return { units: text, slice: (from, to) => text.slice(from, to) };
 }
 
-/** Without the byte order mark. */
+/** Skips the byte order mark. */
 export function utf8Source(bytes: Buffer): SourceText {
   return new Utf8Source(bytes);
 }
 
-/** A copy that does not keep the page's text alive, of which a slice of 13 units or more is a view. */
+/** Copies the text, because a slice of 13 or more units keeps the whole page in memory. */
 export function flat(text: string): string {
   return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
 }
 
-/** Bytes are looked at by blocks of this size for whether all are ASCII: most are. */
+/** Bytes are checked for ASCII in blocks of this size; most are. */
 const blockBits = 10;
 
 const [unknown, plain, mixed] = [0, 1, 2];

@@ -1,22 +1,20 @@
 /**
- * What a page's structured data says of the main thing on it: JSON-LD (schema.org), microdata, Open Graph. Read to a
- * bounded depth and size; where several things are described, an article goes before a product, and both before
- * the page, its site and the people.
+ * Reads what structured data say about a page's main subject: JSON-LD (schema.org), microdata, Open Graph, to a limited
+ * depth and size. An article ranks before a product, and both before the page, its site and people.
  */
 import type { PageNotes } from "./page-metadata.ts";
 import { tidy } from "./read-links.ts";
 
 export interface StructuredData {
-  /** Without its namespace: `NewsArticle`; empty when it is not said. */
+  /** The type without its namespace, such as `NewsArticle`, or empty. */
   readonly type: string;
   readonly name: string;
   readonly description: string;
-  /** As written; null when it is not said. */
+  /** The date as written, or null. */
   readonly published: string | null;
   readonly modified: string | null;
 }
 
-/** Null when the page has none. */
 export function structuredData(notes: PageNotes): StructuredData | null {
   const thing = mainThing(notes.jsonLd);
   const { items, metas } = notes;
@@ -35,7 +33,7 @@ export function structuredData(notes: PageNotes): StructuredData | null {
   return thing === null && data.type === "" && data.name === "" ? null : data;
 }
 
-/** Whether the page says that it is about one thing: an article, a recipe, a product. */
+/** Returns whether the page says that it is about one thing: an article, a recipe, a product. */
 export function isArticle(notes: PageNotes): boolean {
   const types = [
     notes.metas.get("og:type"),
@@ -45,7 +43,7 @@ export function isArticle(notes: PageNotes): boolean {
   return types.some((type) => type != null && (rankOf(type) >= 3 || /^(?:article|product|video)/.test(type)));
 }
 
-/** Open Graph's title, without the site's name behind it. */
+/** Drops the site's name after Open Graph's title. */
 function ownTitle(metas: ReadonlyMap<string, string>): string | undefined {
   const title = metas.get("og:title") ?? metas.get("twitter:title") ?? metas.get("parsely-title");
   const site = metas.get("og:site_name")?.trim() ?? "";
@@ -56,7 +54,7 @@ function ownTitle(metas: ReadonlyMap<string, string>): string | undefined {
 
 type Thing = Readonly<Record<string, unknown>>;
 
-/** Nodes that are looked at, and how deep. */
+/** Limits the nodes visited and their depth. */
 const maxThings = 2000;
 const maxDepth = 12;
 
@@ -72,7 +70,7 @@ function mainThing(scripts: readonly string[]): Thing | null {
   return best;
 }
 
-/** Pages wrap their JSON in comments or CDATA marks, or leave line ends in its strings; null when it is none at all. */
+/** Tolerates comments or CDATA marks around JSON and line ends inside its strings; returns null for invalid JSON. */
 function parsed(script: string): unknown {
   const text = unwrapped(script.trim());
   try {
@@ -100,7 +98,7 @@ function parsedLoosely(text: string): unknown {
   }
 }
 
-/** The objects with a type, breadth first: what stands outside is what the page is about. */
+/** Lists typed objects breadth first, because outer objects are what the page is about. */
 function thingsIn(json: unknown): Thing[] {
   const things: Thing[] = [];
   let level: unknown[] = [json];
@@ -144,7 +142,7 @@ const besideThings = new Set(
   ).split(" "),
 );
 
-/** 0: says nothing of the page's own matter. */
+/** A 0 means that the type says nothing about the page's subject. */
 function rankOf(type: string): number {
   if (/(?:Article|Posting|^Report|^Review|^Recipe|^Blog)$/.test(type)) return 4;
   if (things.has(type)) return 3;
@@ -152,7 +150,7 @@ function rankOf(type: string): number {
   return besideThings.has(type) ? 0 : 1;
 }
 
-/** Text of a property, of the first value of several; null for anything else. */
+/** Returns the text of the first value, or null. */
 function textOf(value: unknown): string | null {
   const first: unknown = Array.isArray(value) ? value[0] : value;
   return typeof first === "string" && first.trim() !== "" ? first.slice(0, 4000) : null;

@@ -1,6 +1,6 @@
 /**
- * The page's text as it is met: blocks (paragraphs, list items, cells, headings) in order, each with how much of
- * it is link text and what its elements say of it. All bounded.
+ * Collects a page's text as blocks (paragraphs, list items, cells, headings) in order, each with its share of link text
+ * and its elements' marks, within bounds.
  */
 import { composed } from "#protocol/composed";
 import { mark } from "./open-elements.ts";
@@ -8,23 +8,22 @@ import { mark } from "./open-elements.ts";
 export interface TextBlock {
   readonly text: string;
   readonly words: number;
-  /** 1 to 6 for a heading; else 0. */
+  /** The levels 1 to 6 of a heading, or 0. */
   readonly headingLevel: number;
-  /** So many of the words stand in links. */
+  /** The number of words inside links. */
   readonly linkWords: number;
-  /** Of the elements it stands in (`mark`). */
+  /** The marks of its elements (`mark`). */
   readonly marks: number;
-  /** The innermost block element that it begins in (`Containers`). */
+  /** The innermost block element in which it begins (`Containers`). */
   readonly container: number;
 }
 
-/** Text that is kept for the index. */
 const maxCharacters = 1_000_000;
 const maxBlocks = 50_000;
-/** A longer heading is none. */
+/** A longer heading does not count as one. */
 const maxHeadingCharacters = 1000;
 
-/** What some of a paragraph's text may be and the rest not. */
+/** Marks that may differ within one paragraph. */
 const apart = mark.hidden | mark.unquoted;
 
 interface TextPart {
@@ -41,7 +40,7 @@ export class TextBlocks {
   #marks = 0;
   #container = 0;
   #headingLevel = 0;
-  /** What is seen of the heading, of blocks that it fell into. */
+  /** The visible text of a heading that was split into blocks. */
   #headingText = "";
   #characters = 0;
 
@@ -49,7 +48,7 @@ export class TextBlocks {
     return this.#characters > maxCharacters || this.#blocks.length >= maxBlocks;
   }
 
-  /** `marks`: of the elements that the text stands in. */
+  /** `marks` belong to the elements around the text. */
   add(part: TextPart, isLink: boolean, marks: number): void {
     const { text, words } = part;
     if (marks !== this.#marks) {
@@ -64,12 +63,11 @@ export class TextBlocks {
     if (this.#headingLevel > 0 && this.#text.length > maxHeadingCharacters) this.#headingLevel = 0;
   }
 
-  /** White space between elements. */
   space(): void {
     if (this.#text !== "") this.#text += " ";
   }
 
-  /** A block begins or ends here. Inside a heading it is but a blank. */
+  /** A block boundary; inside a heading it is only a blank. */
   break(): void {
     if (this.#headingLevel > 0) this.space();
     else if (this.#text !== "") this.#close();
@@ -81,7 +79,7 @@ export class TextBlocks {
     this.#headingText = "";
   }
 
-  /** The heading's text; empty when it has none, or too much to be one. */
+  /** Returns the heading's text, or an empty string when it is empty or too long. */
   closeHeading(): string {
     const isHeading = this.#headingLevel > 0;
     this.#close();

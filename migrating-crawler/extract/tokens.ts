@@ -1,12 +1,11 @@
 /**
- * Splits text into the tokens of Postgres' default text search parser (PostgreSQL manual, section 12.5):
- * words, numbers, compounds with their parts, hosts, URLs, e-mail addresses, files, versions. What Postgres'
- * configurations throw away (tags, entities, blanks, protocols) is not reported. That the tokens are the same
- * is tested against Postgres on real pages and on random text.
+ * Splits text into the tokens of Postgres' default text search parser (PostgreSQL manual, section 12.5): words,
+ * numbers, compounds with their parts, hosts, URLs, e-mail addresses, files, versions. Tokens that Postgres'
+ * configurations discard (tags, entities, blanks, protocols) are not reported. Tests compare the result with Postgres
+ * on real pages and random text.
  *
- * One pass; a plain ASCII word costs one look-up a character. Whatever may turn out to be part of something
- * larger is looked at once more where a joining character follows; stretches known to hold no host
- * and no path are not searched again, so that the time stays in proportion to the text.
+ * One pass takes one look-up per character of a plain ASCII word. Text that may belong to something larger is examined
+ * again at a joining character; stretches known to hold no host or path are not searched again, so time stays linear.
  */
 import { anyWord, asciiWord, asItIs, type TokenKind } from "./dictionaries.ts";
 import {
@@ -28,21 +27,20 @@ import {
 } from "./markup-tokens.ts";
 import { decimalEnd, digitsEnd, mailHostEnd, scientificEnd, signedNumberEnd, siteAt } from "./site-tokens.ts";
 
-/** What was found; the splitter uses one such object for all tokens of a text. */
+/** The splitter reuses one such object for all tokens of a text. */
 export interface Token {
   readonly kind: TokenKind;
-  /** The whole text, in which the token stands at `from` and before `to`. */
+  /** The whole text; the token spans from `from` to before `to`. */
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** Of its characters. */
   readonly hash: number;
 }
 
 export interface TokenSink {
-  /** Called for each token in the text's order. */
+  /** Called for each token in order. */
   take(token: Token): void;
-  /** True ends the splitting early. */
+  /** Ends the splitting early when true. */
   readonly isFull: boolean;
 }
 
@@ -59,9 +57,9 @@ class Splitter {
   readonly #sink: TokenSink;
   readonly #token: { -readonly [Key in keyof Token]: Token[Key] };
   #tags: Tags | null = null;
-  /** Within a script or a style that the text holds: nothing but its end tag counts. */
+  /** True inside a script or style, where only the end tag counts. */
   #ignoring = false;
-  /** No host or address begins before this, nor does a path. */
+  /** No host, address or path begins before these positions. */
   #noSiteBefore = 0;
   #noPathBefore = 0;
 
@@ -96,7 +94,7 @@ class Splitter {
     return to;
   }
 
-  /** Markup, a path, a sign with a number; else blank up to where one of these or a word may begin. */
+  /** Reads markup, a path or a signed number, or skips blanks to where one of these or a word may begin. */
   #other(at: number, is: number): number {
     const found = is & (opener | urlCharacter) ? this.#marked(at) : -1;
     if (found > at) return found;
@@ -146,7 +144,7 @@ class Splitter {
     return this.#takeHashed(asciiWord, from, at, hash);
   }
 
-  /** ASCII letters from `from` to `at`, where something that may go on with them stands. */
+  /** Handles ASCII letters from `from` to `at` that a joining character may extend. */
   #joined(from: number, at: number, is: number): number {
     const text = this.#text;
     const code = text.charCodeAt(at);
@@ -170,7 +168,6 @@ class Splitter {
     return this.#text.startsWith("//", at + 1) ? at + 3 : -1;
   }
 
-  /** A host, URL or address from `from` on. */
   #site(from: number): number {
     if (from < this.#noSiteBefore) return -1;
     const site = siteAt(this.#text, from);
@@ -194,13 +191,13 @@ class Splitter {
     return -1;
   }
 
-  /** A name with a dot at `at` that a name goes on after. */
+  /** Reads a file name that continues after the dot at `at`. */
   #file(from: number, at: number): number {
     if (!isNameCharacter(this.#text, at + 1, this.#text.charCodeAt(at + 1))) return -1;
     return this.#take(asItIs, from, pathEnd(this.#text, at + 1, "name"));
   }
 
-  /** Letters of any script. */
+  /** Continues with letters of any script. */
   #wordRest(from: number, begun: number): number {
     const text = this.#text;
     let at = begun;
@@ -209,7 +206,7 @@ class Splitter {
     return text.charCodeAt(at) === hyphen ? this.#compound(anyWord, from, at) : this.#take(anyWord, from, at);
   }
 
-  /** Letters and digits. */
+  /** Continues with letters and digits. */
   #mixedRest(from: number, begun: number): number {
     const text = this.#text;
     let at = begun;
@@ -252,21 +249,21 @@ class Splitter {
     return this.#take(asItIs, from, decimalEnd(text, at));
   }
 
-  /** A version takes no sign: it is split as if the sign were not there. */
+  /** A version takes no sign, so it is split as if the sign were absent. */
   #signedNumber(from: number): number {
     const end = signedNumberEnd(this.#text, from);
     if (end === from) return this.#number(from + 1);
     return end < 0 ? -1 : this.#take(asItIs, from, end);
   }
 
-  /** A word up to the hyphen at `at`, and what is joined to it: the compound, then its parts. */
+  /** Emits a hyphenated compound, then its parts. */
   #compound(first: TokenKind, from: number, at: number): number {
     const whole = compoundFrom(this.#text, first, at);
     this.#take(whole.kind, from, whole.end);
     return whole.end === at ? at : this.#parts(from);
   }
 
-  /** The parts go on past the compound's end, over a single hyphen before a number. */
+  /** The parts may extend past the compound, over a single hyphen before a number. */
   #parts(from: number): number {
     const text = this.#text;
     for (let at = from; at < text.length; ) {
@@ -285,7 +282,7 @@ class Splitter {
 
 const orEnd = (text: string, at: number) => (at < 0 ? text.length : at);
 
-// Words joined by hyphens, as Postgres' default text search parser reads them.
+// Reads hyphenated words as Postgres' default text search parser does.
 
 const hyphenCode = 0x2d;
 
@@ -294,7 +291,7 @@ interface Words {
   readonly end: number;
 }
 
-/** What a word of the kind `first`, which a hyphen follows at `at`, becomes with all that is joined to it. */
+/** Returns what a word of the kind `first`, with a hyphen at `at`, becomes with everything joined to it. */
 function compoundFrom(text: string, first: TokenKind, at: number): Words {
   let kind = first;
   let end = at;
@@ -307,7 +304,7 @@ function compoundFrom(text: string, first: TokenKind, at: number): Words {
   return { kind, end };
 }
 
-/** What may stand beside a hyphen: a word, or digits with a letter behind them. */
+/** A part beside a hyphen is a word, or digits followed by a letter. */
 function compoundPart(text: string, from: number): Words | null {
   if (from >= text.length || (classAt(text, from) & wordStart) === 0) return null;
   let at = from;
@@ -322,12 +319,11 @@ function compoundPart(text: string, from: number): Words | null {
   return { kind: isAscii ? asciiWord : anyWord, end: at };
 }
 
-// A hash of words for tables in memory, character by character (FNV-1a over UTF-16 units).
+// Hashes words for in-memory tables by character (FNV-1a over UTF-16 units).
 
-/** Of no characters. */
+/** The hash of no characters. */
 const noHash = 0x811c9dc5 | 0;
 
-/** One character further. */
 function hashOn(hash: number, code: number): number {
   return Math.imul(hash ^ code, 0x01000193);
 }
@@ -338,16 +334,16 @@ export function hashOf(text: string, from: number, to: number): number {
   return hash;
 }
 
-// Paths of files, as Postgres' default text search parser finds them: names of ASCII letters, digits, `_`, `-`
-// and single dots between slashes, with `.`, `..` and `~` where shells have them. Where the path does not go
-// on, it ends where one last was complete.
+// Reads file paths as Postgres' default text search parser does: names of ASCII letters, digits, `_`, `-` and single
+// dots between slashes, with `.`, `..` and `~` where shells allow them. When a longer match fails, the path ends at its
+// last complete position.
 
-/** What has been read: `/`, `~`, `/.` or `.`, `..`, or part of a name. */
+/** The part read last: `/`, `~`, `/.` or `.`, `..`, or part of a name. */
 type PathPlace = "slash" | "home" | "dot" | "parent" | "name";
 
 const [fileDot, fileHyphen, fileUnderscore, fileSlash, fileTilde] = [0x2e, 0x2d, 0x5f, 0x2f, 0x7e];
 
-/** Where the path ends that is at `from` and has got so far; `-1 - position` of where it fails. */
+/** Returns the end of the path, or `-1 - position` where it fails. */
 function pathEnd(text: string, from: number, begun: PathPlace): number {
   let place = begun;
   let complete = -1;
@@ -371,10 +367,9 @@ function pathEnd(text: string, from: number, begun: PathPlace): number {
   }
 }
 
-/** `-1 - at` when nothing was complete. */
 const failed = (complete: number, at: number) => (complete < 0 ? -1 - at : complete);
 
-/** After `..`: the end of the text or a blank. */
+/** After `..` the text must end or a blank must follow. */
 function isOver(text: string, at: number): boolean {
   return at >= text.length || (classAt(text, at) & space) !== 0;
 }

@@ -1,20 +1,19 @@
 /**
- * gzip (RFC 1952), bounded in output: a content coding, and files that are gzip themselves, such as `sitemap.xml.gz`,
- * whatever their header says; also packed twice, as servers do that compress what is compressed. What stands behind the
- * last member and is no member (a line break, a comment of some cache) is passed over, as browsers and gzip itself do;
- * of a broken or cut file there is what could be read.
+ * Unpacks gzip (RFC 1952) with limited output, as a content coding and in files such as `sitemap.xml.gz` whatever their
+ * header says, even when compressed twice. Like browsers and gzip, it ignores data after the last member (a line break,
+ * a cache's comment); of a broken or truncated file it returns what was readable.
  */
 
 import type { Transform } from "node:stream";
 import { constants, createGunzip, createInflateRaw, inflateRawSync, type ZlibOptions } from "node:zlib";
 
-/** Unpacked once more at most so often. */
+/** The maximum number of nested compressions. */
 const maxLayers = 3;
 
-/** With more members than this, what stands behind them is not told from a broken member. */
+/** Beyond this many members, trailing data cannot be told from a broken member. */
 const maxMembers = 1000;
 
-/** The flags of a member's head that say which fields follow (section 2.3.1). */
+/** Flags of a member's header for the fields that follow (section 2.3.1). */
 const [hasHeadSum, hasExtra, hasName, hasComment] = [2, 4, 8, 16];
 
 const fixedHeadBytes = 10;
@@ -26,11 +25,11 @@ export function isGzip(bytes: Buffer): boolean {
 
 export interface Unpacked {
   readonly bytes: Buffer;
-  /** There was more than the limit, or the file is broken. */
+  /** The output exceeded the limit, or the file is broken. */
   readonly truncated: boolean;
 }
 
-/** At most `limit` bytes of each layer. Bytes that are not gzip are returned as they are. */
+/** Returns at most `limit` bytes of each layer, and bytes that are not gzip unchanged. */
 export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked> {
   let unpacked: Unpacked = { bytes, truncated: false };
   for (let layer = 0; layer < maxLayers && isGzip(unpacked.bytes); layer++) {
@@ -41,14 +40,14 @@ export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked
   return unpacked;
 }
 
-/** All members of a file, one after the other. Never throws. */
+/** Unpacks all members of a file. Never throws. */
 export async function gunzipBounded(
   bytes: Buffer,
   bounds: InflateBounds,
   options: ZlibOptions = {},
 ): Promise<Inflated> {
   const inflated = await inflateBounded(createGunzip(options), bytes, bounds);
-  // Node takes for a broken member what is none.
+  // Node reports trailing data as a broken member.
   const isBroken = inflated.error !== null && "code" in inflated.error && "errno" in inflated.error;
   const end = isBroken ? await endOfMembers(bytes, bounds, isCutShort(inflated.error)) : null;
   if (end === null) return inflated;
@@ -56,13 +55,13 @@ export async function gunzipBounded(
   return await inflateBounded(members, bytes.subarray(0, end), bounds);
 }
 
-/** node:zlib met the end of the input before that of what is packed. */
+/** node:zlib reached the end of the input before the end of the compressed data. */
 export const isCutShort = (error: Error | null): boolean =>
   error !== null && "code" in error && error.code === "Z_BUF_ERROR";
 
 /**
- * Where the last member ends and something else begins, or the file, before all of that member's trailer (some proxies lose
- * its eight bytes, and the data say themselves where they end). Null: neither, or a member is broken.
+ * Returns the end of the last member when something else follows or its trailer is missing (some proxies lose those
+ * eight bytes, but the data mark their own end). Returns null otherwise, or when a member is broken.
  */
 async function endOfMembers(bytes: Buffer, bounds: InflateBounds, isCut: boolean): Promise<number | null> {
   let end = 0;
@@ -78,7 +77,7 @@ async function endOfMembers(bytes: Buffer, bounds: InflateBounds, isCut: boolean
   return isCut && end > bytes.length ? end : null;
 }
 
-/** Of a member (section 2.3); more than there is when it is cut. */
+/** The header's length (section 2.3); exceeds the input when that is truncated. */
 function lengthOfHead(member: Buffer): number {
   const flags = member[3] ?? 0;
   let length = fixedHeadBytes;
@@ -91,14 +90,14 @@ function lengthOfHead(member: Buffer): number {
   return flags & hasHeadSum ? length + 2 : length;
 }
 
-/** About the first `most` bytes that are packed in it, to see what it is; empty when it cannot be read. */
+/** Returns about the first `most` unpacked bytes for inspection; empty when unreadable. */
 export function peekGzip(bytes: Buffer, most: number): Buffer {
   let peeked = bytes;
   for (let layer = 0; layer < maxLayers && isGzip(peeked); layer++) peeked = peekOnce(peeked, most);
   return isGzip(peeked) ? Buffer.alloc(0) : peeked;
 }
 
-/** Deflate packs 1,032 to 1 at most, so that this much input cannot give more than four megabytes. */
+/** Deflate packs at most 1,032 to 1, so this input gives at most four megabytes. */
 const peekedInputBytes = 4096;
 
 function peekOnce(bytes: Buffer, most: number): Buffer {
@@ -110,27 +109,25 @@ function peekOnce(bytes: Buffer, most: number): Buffer {
   }
 }
 
-// Bytes through a decoder of node:zlib, off the main thread, until there is enough of what comes out.
+// Decodes bytes with node:zlib off the main thread until the output suffices.
 
-/** A decoder of node:zlib: counts the bytes that it has consumed. */
+/** The decoder counts the bytes that it has consumed. */
 export type Decoder = Transform & { readonly bytesWritten: number };
 
 export interface Inflated {
-  /** At most as many as were wanted. */
   readonly bytes: Buffer;
-  /** There was more. */
   readonly isCut: boolean;
-  /** Why the decoder stopped before its end; null when it did not. */
+  /** Why the decoder stopped early, or null. */
   readonly error: Error | null;
 }
 
 export interface InflateBounds {
   readonly limit: number;
-  /** Looked at with each piece; an error ends it. */
+  /** Called for each piece; an error ends the decoding. */
   readonly check?: (outputBytes: number, inputBytes: number) => Error | null;
 }
 
-/** Never throws: a broken or cut input gives what could be decoded of it, with the error. */
+/** Never throws: broken or truncated input returns what was decodable, with the error. */
 export function inflateBounded(
   decoder: Decoder,
   input: Buffer,

@@ -1,12 +1,12 @@
 /**
- * Asks an origin for its robots.txt as RFC 9309 section 2.3.1 says: redirects are followed five times, to other
- * hosts too; 4xx stands for no rules at all; 5xx, 429, no answer and a bot gate's challenge forbid everything. Every request of the chain
- * waits for its host's turn and is checked by the address guard like any other.
+ * Fetches an origin's robots.txt (RFC 9309 section 2.3.1): it follows five redirects, also to other hosts; 4xx means no
+ * rules; 5xx, 429, no answer and a bot gate's challenge forbid everything. Each request of the chain waits for its
+ * host's turn and passes the address guard.
  *
- * The RFC does not say whose rules hold for the place that a redirect leads to. Section 2.2.2 exempts nothing but
- * /robots.txt itself, so another origin's rules are asked first for any other path there: otherwise whoever owns A could
- * have us fetch what B forbids. What is read elsewhere is remembered under its own URL, so that a thousand hosts that
- * lead to one file cost its owner one request a day.
+ * The RFC leaves open whose rules apply to a redirect's target. Section 2.2.2 exempts only /robots.txt, so for any
+ * other path of another origin that origin's rules are asked first; otherwise the owner of A could make us fetch what B
+ * forbids. Results are cached under the final URL, so a thousand hosts redirecting to one file cost its owner one
+ * request a day.
  */
 
 import { retryAfterSeconds } from "#core/foreign-dates";
@@ -31,21 +31,21 @@ const productToken = "Nearcrawl";
 const maxRedirects = 5;
 
 export type RobotsAnswer =
-  /** Rules that were read; or none, because there is no such file (all is allowed). */
+  /** The rules that were read, or none because the file does not exist (everything is allowed). */
   | {
       readonly type: "rules" | "none";
       readonly rules: RobotsRules;
       readonly difference?: OtherReading | undefined;
     }
-  /** 5xx or 429: all is forbidden, for this reason. */
+  /** A 5xx or 429 answer forbids everything. */
   | { readonly type: "closed"; readonly why: string }
-  /** No answer, or a bot gate's: nothing can be fetched. */
+  /** Without an answer, or behind a bot gate, nothing can be fetched. */
   | { readonly type: "unreachable"; readonly failure: Failure };
 
-/** Waits until the site client's host may be asked; what it returns takes note of how that went (null: not at all). */
+/** Waits for the host's turn; call the result with the outcome (null when nothing was sent). */
 export type TakeTurn = (client: SiteClient) => Promise<(answer: HostAnswer | null) => void>;
 
-/** Thrown by a TakeTurn when there will be no turn in time: nothing is known of robots.txt then. */
+/** A TakeTurn throws this when there is no turn in time, so robots.txt stays unknown. */
 export class NoTurn extends Error {}
 
 export interface RobotsAsking {
@@ -54,21 +54,21 @@ export interface RobotsAsking {
   readonly userAgent: () => string;
   readonly take: TakeBytes;
   readonly sign?: SignRequest | undefined;
-  /** Whose rules are wanted; ours, unless somebody asks on behalf of another crawler. */
+  /** The agent whose rules are wanted; defaults to ours. */
   readonly agent?: string;
-  /** Told of each robots.txt that was read. */
+  /** Called for each robots.txt that was read. */
   readonly onFile?: (file: Buffer) => void;
 }
 
-/** What was read at a place: an origin for its /robots.txt, the URL for anything else that a redirect led to. */
+/** The cache key is an origin for its /robots.txt, or the full URL of a redirect's target. */
 export interface RobotsMemory {
   get(place: string): RobotsAnswer | null;
   set(place: string, answer: RobotsAnswer): void;
-  /** Whether a host may be asked once more for something that is not its own /robots.txt; counts when it may. */
+  /** Whether a host may be asked again for something other than its own /robots.txt; counts when it may. */
   mayAskElsewhere(host: string): boolean;
 }
 
-/** Throws nothing but what `takeTurn` throws. */
+/** Throws only what `takeTurn` throws. */
 export async function askRobots(
   client: SiteClient,
   asking: RobotsAsking & { readonly memory: RobotsMemory },
@@ -81,7 +81,7 @@ export async function askRobots(
   return noRules;
 }
 
-/** One for everything that one origin's robots.txt makes us ask: five redirects, and so eleven requests at most. */
+/** The state of one chain: five redirects, so at most eleven requests. */
 interface Chain extends RobotsAsking {
   readonly memory: RobotsMemory;
   readonly client: SiteClient;
@@ -94,13 +94,15 @@ const noRules: RobotsAnswer = {
   rules: { rules: [], crawlDelaySeconds: null, sitemaps: [], agents: [], cut: false, uses: noUses },
 };
 
-/** Of the chain alone, and no news of the places on its way: they may be nearer to their own file. */
+/**
+ * This result applies to the chain alone and is not cached, because places along it may be nearer to their own file.
+ */
 const tooManyRedirects: RobotsAnswer = {
   type: "closed",
   why: "robots.txt leads from one redirect to the next",
 };
 
-/** `owner`: the origin whose own robots.txt led here. */
+/** `owner` is the origin whose own robots.txt led here. */
 async function answerAt(url: URL, owner: string, chain: Chain): Promise<RobotsAnswer> {
   const { memory } = chain;
   const isRobotsFile = url.pathname === "/robots.txt" && url.search === "";
@@ -119,13 +121,13 @@ async function answerAt(url: URL, owner: string, chain: Chain): Promise<RobotsAn
 }
 
 function remembered(memory: RobotsMemory, place: string, answer: RobotsAnswer): RobotsAnswer {
-  // A limit of ours says nothing of the site.
+  // A limit of ours says nothing about the site.
   const isOurs = answer.type === "unreachable" && answer.failure.code === "held-back";
   if (answer !== tooManyRedirects && !isOurs) memory.set(place, answer);
   return answer;
 }
 
-/** What stands in the way of a URL of another origin; null: nothing does, and the request is counted. */
+/** Returns why another origin's URL may not be fetched; null counts the request. */
 async function forbidden(url: URL, chain: Chain): Promise<RobotsAnswer | null> {
   const theirs = await answerAt(new URL("/robots.txt", url), url.origin, chain);
   if (theirs.type === "closed" || theirs.type === "unreachable") return theirs;
@@ -153,7 +155,7 @@ async function oneStep(url: URL, place: string, chain: Chain): Promise<Step> {
       endTurn(null);
       return known;
     }
-    // To the host's pace every 5xx is a "not now": robots.txt is asked for again after the back-off.
+    // The host's pace treats every 5xx as temporary, so robots.txt is asked for again after the back-off.
     const read = await askSmallFile(asked, fileAt(url, chain), (met) =>
       endTurn((met?.status ?? 0) >= 500 ? { ...met!, status: 503 } : met),
     );
@@ -185,26 +187,24 @@ function stepOf({ status, bytes, location }: SmallAnswer, url: URL, asking: Robo
   return { type: "closed", why: `robots.txt was answered with ${status}, which forbids everything` };
 }
 
-/** robots.txt, or another that is asked for beside the pages. */
+/** A file that is fetched besides pages, such as robots.txt. */
 interface SmallFile {
   readonly path: string;
   readonly accept: string;
   readonly of: Challenge["of"];
   readonly userAgent: () => string;
   readonly take: TakeBytes;
-  /** Null: by its status the answer is not the file. */
+  /** Returns null when the status means that the answer is not the file. */
   readonly read: (answer: SiteAnswer) => Promise<{ readonly bytes: Buffer } | null>;
 }
 
 interface SmallAnswer {
   readonly status: number;
-  /** Null: it is not the file. */
   readonly bytes: Buffer | null;
-  /** Where a redirect leads. */
   readonly location: string | null;
 }
 
-/** In the turn that `endTurn` ends. */
+/** Runs within the turn that `endTurn` ends. */
 export async function askSmallFile(
   client: SiteClient,
   file: SmallFile,
@@ -235,15 +235,15 @@ async function readSmallFile(
   return { status, bytes, location, retryAfterSeconds: waits };
 }
 
-// Reads a response body within bounds: so many bytes off the wire, so many after decoding. A body that is
-// larger is cut and marked; one whose coding is broken is a failure, never half a page that looks whole.
+// Reads a response body within limits on the wire and after decoding. A larger body is cut and marked; one with a
+// broken coding fails as a whole.
 
 export type { TakeBytes };
 
-/** Most body bytes that are kept, on the wire and decoded (real pages are smaller, 99.9 % of them). */
+/** The maximum kept on the wire and decoded; 99.9 % of real pages are smaller. */
 export const maxBodyBytes = 5 * 1024 * 1024;
 
-/** Some sites send the whole page along with a redirect; more, without saying how much, is no page. */
+/** Some sites send the whole page with a redirect; an unannounced longer body is abuse. */
 const maxRedirectBytes = 256 * 1024;
 
 interface Body {
@@ -255,16 +255,16 @@ interface Body {
 interface BodyBounds {
   readonly limit: number;
   readonly take: TakeBytes;
-  /** Asked with the first bytes of a body that is not encoded: false ends the reading there. */
+  /** Called with the first bytes of an unencoded body; false stops the reading. */
   readonly wants?: (head: Buffer) => boolean;
 }
 
-/** The decoded body, at most `limit` bytes of it. Throws a Failure. */
+/** Returns at most `limit` decoded bytes. Throws a Failure. */
 async function readBody(answer: SiteAnswer, limit: number, take: TakeBytes): Promise<Body> {
   return (await readWantedBody(answer, { limit, take }))!;
 }
 
-/** The same, unpacked where it is gzip without a header that says so. */
+/** Also unpacks gzip that the header does not announce. */
 async function readPacked(
   answer: SiteAnswer,
   limit: number,
@@ -274,7 +274,7 @@ async function readPacked(
   return isGzip(bytes) ? decodeBody("gzip", { bytes, cut: truncated, limit }) : { bytes };
 }
 
-/** The same; null when its first bytes were not wanted. */
+/** Returns null when the first bytes were not wanted. */
 export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Promise<Body | null> {
   const { codings, unknown } = await codingsOrDrop(answer, bounds.take);
   const { limit, take, wants } = bounds;
@@ -300,12 +300,12 @@ async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Retur
   }
 }
 
-/** Reads nothing more: closes the connection unless what is left is small. */
+/** Reads no more, and closes the connection unless little is left. */
 export async function dropBody(answer: SiteAnswer, take: TakeBytes): Promise<void> {
   await answer.drop(take);
 }
 
-/** The same of an error, whose body may be a bot gate's: throws a Failure then. Any other remains what its status says. */
+/** Drops an error's body, but throws a Failure when it is a bot gate's. */
 export async function dropUnlessGate(
   answer: SiteAnswer,
   of: Challenge["of"],
@@ -319,7 +319,7 @@ export async function dropUnlessGate(
   if (provider !== null) throw gateFailure(provider, of, answer.status);
 }
 
-/** Where the header says that a bot gate answered: whatever the status is, there is nothing to read. */
+/** Throws when the header shows a bot gate, whatever the status. */
 export async function throwGateInHeader(
   answer: SiteAnswer,
   of: Challenge["of"],
@@ -331,7 +331,7 @@ export async function throwGateInHeader(
   throw gateFailure(provider, of, answer.status);
 }
 
-/** The body of a redirect is not wanted either, but it must have an end. */
+/** A redirect's body is not needed, but it must end. */
 export async function hasEndedRedirect(answer: SiteAnswer, take: TakeBytes): Promise<boolean> {
   return answer.drop(take, maxRedirectBytes);
 }

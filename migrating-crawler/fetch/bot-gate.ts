@@ -1,8 +1,8 @@
 /**
- * Tells a bot gate's challenge from the site's own answer: by headers that providers document for it, by what only their
- * interstitials hold, and by shape where the provider is not known. A page with more than an interstitial's few words and
- * links is none, whatever it holds: pages with a captcha in a form, articles about gates and short errors are the site's.
- * Nothing here solves a challenge or gets round it; what is known of a gate is where it stands.
+ * Distinguishes a bot gate's challenge from the site's own answer: by headers that providers document, by content found
+ * only in their interstitials, and by shape for unknown providers. A page with more words and links than an
+ * interstitial is never a gate: forms with a captcha, articles about gates and short errors belong to the site. Nothing
+ * here solves or evades a challenge.
  */
 import { asksForProof, type Challenge, unknownGate } from "#protocol/bot-gate";
 import { challenged, type Failure } from "../core/failure.ts";
@@ -18,23 +18,23 @@ interface Answer {
   readonly headers: AnswerHeaders;
 }
 
-/** Interstitials with their scripts inside; most have 2 to 40 KB. */
+/** The limit for interstitials with inline scripts; most have 2 to 40 KB. */
 export const mostGateBytes: number = 256 * 1024;
 
-/** Without a provider's mark only small pages are looked at. */
+/** Without a provider's mark only small pages are examined. */
 const mostUnmarkedBytes = 48 * 1024;
 
-/** What an interstitial says at most: Anubis tells at length why it is there. */
+/** The maximum of an interstitial; Anubis explains itself at length. */
 const marked = { words: 300, links: 8 };
 const unmarked = { words: 100, links: 3 };
-/** A page that only runs a script says next to nothing. */
+/** A page that only runs a script has fewer words. */
 const mostShellWords = 20;
 
 export function gateFailure(provider: string, of: Challenge["of"], status: number): Failure {
   return challenged({ provider, of, status });
 }
 
-/** By the header alone, whatever the body is; null: it says nothing of a gate. */
+/** Judges by headers alone; null when they show no gate. */
 export function gateInHeaders({ status, headers }: Answer): string | null {
   const value = (name: string) => String(headers[name] ?? "").toLowerCase();
   if (value("cf-mitigated") === "challenge") return "cloudflare";
@@ -61,7 +61,7 @@ function gateInLocation(location: string): string | null {
   return gateLocations.find(([, pattern]) => pattern.test(location))?.[0] ?? null;
 }
 
-/** An error whose body is worth reading: some gates stand behind the statuses of an honest refusal. */
+/** Whether an error's body must be read, because some gates use the status of an ordinary refusal. */
 export function mayBeGate({ status, headers }: Answer): boolean {
   if (status < 400 || notAsked.has(status)) return false;
   const type = mediaType(String([headers["content-type"] ?? ""].flat()[0]));
@@ -71,8 +71,8 @@ export function mayBeGate({ status, headers }: Answer): boolean {
 const notAsked: ReadonlySet<number> = new Set([402, 404, 407, 410, 451]);
 
 /**
- * What only interstitials hold, outside of their text. `soft`: pages of the provider's customers may hold it, too, when they
- * are drawn by scripts; such a page has an element that it is drawn into.
+ * Content found only in interstitials, outside their text. `soft` marks also occur on script-drawn pages of the
+ * provider's customers, which have an element to draw into.
  */
 const gateMarks: readonly (readonly [provider: string, mark: RegExp, soft?: "soft"])[] = [
   [
@@ -112,7 +112,6 @@ const gateMarks: readonly (readonly [provider: string, mark: RegExp, soft?: "sof
   ["stackpath", /\/sbbi\/\?sbbpg=/],
 ];
 
-/** What only interstitials say. */
 const gateTexts: readonly (readonly [provider: string, text: RegExp])[] = [
   ["imperva", /\bIncapsula incident ID\b|^Pardon Our Interruption\b/i],
   ["vercel", /^Vercel Security Checkpoint\b/],
@@ -122,24 +121,24 @@ const gateTexts: readonly (readonly [provider: string, text: RegExp])[] = [
 ];
 
 export interface GateFinding {
-  /** Null: it is the site's own answer, as far as this body tells. */
+  /** Null when this body appears to be the site's own. */
   readonly provider: string | null;
   /**
-   * Of a page that is hardly more than a script, without a sign of an application, or that forbids to be indexed and says
-   * next to nothing: what all of its kind have in common. Null: it has something of its own.
+   * What script-only pages of one kind share: pages without signs of an application, or with noindex and next to no
+   * text. Null when the page has content of its own.
    */
   readonly shell: string | null;
-  /** Empty without scripts: an application draws it, or it says so. */
+  /** True without visible text when an application draws the page or the page says so. */
   readonly needsScripts: boolean;
 }
 
 const siteOwn: GateFinding = { provider: null, shell: null, needsScripts: false };
 const gateOf = (provider: string): GateFinding => ({ ...siteOwn, provider });
 
-/** `bytes`: decoded, to their end. */
+/** `bytes` are decoded and complete. */
 export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = "page"): GateFinding {
   if (bytes.length > mostGateBytes) return siteOwn;
-  // Nobody accepts a request for a page to answer it later.
+  // No site answers a page request with "accepted for later".
   if (answer.status === 202 && bytes.length === 0) return gateOf(unknownGate);
   const page = isMarkup(bytes) ? readShape(bytes.toString("utf8")) : null;
   if (page === null) return siteOwn;
@@ -150,13 +149,13 @@ export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = 
     return own;
   if (asksByShape(page, answer, of)) return gateOf(unknownGate);
   const shell = shellOf(page, answer);
-  // A script where robots.txt was asked for: if it is the site's own, its pages have no text for us either.
+  // A script in place of robots.txt is a gate, or a site whose pages have no text for us anyway.
   const isInstead =
     of === "robots" && (answer.status === 202 || (shell !== null && page.words <= mostShellWords));
   return isInstead ? gateOf(unknownGate) : { ...own, shell };
 }
 
-/** Nothing to read or to look at, and either an element to draw into or a word to visitors without scripts. */
+/** The page shows nothing, and has an element to draw into or a message for visitors without scripts. */
 const isDrawnByScripts = (page: Shape) =>
   page.scripts > 0 &&
   page.words <= mostShellWords &&
@@ -165,7 +164,7 @@ const isDrawnByScripts = (page: Shape) =>
   !page.hasEntries &&
   (page.hasRoot || /java\s?script|\bscripts?\b|\bJS\b/i.test(page.hidden));
 
-/** Whatever type it was sent as: robots.txt is asked for as text. */
+/** Ignores the content type, because robots.txt is requested as text. */
 const isMarkup = (bytes: Buffer) =>
   /<(?:html|head|body|title|script|meta|noscript|form|iframe|h1)\b/i.test(bytes.toString("latin1", 0, 4096));
 
@@ -180,7 +179,7 @@ function providerOf(page: Shape): string | null {
   return byMark?.[0] ?? null;
 }
 
-/** It asks for a proof, and is not a page to be found; or it sets a cookie and loads itself again. */
+/** The page asks for a proof and forbids indexing, or sets a cookie and reloads itself. */
 function asksByShape(page: Shape, { status, headers }: Answer, of: Challenge["of"]): boolean {
   const runs = page.scripts > 0 || page.refreshes || page.hidden !== "";
   if (!runs) return false;
@@ -201,15 +200,15 @@ function shellOf(page: Shape, { headers }: Answer): string | null {
   if ([page.title, page.heading].some((text) => saysNotFound(text) !== null) || mentionsNotFound(page.text))
     return null;
   if (page.words > mostShellWords && !forbidsIndex(page, headers)) return null;
-  // Numbers and names that are made for each request are not what they have in common.
+  // Masks numbers and names that change with each request.
   return `${page.title}\n${page.text}\n${page.scripts}`.replace(/\S*\d\S*|\S{25,}/g, "#").slice(0, 1000);
 }
 
 const isWithin = ({ words, links }: Shape, most: typeof marked) => words <= most.words && links <= most.links;
 
-// A page as a visitor meets it: what is said, where it leads, what can be entered; and the rest, which is machinery.
+// Summarises a page as a visitor sees it (text, links, inputs) and the machinery behind it.
 
-/** Null: it says more, or leads to more, than any interstitial. */
+/** Returns null when the page has more words or links than any interstitial. */
 function readShape(html: string): Shape | null {
   const shape = new Shape(html);
   const scanner = new HtmlScanner(html, shape);
@@ -221,12 +220,12 @@ function readShape(html: string): Shape | null {
   return shape;
 }
 
-/** Most pages have said more than an interstitial in their first few kilobytes. */
+/** Most pages exceed an interstitial within their first few kilobytes. */
 const pieceCharacters = 4 * 1024;
 const mostText = 20_000;
 const unseen = new Set("script style template iframe noembed noframes svg math".split(" "));
 const media = new Set("img picture video audio iframe object embed frame".split(" "));
-/** What common frameworks draw into, and what only applications have. */
+/** Elements that common frameworks draw into, and marks that only applications have. */
 const rootIds =
   /^(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|react-app|application|main-app|q-app|elm|ember-app)$/i;
 const bundleNames =
@@ -234,22 +233,21 @@ const bundleNames =
 
 class Shape implements HtmlSink {
   title = "";
-  /** The first heading. */
   heading = "";
   text = "";
   words = 0;
-  /** Said to visitors without scripts. */
+  /** Text for visitors without scripts. */
   hidden = "";
   links = 0;
   scripts = 0;
   refreshes = false;
-  /** A password, a text of one's own or an address by e-mail can be entered. */
+  /** The page accepts a password, free text or an e-mail address. */
   hasEntries = false;
   hasMedia = false;
-  /** There is an element that an application draws itself into; or another sign of one. */
+  /** The page has an element for an application to draw into, or another sign of one. */
   hasRoot = false;
   isApplication = false;
-  /** All but the text: tags, scripts, styles. */
+  /** Everything except text: tags, scripts, styles. */
   machinery = "";
   readonly isForeign = false;
   tag!: HtmlScanner["tag"];

@@ -1,8 +1,7 @@
 /**
- * Content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd): which are offered, and a body decoded within
- * bounds of size and of ratio. A body that is larger than the bound is cut; one that is broken, or inflates
- * as no real page does, is a failure, never half a page that looks whole. Bytes behind the end of what was packed are
- * passed over.
+ * Decodes content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd) within limits of size and ratio, and lists the
+ * ones offered. A body beyond the limit is cut; a broken one, or one that inflates as no real page does, fails as a
+ * whole. Trailing bytes are ignored.
  */
 import zlib from "node:zlib";
 import { Failure } from "../core/failure.ts";
@@ -17,10 +16,10 @@ import {
 
 /** Larger compressed bodies are inflated off the main thread. */
 const inflateInlineBytes = 256 * 1024;
-/** A body that inflates beyond this many times its size, and beyond so many bytes, is a bomb. */
+/** A body that exceeds both this ratio and this size is a decompression bomb. */
 const maxRatio = 200;
 const anyRatioBytes = 1024 * 1024;
-/** RFC 9659: zstd on the web uses windows of at most 8 MiB. */
+/** RFC 9659 limits zstd windows on the web to 8 MiB. */
 const zstdWindowLog = 23;
 const maxCodings = 3;
 
@@ -33,9 +32,9 @@ export interface Decoded {
 
 interface Packed {
   readonly bytes: Buffer;
-  /** Known to be cut: its missing end is no fault. */
+  /** The body was cut, so its missing end is no error. */
   readonly cut: boolean;
-  /** Most bytes after decoding. */
+  /** The maximum after decoding. */
   readonly limit: number;
 }
 
@@ -44,14 +43,14 @@ type Options = zlib.ZlibOptions & zlib.BrotliOptions;
 interface Codec {
   whole(bytes: Buffer, options: Options): Buffer;
   inPieces(bytes: Buffer, bounds: InflateBounds, options: Options): Promise<Inflated>;
-  /** About how much the bytes decode to, as a guess that costs nothing; whoever packed them may have lied. */
+  /** Estimates the decoded size at no cost; the sender may have lied. */
   guess(bytes: Buffer): number;
-  /** Given to `finishFlush` where the input is cut. */
+  /** The value of `finishFlush` for truncated input. */
   readonly softEnd: number;
   readonly options?: Options;
 }
 
-/** What the runtime has beyond Node 20's types: zstd, from 22.15 on. */
+/** Node has zstd from 22.15 on, which Node 20's types lack. */
 const newer = zlib as unknown as {
   readonly zstdDecompressSync?: Codec["whole"];
   readonly createZstdDecompress?: (options: Options) => Decoder;
@@ -60,15 +59,15 @@ const newer = zlib as unknown as {
 
 const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
 
-/** Markup packs five to ten to one; more than this is not set aside for a guess. */
+/** Markup compresses five to ten times; a guess reserves at most this much. */
 const usualRatio = 8;
 const mostGuessedBytes = 256 * 1024;
-/** What node:zlib sets aside by itself. */
+/** The default of node:zlib. */
 const leastChunkBytes = 16 * 1024;
 
 const usualGuess = (bytes: Buffer) => Math.min(mostGuessedBytes, usualRatio * bytes.length);
 
-/** The length modulo 2^32 stands at the end of a member (RFC 1952 section 2.3.1). */
+/** A gzip member ends with its length modulo 2^32 (RFC 1952 section 2.3.1). */
 const gzipGuess = (bytes: Buffer) => (bytes.length < 18 ? 0 : bytes.readUInt32LE(bytes.length - 4));
 
 const codecs: Readonly<Record<Coding, Codec | null>> = {
@@ -80,7 +79,7 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
       if (!isZlib(bytes)) return inflateBounded(zlib.createInflateRaw(options), bytes, bounds);
       const inflated = await inflateBounded(zlib.createInflate(options), bytes, bounds);
       if (!isCutShort(inflated.error)) return inflated;
-      // Without a part of its check sum it is whole, as the data themselves say.
+      // A body that only lacks part of its checksum is complete, because the data mark their end.
       const data = await inflateBounded(zlib.createInflateRaw(options), bytes.subarray(2), bounds);
       return data.error === null ? data : inflated;
     },
@@ -96,14 +95,14 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
   zstd: zstdCodec(),
 };
 
-/** For the request's `accept-encoding`: what this runtime can decode. */
+/** The `accept-encoding` value: what this runtime can decode. */
 export const acceptedCodings = (Object.keys(codecs) as Coding[])
   .filter((coding) => codecs[coding] !== null)
   .join(", ");
 
 /**
- * In the order in which they were applied, each one that we asked for. What is no coding (`none`, `utf-8`, a type) is passed
- * over, as in browsers, if what remains is text: `unknown` names the first. Throws a Failure.
+ * Returns the codings in the order of application. A value that is no coding (`none`, `utf-8`, a type) is skipped as in
+ * browsers if the body is text; `unknown` names the first. Throws a Failure.
  */
 export function codingsOf(header: string | readonly string[] | undefined): {
   readonly codings: Coding[];
@@ -124,7 +123,7 @@ export function codingsOf(header: string | readonly string[] | undefined): {
   return { codings, unknown };
 }
 
-/** Codings that exist (IANA's registry, and sdch) and that we do not decode, zstd where the runtime cannot. */
+/** Existing codings (IANA's registry, and sdch) that we cannot decode, including zstd on older runtimes. */
 const otherCodings = new Set(
   "aes128gcm br compress dcb dcz exi pack200-gzip sdch x-compress zstd".split(" "),
 );
@@ -143,11 +142,11 @@ export async function decodeBody(coding: Coding, packed: Packed): Promise<Decode
   return decodeInPieces(coding, packed);
 }
 
-/** Null when it is larger than it may be, or not as it should be: the pieces tell why. */
+/** Returns null when the body is too large or broken; decoding it in pieces then finds out why. */
 function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
   const { whole, guess, options } = codecs[coding]!;
   const maxOutputLength = Math.min(limit, ratioBound(bytes.length));
-  // One byte more, so that a right guess needs no second piece, and nothing is copied together.
+  // The extra byte avoids a second chunk, and a copy, when the guess is right.
   const chunkSize = Math.max(leastChunkBytes, Math.min(guess(bytes), maxOutputLength) + 1);
   try {
     return whole(bytes, { ...options, maxOutputLength, chunkSize });
@@ -169,10 +168,9 @@ async function decodeInPieces(coding: Coding, { bytes, cut, limit }: Packed): Pr
   return { bytes: decoded, truncated: cut || isCut };
 }
 
-/** The most that so much input may inflate to. */
 const ratioBound = (inputBytes: number) => Math.max(anyRatioBytes, inputBytes * maxRatio);
 
-/** `deflate` is zlib's format by RFC 9110 section 8.4.1.2; some servers send it without the header. */
+/** `deflate` means zlib's format (RFC 9110 section 8.4.1.2), but some servers omit its header. */
 function isZlib(bytes: Buffer): boolean {
   return bytes.length >= 2 && (bytes[0]! & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0;
 }

@@ -1,7 +1,7 @@
 /**
- * The limits of one request that count in time and in bytes: first byte, silence within the body, the whole,
- * a least rate, and how much may come that is no content (chunk sizes, informational answers, HTTP/2 frames).
- * One timer for all of them, looked at several times a second: most requests end before it first rings.
+ * Enforces the limits of one request: time to the first byte, silence in the body, total time, minimum rate, and
+ * overhead (chunk sizes, informational answers, HTTP/2 frames). One timer checks all of them several times a second;
+ * most requests end before it first fires.
  */
 import { timerMs } from "#core/timer-ms";
 import { Failure } from "../core/failure.ts";
@@ -13,18 +13,18 @@ export interface Timeouts {
   readonly totalMs: number;
 }
 
-/** Rings so often, or as often as the shortest time-out needs to be kept. */
+/** The timer's period, unless the shortest timeout needs a shorter one. */
 const longestTickMs = 250;
-/** From so long after the header on, a body must have come at this rate; modems of 1990 were ten times faster. */
+/** After the grace period, a body must arrive at this rate; modems of 1990 were ten times faster. */
 const rateGraceMs = 15_000;
 const leastBytesPerSecond = 128;
-/** Bytes that are no content: this much, and so many times the content (chunks of one byte take six). */
+/** The overhead allowed in any case, and per byte of content (chunks of one byte take six). */
 const freeOverheadBytes = 1024 * 1024;
 const overheadPerByte = 16;
 
 /**
- * Whether an answer is far more framing than content: header, chunk sizes with their extensions (which RFC 9112
- * section 7.1.1 wants bounded), trailers, frames. `bytes`: all of it, content too; `freeBytes` are free in any case.
+ * Checks for excessive framing: header, chunk sizes with their extensions (which RFC 9112 section 7.1.1 wants limited),
+ * trailers, frames. `bytes` includes the content; `freeBytes` are always allowed.
  */
 export function framingFailure(bytes: number, contentBytes: number, freeBytes: number): Failure | null {
   const excess = bytes - contentBytes * (overheadPerByte + 1) - freeBytes;
@@ -37,14 +37,14 @@ export class ExchangeWatch {
   #timer: NodeJS.Timeout | null = null;
   #startedMs: number;
   #askedMs: number;
-  /** When the header came; null before. */
+  /** When the header arrived, or null. */
   #answeredMs: number | null = null;
   #heardMs = 0;
   #heldSinceMs: number | null = null;
   #contentBytes = 0;
   #connectionBytes: () => number = () => 0;
 
-  /** `startedMs`: since when the total counts. */
+  /** The total timeout counts from `startedMs`. */
   constructor(timeouts: Timeouts, startedMs: number, onFailure: (failure: Failure) => void) {
     this.#timeouts = timeouts;
     this.#startedMs = startedMs;
@@ -52,7 +52,7 @@ export class ExchangeWatch {
     this.#onFailure = onFailure;
   }
 
-  /** The request goes out. `connectionBytes`: what has come over the connection so far. */
+  /** `connectionBytes` returns the bytes received on the connection so far. */
   start(connectionBytes: () => number): void {
     const { firstByteMs, idleMs, totalMs } = this.#timeouts;
     const before = connectionBytes();
@@ -74,7 +74,7 @@ export class ExchangeWatch {
     this.#heardMs = performance.now();
   }
 
-  /** We make the site wait: our time does not count. */
+  /** While we make the site wait, time does not count. */
   hold(): void {
     this.#heldSinceMs ??= performance.now();
   }

@@ -11,76 +11,75 @@ import { Failure, failureOf } from "../core/failure.ts";
 import { ExchangeWatch, type Timeouts } from "./exchange-watch.ts";
 
 /**
- * Names in lower case; a name that came several times has all its values. Text as ISO-8859-1 bytes, but for the URLs of an
- * answer: they are UTF-8 where the bytes are.
+ * Names are in lower case; repeated fields have all values. Text is ISO-8859-1, except that URLs are UTF-8 where valid.
  */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The answer's head as it was received: names and values by turns, ISO-8859-1. */
+/** The head as received: alternating names and values in ISO-8859-1. */
 export interface AnswerHead {
   readonly reason: string;
   readonly rawHeaders: readonly (string | Buffer)[];
 }
 
-/** Asked before pieces are taken from the socket: the governor's rate. Null: go on. */
+/** Asks the governor before bytes are read from the socket. Null continues at once. */
 export type TakeBytes = (bytes: number) => Promise<void> | null;
 
-/** How a transport is steered while it carries an exchange. */
+/** How an exchange controls its transport. */
 interface Flow {
-  /** Gives the request up, and the connection where the protocol has no other way. */
+  /** Aborts the request, and closes the connection if the protocol has no other way. */
   abort(failure: Failure): void;
   resume(): void;
-  /** What has come over the connection so far, framing included. */
+  /** Bytes received on the connection so far, including framing. */
   connectionBytes(): number;
 }
 
 interface BodyReading {
   readonly limit: number;
   readonly take: TakeBytes;
-  /** Asked once with the first bytes (at least `headBytes`, or the whole body): false stops the reading. */
+  /** Called once with the first bytes (at least `headBytes`, or the whole body); false stops the reading. */
   readonly wants?: ((head: Buffer) => boolean) | undefined;
 }
 
 export interface WireBody {
   readonly bytes: Buffer;
-  /** There was more than the limit. */
+  /** The body exceeded the limit. */
   readonly truncated: boolean;
-  /** Its first bytes were not wanted. */
+  /** The first bytes were not wanted. */
   readonly unwanted: boolean;
 }
 
-/** An answer whose body has not been read. Ends with `read` or `drop`. */
+/** An answer whose body is unread. End it with `read` or `drop`. */
 export interface SiteAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly head: AnswerHead;
-  /** From when the request went out to the header. */
+  /** From sending the request to receiving the header. */
   readonly firstByteMs: number;
-  /** The body as it came over the wire, at most `limit` bytes of it. Throws a Failure. */
+  /** Returns at most `limit` bytes of the body as sent. Throws a Failure. */
   read(reading: BodyReading): Promise<WireBody>;
   /**
-   * Wants nothing of the body: reads so much of it for the sake of the connection, and closes it when more comes.
-   * False: more came, and it had not been announced. What comes counts with the governor; nobody waits for it.
+   * Discards the body: reads up to `mostBytes` to keep the connection, and closes it when more arrives. Returns false
+   * when an unannounced body exceeds that. The governor counts the bytes, but nobody waits for it.
    */
   drop(take: TakeBytes, mostBytes?: number): Promise<boolean>;
 }
 
-/** Enough to see what a document is (WHATWG MIME Sniffing section 5.2). */
+/** Enough to recognise a document (WHATWG MIME Sniffing section 5.2). */
 export const headBytes = 1445;
 
-/** Kept before anybody reads. */
+/** The maximum buffered before anybody reads. */
 const earlyBytes = 64 * 1024;
 
-/** So much of a body that nobody wants is read for the sake of the connection. */
+/** The maximum of an unwanted body that is read to keep the connection. */
 const droppedBytes = 64 * 1024;
 
-/** The governor is asked for so many bytes at once. */
+/** The governor is asked for this many bytes at a time. */
 const takenBytes = 8 * 1024;
 
 /** Sites send one or two (103 Early Hints); more is an attack. */
 const maxInformational = 20;
 
-/** Fields whose values hold URLs: sites send paths in them as they are in their files, and browsers take those for UTF-8. */
+/** Fields with URLs, in which sites send raw UTF-8 paths and browsers read them as UTF-8. */
 const urlFields = ["location", "content-location", "link", "refresh", "tdm-policy"];
 
 function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
@@ -93,8 +92,8 @@ function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
 }
 
 /**
- * RFC 9110 section 15: a status has three digits, and those from 100 to 199 announce another answer. 600 to 999 are no
- * standard's, but sites send them (999 against robots): such an answer counts as a server's error, as that section wants it.
+ * Final statuses have three digits and do not start with 1 (RFC 9110 section 15). Sites also send 600 to 999 (999
+ * against robots), which count as server errors, as that section requires.
  */
 const isFinalStatus = (status: number) => Number.isInteger(status) && status >= 200 && status <= 999;
 
@@ -104,7 +103,7 @@ interface Waiting<T> {
 }
 
 export class Exchange implements SiteAnswer {
-  /** Settles when the header is here. Rejects with a Failure. */
+  /** Settles when the header arrives. Rejects with a Failure. */
   readonly answer: Promise<SiteAnswer>;
   status = 0;
   headers: AnswerHeaders = {};
@@ -121,7 +120,7 @@ export class Exchange implements SiteAnswer {
   #isWanted = false;
   #untaken = 0;
   #held = false;
-  /** How much more may come of a body that nobody wants; null when it is wanted. */
+  /** How much more of an unwanted body may arrive; null when the body is wanted. */
   #droppable: number | null = null;
   #answerWaits!: Waiting<SiteAnswer>;
   #bodyWaits: Waiting<WireBody> | null = null;
@@ -160,7 +159,7 @@ export class Exchange implements SiteAnswer {
     this.#answerWaits.resolve(this);
   }
 
-  /** False: no more, please, until `resume`. */
+  /** Returns false to pause the transport until `resume`. */
   came(piece: Buffer): boolean {
     if (this.#state !== "open") return true;
     this.#watch.heard(piece.length);
@@ -221,7 +220,7 @@ export class Exchange implements SiteAnswer {
     return isLong || !truncated;
   }
 
-  /** Judges what has come; whether more may come now. */
+  /** Checks what has arrived; returns whether more may come now. */
   #goesOn(): boolean {
     const reading = this.#reading;
     if (reading === null) return this.#collector.length < earlyBytes;
@@ -232,7 +231,6 @@ export class Exchange implements SiteAnswer {
     return !this.#held;
   }
 
-  /** The site has sent everything. */
   #conclude(): void {
     const reading = this.#reading;
     if (reading === null) this.#finish({});
@@ -248,7 +246,7 @@ export class Exchange implements SiteAnswer {
     return this.#isWanted;
   }
 
-  /** Counts what has come with the governor; when he wants us to wait, goes on afterwards. */
+  /** Reports the bytes to the governor; calls `afterwards` when it made us wait. */
   #pay(reading: BodyReading, afterwards: () => void): void {
     const wait = this.#untaken === 0 ? null : reading.take(this.#untaken);
     this.#untaken = 0;
@@ -287,8 +285,8 @@ export class Exchange implements SiteAnswer {
   }
 }
 
-// Gathers a body from the pieces in which it comes. Small pieces are copied together: as views of their own
-// they would cost many times their size (a body in one-byte chunks), and keep the socket's buffers alive.
+// Collects a body from its pieces. Small pieces are copied together, because as views they would take many times their
+// size (a body in one-byte chunks) and keep the socket's buffers alive.
 
 /** Smaller pieces are copied. */
 const smallBytes = 2048;
@@ -298,7 +296,7 @@ const blockBytes = 16 * 1024;
 class PieceCollector {
   #length = 0;
   readonly #pieces: Buffer[] = [];
-  /** The block that is being filled, and how much of it holds bytes that are not in `#pieces` yet. */
+  /** The block being filled, and how much of it holds bytes that are not in `#pieces` yet. */
   #block: Buffer | null = null;
   #filled = 0;
 
@@ -319,7 +317,6 @@ class PieceCollector {
     this.#filled += piece.length;
   }
 
-  /** The first `most` bytes of what has come. */
   take(most: number): Buffer {
     this.#closeBlock();
     const [only] = this.#pieces;

@@ -1,8 +1,7 @@
 /**
- * Fetches one URL under all rules, to the last byte of its body: robots first, then a conditional GET, the
- * header judged before the body is read, the body bounded. What the page says is for extraction, when
- * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
- * frontier decides who fetches it. Never throws.
+ * Fetches one URL under all rules: robots first, then a conditional GET, the header judged before the body, the body
+ * limited. Extraction follows later, without contact to the site. Redirects are reported, not followed, so the frontier
+ * decides who fetches the target. Never throws.
  */
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { withoutUser } from "#core/ip/url-host";
@@ -40,9 +39,9 @@ export interface PageRequest {
   readonly url: string;
   readonly etag: string | null;
   readonly lastModified: string | null;
-  /** SHA-256 of the decoded body that the index has, hex. */
+  /** The SHA-256 in hex of the decoded body in the index. */
   readonly digest?: string | undefined;
-  /** How many redirects in a row led here. */
+  /** The number of consecutive redirects that led here. */
   readonly redirects?: number | undefined;
 }
 
@@ -52,29 +51,27 @@ export interface FetchSetting {
   readonly userAgent: string;
   readonly take: TakeBytes;
   readonly now: () => Date;
-  /** What the origin's tdmrep.json states of the page's uses; absent: nothing that is known. */
+  /** What the origin's tdmrep.json says about the page's uses, if known. */
   readonly tdm?: readonly StatedPreference[];
 }
 
-/** A result without the host's pace, which the host gate adds. */
+/** The host gate adds the missing pace. */
 export type PageResult = Omit<FetchResult, "hostDelayMs">;
 
-/** What there is to extract. */
 type PageBody = Omit<FetchedBody, "quiet">;
 
 export interface FetchedPage {
-  /** Its `page` is null: nothing has been extracted yet. */
+  /** Its `page` is null until extraction. */
   readonly result: PageResult;
   /** Null when there is nothing to extract. */
   readonly body: PageBody | null;
-  /** Null when nothing was asked of the host. */
+  /** Null when the host was not asked. */
   readonly status: number | null;
-  /** The host's own time: first byte and body, without ours. */
+  /** The host's own time for first byte and body, without ours. */
   readonly tookMs: number;
   readonly retryAfterSeconds: number | null;
-  /** False when the host was not contacted at all. */
   readonly contacted: boolean;
-  /** Of a page that is hardly more than a script: what its kind has in common (bot-gate.ts). */
+  /** What script-only pages of this kind share (bot-gate.ts). */
   readonly shell: string | null;
   readonly needsScripts: boolean;
 }
@@ -134,7 +131,7 @@ interface Part {
   readonly etag?: string | null;
   readonly lastModified?: string | null;
   readonly body?: PageBody;
-  /** Of the page's uses, by all that was read so far. */
+  /** The statements about the page's uses read so far. */
   readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
   readonly found?: GateFinding | null;
@@ -145,7 +142,7 @@ const nothing = { contacted: false, timing: noTiming } as const;
 
 function refusedByRobots(robots: OriginRobots, path: string): FetchOutcome | null {
   if (robots.type === "unreachable") return outcomeOfFailure(robots.failure);
-  // Not a refusal for good, which would take the page out of the index.
+  // A permanent refusal would remove the page from the index.
   if (robots.closed !== null) return outcomeOfFailure(new Failure("robots-closed", robots.closed));
   const verdict = robots.verdict(path);
   return verdict.allowed ? null : { type: "refused-by-robots", rule: (verdict.rule ?? "").slice(0, 300) };
@@ -164,7 +161,7 @@ function headersFor(request: PageRequest, setting: FetchSetting): Record<string,
   };
 }
 
-/** A stored validator goes back as it came, if it can stand in a header (RFC 9110 section 5.5). */
+/** A stored validator is returned as received if it is valid in a header (RFC 9110 section 5.5). */
 function isSendable(validator: string | null): validator is string {
   return validator !== null && /^[\t\x20-\x7e\x80-\xff]+$/.test(validator);
 }
@@ -230,7 +227,7 @@ async function judge(
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract, found };
 }
 
-/** What is stated of the page's uses before its body is read. */
+/** Collects the statements about the page's uses that precede its body. */
 function statedBefore(url: string, headers: AnswerHeaders, setting: FetchSetting): StatedPreference[] {
   return mergedStatements([
     ...statedInRobots(new URL(url), setting.robots),
@@ -249,8 +246,8 @@ function statedInRobots({ pathname, search }: URL, robots: OriginRobots): Stated
 }
 
 /**
- * Of a page that could not be had this time, and so stays in the index as it was: what robots.txt says by now, if that is
- * that it may not be searched. The answer's header speaks of an error page.
+ * A page that could not be fetched stays in the index, unless robots.txt now denies its use for search. The answer's
+ * header concerns an error page.
  */
 function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting): StatedPreference[] {
   if (outcome.type !== "http-error" && outcome.type !== "failed") return [];
@@ -269,15 +266,14 @@ function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs
   return { ...(connected ?? none), firstByteMs: answer.firstByteMs, totalMs: performance.now() - startedMs };
 }
 
-/** Printable, bounded header text; the first of several. */
+/** Returns the first value, printable and limited in length. */
 function headerText(header: string | string[] | undefined, most: number): string | null {
   const text = [header ?? []].flat()[0];
   if (text === undefined || text.length > most) return null;
   return text.replaceAll("\0", "");
 }
 
-// Where a redirect leads (RFC 9110 section 10.2.2, WHATWG Fetch "location URL"): Location against the page's
-// own URL.
+// Resolves a redirect's Location against the page's URL (RFC 9110 section 10.2.2, WHATWG Fetch "location URL").
 
 /** 305 and 306 name proxies; 304 answers a condition. */
 const redirecting = new Set([300, 301, 302, 303, 307, 308]);
@@ -289,13 +285,12 @@ interface RedirectingAnswer {
   readonly location: string | readonly string[] | undefined;
 }
 
-/** The page that redirects, and how many redirects in a row led to it. */
 interface RedirectedPage {
   readonly url: string;
   readonly redirects: number;
 }
 
-/** An absolute http(s) URL; a Failure when it leads nowhere; null when the answer is no redirect. */
+/** Returns an absolute http(s) URL, a Failure for an invalid target, or null for no redirect. */
 function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string | Failure | null {
   const locations = new Set([answer.location ?? []].flat().map((value) => value.trim()));
   const [location] = locations;
@@ -325,12 +320,12 @@ function withoutFragment(url: string): string {
   return parsed.href;
 }
 
-// What the header of an answer says already: the outcome, or that the body is to be read.
+// Judges an answer by its header: an outcome, or the body must be read.
 
 interface AskedPage {
   readonly url: string;
   readonly redirects: number;
-  /** Validators went with the request. */
+  /** The request carried validators. */
   readonly conditional: boolean;
 }
 
@@ -339,7 +334,7 @@ interface HeaderSaid {
   readonly retryAfterSeconds: number | null;
 }
 
-/** Null: the body is to be read. */
+/** Returns null when the body must be read. */
 function outcomeOfHeader(
   answer: SiteAnswer,
   page: AskedPage,
@@ -364,8 +359,8 @@ function outcomeOfHeader(
 }
 
 /**
- * What a 206 holds (RFC 9110 section 14.4), though no part was asked for: all of the page, its beginning, or
- * something else. Any other answer is whole.
+ * Classifies a 206 (RFC 9110 section 14.4), which nobody requested: all of the page, its start, or another part. Any
+ * other answer is whole.
  */
 function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "whole" | "start" | "other" {
   if (status !== 206) return "whole";
@@ -376,7 +371,7 @@ function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "w
   return Number(range[2]) + 1 === Number(range[3]) ? "whole" : "start";
 }
 
-// Failures as outcomes: what is recorded where a URL could not be fetched.
+// Converts failures into the outcomes that are recorded.
 
 export function outcomeOfFailure(failure: Failure): FetchOutcome {
   if (failure.code === "refused-address") {

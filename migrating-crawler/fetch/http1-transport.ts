@@ -1,8 +1,7 @@
 /**
- * HTTP/1.1 over one open connection, parsed by undici (strict: conflicting lengths, broken chunks and
- * headers above the limit end the connection; what browsers read nevertheless is mended before, by odd-framing.ts). The connection is ours:
- * checked, pinned, verified; undici
- * may not open another.
+ * Speaks HTTP/1.1 over one open connection with undici's strict parser: conflicting lengths, broken chunks and
+ * oversized headers end the connection, and odd-framing.ts first repairs what browsers tolerate. The connection is
+ * already checked, pinned and verified; undici may not open another.
  */
 import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
@@ -11,27 +10,27 @@ import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import { framingFailure } from "./exchange-watch.ts";
 import { FramingMender } from "./odd-framing.ts";
 
-/** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
+/** Larger headers end the request (undici's default is 16 KiB, but some sites set long cookies). */
 export const maxHeaderBytes = 32 * 1024;
 
-/** The same with the first line, and with what stands between names and values. */
+/** Includes the first line and the separators between names and values. */
 const maxHeadBytes = 2 * maxHeaderBytes;
 
-/** An answer's head, its trailers, and the extensions of its chunks, before its content counts (`framingFailure`). */
+/** The head, the trailers and chunk extensions that are allowed before any content (`framingFailure`). */
 const freeFramingBytes = 2 * maxHeadBytes;
 
-/** The words behind the status, which mean nothing (RFC 9112 section 4). */
+/** The reason phrase has no meaning (RFC 9112 section 4). */
 const maxReasonBytes = 4096;
 
-/** Far above what sites send; each costs more than its bytes. */
+/** Far more than sites send; each costs more than its bytes. */
 export const maxHeaders = 500;
 
-/** An idle connection is closed after this; polite gaps between requests are usually shorter. */
+/** Idle connections close after this; polite gaps between requests are usually shorter. */
 export const keepAliveMs = 15_000;
 
 /**
- * What a server has sent by the time it hears that nobody reads: ten segments before any answer to them (RFC 6928),
- * or, of a body that was held back, what a receiving socket takes by default (Linux: 64 KiB).
+ * What a server has sent before it notices that nobody reads: the initial window of ten segments (RFC 6928), or, after
+ * a held body, a receiving socket's default buffer (Linux: 64 KiB).
  */
 const firstWindowBytes = 10 * 1460;
 
@@ -46,7 +45,7 @@ export class Http1Transport implements Transport {
   #isHandedOver = false;
   #isOver = false;
 
-  /** `unread`: told of about how many bytes of a body that is broken off nobody reads. */
+  /** `unread` receives the approximate bytes of an aborted body that nobody reads. */
   constructor(origin: string, socket: net.Socket, unread: (bytes: number) => void = () => {}) {
     this.#socket = socket;
     this.#unread = unread;
@@ -58,7 +57,7 @@ export class Http1Transport implements Transport {
       keepAliveMaxTimeout: keepAliveMs,
       headersTimeout: 0,
       bodyTimeout: 0,
-      // Never at once: undici does not look at its queue while it connects.
+      // Must be asynchronous, because undici ignores its queue while it connects.
       connect: (_options, callback) => queueMicrotask(() => this.#handOver(callback)),
     });
     this.#client.on("disconnect", () => {
@@ -86,7 +85,7 @@ export class Http1Transport implements Transport {
     this.#socket.destroy();
   }
 
-  /** The connection, once. */
+  /** Passes the connection to undici once. */
   #handOver(callback: buildConnector.Callback): void {
     if (this.#isHandedOver || this.#socket.destroyed) {
       callback(new Failure("connection-lost", "the site closed the connection"), null);
@@ -97,13 +96,13 @@ export class Http1Transport implements Transport {
   }
 }
 
-/** Passes on what undici parses. The parser is never paused. */
+/** Forwards what undici parses. The parser is never paused. */
 class Http1Exchange implements Dispatcher.DispatchHandler {
   readonly #socket: net.Socket;
   readonly #reading: SocketReading;
   readonly #exchange: Exchange;
   readonly #unread: (bytes: number) => void;
-  /** Of the body, as it was announced; infinite when it was not, 0 before and after it. */
+  /** The announced rest of the body; infinity when unannounced, 0 before and after it. */
   #restBytes = 0;
 
   constructor(
@@ -158,7 +157,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     if (!this.#exchange.came(piece)) this.#reading.hold();
   }
 
-  /** undici takes a reset for the end of a body without a length; it is none. */
+  /** undici treats a reset as the end of a body without a length, which is wrong. */
   onResponseEnd(): void {
     this.#restBytes = 0;
     this.#reading.release();
@@ -166,7 +165,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     else this.#exchange.completed();
   }
 
-  /** What the parser asserts and a site breaks (a status of 000, say) is the site's fault. */
+  /** Assertions of the parser that a site can violate (a status of 000) are the site's fault. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#reading.release();
     const isAssertion = (error as { code?: unknown }).code === "ERR_ASSERTION";
@@ -183,20 +182,19 @@ const longReason = new Failure(
 
 const tooMany = new Failure("headers-too-large", `the response has more than ${maxHeaders} headers`);
 
-// Holds the reading of a socket whose bytes undici parses, without pausing undici's parser: a paused parser asserts
-// that neither the end of the connection nor its reset reaches it, and a site can send either at any time. Held,
-// the socket gives out nothing: its buffer fills, then the kernel's, then the site has to wait, and the end of the
-// connection comes after the last of its bytes.
+// Holds the reading of a socket without pausing undici's parser: a paused parser asserts that the connection neither
+// ends nor resets, and a site can do both at any time. While held, the socket emits nothing: its buffer fills, then the
+// kernel's, then the site waits, and the connection's end follows its last byte.
 //
-// It also bounds, piece by piece, what undici does not count. Before a head is whole: the first line, and empty lines
-// before it. After that: what stands between the content's bytes, such as a chunk's extension without an end.
+// It also limits what undici does not count: before a complete head, the first line and empty lines; afterwards, bytes
+// between the content, such as an endless chunk extension.
 
 class SocketReading {
   readonly #socket: net.Socket;
   #held = false;
-  /** Given out of a head that is not whole yet; null: none is awaited. */
+  /** Bytes passed on of an incomplete head; null when none is expected. */
   #headBytes: number | null = null;
-  /** Of the answer at hand, given out, and the content in it. */
+  /** Bytes passed on of the current answer, and its content bytes. */
   #givenBytes = 0;
   #contentBytes = 0;
   readonly #mender = new FramingMender();
@@ -205,7 +203,7 @@ class SocketReading {
     this.#socket = socket;
     const read = socket.read.bind(socket);
     socket.read = (size?: number) => {
-      // A size of 0 takes nothing: it is how Node's streams keep themselves going.
+      // A size of 0 reads nothing; Node's streams use it to keep themselves going.
       while (!this.#held || size === 0) {
         const failure = this.#excess(maxHeadBytes);
         if (failure !== null) {
@@ -225,7 +223,7 @@ class SocketReading {
     };
   }
 
-  /** Not to be used for another exchange. */
+  /** The connection must not carry another exchange. */
   get isOdd(): boolean {
     return this.#mender.isOdd;
   }
@@ -246,7 +244,7 @@ class SocketReading {
     this.awaitHead();
   }
 
-  /** From now on what comes is a head, to its end: until `headCame`. */
+  /** Expects a head until `headCame`. */
   awaitHead(): void {
     this.#headBytes = 0;
     this.#givenBytes = 0;
@@ -265,12 +263,12 @@ class SocketReading {
     this.#held = true;
   }
 
-  /** From within the parser, which reads on by itself. */
+  /** Call from within the parser, which continues reading by itself. */
   release(): void {
     this.#held = false;
   }
 
-  /** From outside. Never at once: the parser may be at work. */
+  /** Call from outside. Asynchronous, because the parser may be running. */
   goOn(): void {
     if (!this.#held) return;
     this.#held = false;
@@ -278,23 +276,22 @@ class SocketReading {
   }
 }
 
-// One open connection to one origin, and the HTTP version that it speaks.
+// A transport is one open connection to one origin, with its HTTP version.
 
 export interface SiteRequest {
-  /** Path and query, as in the URL. */
+  /** Path and query as in the URL. */
   readonly path: string;
-  /** Names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Left out: GET. */
+  /** Defaults to GET. */
   readonly method?: "HEAD";
 }
 
-/** Carries one exchange after the other. */
+/** Carries one exchange at a time. */
 export interface Transport {
   readonly http: "1.1" | "2";
-  /** It may carry another exchange. */
   readonly isOpen: boolean;
-  /** Sends the request and tells the exchange what becomes of it; never throws. */
+  /** Reports all outcomes to the exchange; never throws. */
   send(request: SiteRequest, exchange: Exchange): void;
   close(): void;
 }

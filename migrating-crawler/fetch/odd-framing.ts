@@ -10,7 +10,7 @@
  *     └→ skipped → start (a 100)                    rest: a body without chunks; the end of one; what we do not understand
  */
 
-/** A longer line with a chunk's size is the parser's to refuse. */
+/** The parser must refuse a longer chunk size line. */
 const longestSizeLine = 1024;
 
 const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
@@ -18,24 +18,23 @@ const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
 const unaskedStatus = "HTTP/1.1 100";
 
 export class FramingMender {
-  /** Something was mended. */
   isOdd = false;
   #state: "start" | "head" | "skipped" | "size" | "data" | "rest" = "start";
-  /** What cannot be judged before more has come. */
+  /** Bytes that need more input to be judged. */
   #held: Buffer = Buffer.alloc(0);
-  /** Of the head at hand: the field so far, whether the answer is a 1xx, whether its body is in chunks. */
+  /** State of the current head: the field so far, whether the status is 1xx, and whether the body is chunked. */
   #field = "";
   #isInformational = false;
   #isChunked = false;
-  /** Of a chunk with the line break behind it. */
+  /** Remaining bytes of a chunk including its line break. */
   #dataBytes = 0;
 
-  /** Another request is made: its answer begins here. What is held by then is nobody's answer, which the parser refuses. */
+  /** Call for each new request. Bytes held before it belong to no answer, and the parser refuses them. */
   restart(): void {
     this.#state = this.#held.length === 0 ? "start" : "rest";
   }
 
-  /** What the parser is given for the next bytes: often themselves. */
+  /** Returns what the parser receives, often the same buffer. */
   push(piece: Buffer): Buffer {
     if (this.#state === "rest" && this.#held.length === 0) return piece;
     const bytes = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
@@ -51,7 +50,7 @@ export class FramingMender {
     return given.upTo(end);
   }
 
-  /** Where it goes on; null: more has to come first. */
+  /** Returns the next position, or null when more input is needed. */
   #step(bytes: Buffer, at: number, given: Given): number | null {
     switch (this.#state) {
       case "start":
@@ -70,7 +69,7 @@ export class FramingMender {
   #begin(bytes: Buffer, at: number): number | null {
     if (bytes[at] === carriageReturn || bytes[at] === lineFeed) return at + 1;
     const start = bytes.toString("latin1", at, at + unaskedStatus.length + 1);
-    // The character behind tells 100 from 1000.
+    // The next character tells 100 from 1000.
     if (start.length <= unaskedStatus.length && unaskedStatus.startsWith(start)) return null;
     this.#state = /^HTTP\/1\.1 100[^\d]/.test(start) ? "skipped" : "head";
     this.#isInformational = /^HTTP\/1\.1 1/.test(start);
@@ -79,7 +78,7 @@ export class FramingMender {
     return at;
   }
 
-  /** To a line's end, or over it where the next line goes on with the same field. */
+  /** Reads to the end of a line, or past it when the next line continues the field. */
   #takeLine(bytes: Buffer, at: number, given: Given): number | null {
     const feed = bytes.indexOf(lineFeed, at);
     const stop = feed < 0 ? bytes.length : feed;
@@ -90,7 +89,7 @@ export class FramingMender {
     }
     this.#field += bytes.toString("latin1", at, end);
     const next = feed < 0 ? undefined : bytes[feed + 1];
-    // The line break waits for what is behind it; the parser may judge the line already.
+    // The line break waits for its successor; the parser may already judge the line.
     if (next === undefined) return end === at ? null : end;
     if (next === space || next === tab) {
       this.isOdd = true;
@@ -103,7 +102,7 @@ export class FramingMender {
     return feed + 1;
   }
 
-  /** A line feed may end a line by itself (section 2.2). */
+  /** A single line feed may end a line (section 2.2). */
   #endLine(end: number, feed: number, given: Given): void {
     if (end < feed) return;
     this.isOdd = true;
@@ -154,7 +153,7 @@ export class FramingMender {
   }
 }
 
-/** Bytes with some of them replaced: the same buffer where none are. */
+/** Replaces some bytes; without replacements it returns the same buffer. */
 class Given {
   readonly #bytes: Buffer;
   readonly #parts: Buffer[] = [];

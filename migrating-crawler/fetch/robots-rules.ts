@@ -1,8 +1,8 @@
 /**
- * robots.txt as RFC 9309 reads it: groups of one agent merged, those for `*` when none names us, the longest
- * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
- * the usual misspellings of `disallow`, because their writer meant it. What the file states of the uses of pages is read
- * along with its rules (robots-uses.ts). Pure: bytes in, rules and verdicts out.
+ * Parses robots.txt (RFC 9309): groups of one agent are merged, `*` applies when none names us, the longest matching
+ * rule wins, and Allow wins a tie. Like the large crawlers it also reads Crawl-delay, a missing colon and common
+ * misspellings of `disallow`, whose intent is clear. Statements about page uses are read along (robots-uses.ts). Pure
+ * functions.
  */
 import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
@@ -23,38 +23,37 @@ import {
   usesOf,
 } from "./robots-uses.ts";
 
-/** A file names more sitemaps than this only by mistake or malice. */
+/** A file only lists more sitemaps by mistake or malice. */
 const maxSitemaps = 50;
 
-/** Of a group's agents so many are told to people. */
+/** People see at most this many agents of a group. */
 const maxToldAgents = 20;
 
-/** Characters compared for one verdict: about 50 ms. No real file comes near it. */
+/** One verdict may compare this many characters, about 50 ms; no real file comes near it. */
 const maxComparedCharacters = 50_000_000;
 
 export interface RobotsRules {
-  /** In the order in which they are asked (`byPrecedence`). */
+  /** In the order of matching (`byPrecedence`). */
   readonly rules: readonly RobotsRule[];
   readonly crawlDelaySeconds: number | null;
-  /** As they stand in the file, wherever in it, without users; `sitemapUrls` makes them absolute. */
+  /** Sitemap lines as written, without user names; `sitemapUrls` makes them absolute. */
   readonly sitemaps: readonly string[];
-  /** The User-agent lines of the groups that these rules come from, as written; empty when no group is for us. */
+  /** The User-agent lines of the groups used, as written; empty when no group applies. */
   readonly agents: readonly string[];
-  /** The file is longer than `maxRobotsBytes`; what lies beyond was not read. */
+  /** The file exceeds `maxRobotsBytes`, and the rest was ignored. */
   readonly cut: boolean;
-  /** What it states of the uses of what it lets be fetched. */
   readonly uses: RobotsUses;
 }
 
 export interface RobotsVerdict {
   readonly allowed: boolean;
-  /** What decided, in words: a rule with its line, as in `Disallow: /a (line 3)`; null when none matched. */
+  /** The deciding rule with its line, such as `Disallow: /a (line 3)`; null when none matched. */
   readonly rule: string | null;
-  /** The line of that rule in the file, from 1. */
+  /** The number of that line, from 1. */
   readonly line: number | null;
 }
 
-/** The rules for one agent (`Nearcrawl`), by its product token, or those for `*` when no group names it. */
+/** Returns the rules for one agent's product token (`Nearcrawl`), or those for `*` when no group names it. */
 export function parseRobots(body: Uint8Array | string, agent: string): RobotsRules {
   const { lines, cut } = robotsText(body);
   const reading = new RobotsReading(agent);
@@ -66,7 +65,7 @@ export function parseRobots(body: Uint8Array | string, agent: string): RobotsRul
   return { ...reading.rules(), cut };
 }
 
-/** Whether the rules allow a path with its query, such as `/a?b=c`. robots.txt itself always is (section 2.2.2). */
+/** Takes a path with its query, such as `/a?b=c`. /robots.txt itself is always allowed (section 2.2.2). */
 export function robotsVerdict(rules: RobotsRules, pathAndQuery: string): RobotsVerdict {
   if (pathAndQuery === "/robots.txt") return { allowed: true, rule: null, line: null };
   const path = robotsPath(pathAndQuery);
@@ -80,21 +79,24 @@ export function robotsVerdict(rules: RobotsRules, pathAndQuery: string): RobotsV
   return { allowed: true, rule: null, line: null };
 }
 
-/** The file's sitemaps as absolute http(s) URLs, each once; relative ones belong to the file's own URL. */
+/** Returns absolute http(s) URLs without duplicates; relative ones are resolved against the file's URL. */
 export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: string): string[] {
   return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
 
-/** The product token of a User-Agent, in lower case: `foobot` of `FooBot/1.2 (x)`. Of others it may have digits (`360Spider`). */
+/**
+ * Returns the product token in lower case: `foobot` for `FooBot/1.2 (x)`. Other agents' tokens may have digits
+ * (`360Spider`).
+ */
 export const agentToken = (text: string): string => (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 
-/** Whether a User-agent line names the token (in lower case): as Google's parser, up to what no token can hold. */
+/** Compares up to the first character that no token can hold, as Google's parser does. The token is in lower case. */
 function addresses(line: string, token: string): boolean {
   if (token === "" || line.slice(0, token.length).toLowerCase() !== token) return false;
   return !/[A-Za-z_-]/.test(line[token.length] ?? "");
 }
 
-/** A file that would keep us busy is not obeyed in part: what cannot be judged is forbidden. */
+/** A file that takes too long is not obeyed in part: what cannot be judged is forbidden. */
 const tooMuch: RobotsVerdict = {
   allowed: false,
   rule: "robots.txt has more wildcards than can be judged, which forbids everything",
@@ -112,19 +114,21 @@ const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), cr
 
 const groupKeys = new Set("user-agent allow disallow crawl-delay content-signal content-usage".split(" "));
 
-/** Reads the lines one by one. Rules go to the groups whose User-agent lines stand right before them. */
+/** Reads line by line. Rules belong to the User-agent lines directly before them. */
 class RobotsReading {
   readonly #token: string;
   readonly #own = newGroup();
   readonly #all = newGroup();
   readonly #sitemaps: string[] = [];
-  /** Lines about uses that stand before any group, and licenses behind one. */
+  /** Use lines before any group, and licenses after one. */
   readonly #forAll = new UseLines();
   #isOurs = false;
   #hasGroups = false;
   #heard = new Set<Group>();
   #inAgents = false;
-  /** A blank line has ended the group, unless one of its lines follows: licenses and sitemaps are appended to files. */
+  /**
+   * A blank line ends the group unless a group line follows, because licenses and sitemaps are often appended to files.
+   */
   #isBehindGroup = false;
 
   constructor(agent: string) {
@@ -176,7 +180,7 @@ class RobotsReading {
     for (const group of this.#heard) group.rules.push(...rules);
   }
 
-  /** `Content-Usage` is a rule like any other (attach-05 section 3): agents named after it begin a group of their own. */
+  /** `Content-Usage` is a rule like any other (attach-05 section 3), so agents after it start a new group. */
   #use(field: UseField, value: string, line: number): void {
     const use = { field, value: textOf(value), line };
     const isLicense = field === "license";
@@ -196,7 +200,7 @@ class RobotsReading {
   }
 }
 
-/** An allowed index page allows its folder's own URL, too (as Google's parser has it). */
+/** An allowed index page also allows its folder's URL (as in Google's parser). */
 function rulesOf(allow: boolean, value: string, line: number): RobotsRule[] {
   const rule = robotsRule(allow, value, line);
   if (rule === null) return [];
@@ -225,7 +229,7 @@ function fieldOf(line: string): Field | null {
   return { key: keyOf(trimmed(rawKey).slice(0, 40).toLowerCase()), value: trimmed(value) };
 }
 
-/** Without ASCII blanks at the ends. Not `trim()`: that takes a byte order mark for a blank, too. */
+/** Trims ASCII blanks only; `trim()` would also remove a byte order mark. */
 function trimmed(text: string): string {
   let first = 0;
   let end = text.length;
@@ -250,29 +254,29 @@ function twoWords(line: string): [string, string] {
   return words.length === 2 ? [words[0]!, words[1]!] : ["", ""];
 }
 
-/** Half of the world writes a comma before decimals. */
+/** Many countries write a comma before decimals. */
 function secondsOf(text: string): number | null {
   const written = /^\d{1,9}([.,]\d{1,9})?|^[.,]\d{1,9}/.exec(text)?.[0];
   const seconds = Number(written?.replace(",", ".") ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds : null;
 }
 
-/** The file's bytes as text for people and URLs. */
+/** Decodes the file's bytes for people and URLs. */
 const textOf = (bytes: string) => Buffer.from(bytes, "latin1").toString();
 
-// The bytes of a robots.txt as lines. RFC 9309 section 2.2 wants UTF-8; what is served is also UTF-16, has a byte
-// order mark or none, ends lines as it likes and may be endless. Lines come back with one character per byte
-// (Latin-1), because a rule is compared by the file's bytes, valid UTF-8 or not.
+// Splits a robots.txt into lines. RFC 9309 section 2.2 requires UTF-8, but files also come in UTF-16, with or without a
+// byte order mark, with any line ends, and without end. Lines have one character per byte (Latin-1), because rules
+// compare bytes, valid UTF-8 or not.
 
 /**
- * What lies beyond is ignored. RFC 9309 section 2.5 asks for at least 500 KiB; some large sites' files are
- * longer and other crawlers read them whole, so twice that.
+ * The rest is ignored. RFC 9309 section 2.5 requires at least 500 KiB; some large sites exceed that, and other crawlers
+ * read their files whole, so this is twice as much.
  */
 export const maxRobotsBytes = 1024 * 1024;
 
 interface RobotsText {
   readonly lines: readonly string[];
-  /** The file is longer than `maxRobotsBytes`; the line that the bound cuts in two is left out. */
+  /** The file exceeds `maxRobotsBytes`; the line at the limit is dropped. */
   readonly cut: boolean;
 }
 
@@ -294,7 +298,7 @@ function asUtf8(bytes: Buffer): Buffer {
   return Buffer.from(text.replace(/^\ufeff/, ""));
 }
 
-/** By the byte order mark, or by the zero byte of each ASCII character that a file begins with. */
+/** Detects UTF-16 by the byte order mark or the zero byte beside each initial ASCII character. */
 function utf16Order([first, second, third, fourth]: Buffer): "little" | "big" | null {
   if (first === 0xff && second === 0xfe) return "little";
   if (first === 0xfe && second === 0xff) return "big";
@@ -303,7 +307,7 @@ function utf16Order([first, second, third, fourth]: Buffer): "little" | "big" | 
   return null;
 }
 
-/** Drops a UTF-8 byte order mark, and the beginning of one cut short. */
+/** Drops a UTF-8 byte order mark, even a truncated one. */
 function withoutMark(bytes: Buffer): Buffer {
   const mark = [0xef, 0xbb, 0xbf];
   let length = 0;

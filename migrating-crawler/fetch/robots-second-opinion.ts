@@ -1,6 +1,6 @@
 /**
- * What an independent parser (robots-parser) makes of a robots.txt. Ours decides; of one file in 1,000, chosen by its digest, a
- * difference is told to the operators, because it says that one of the two is wrong.
+ * Compares our reading of a robots.txt with an independent parser (robots-parser) on one file in 1,000, chosen by
+ * digest. Ours decides; operators learn of a difference, because one parser must be wrong.
  */
 import imported from "robots-parser";
 import type { OtherReading } from "#protocol/result";
@@ -8,7 +8,7 @@ import { bodyDigest } from "../extract/extract-list.ts";
 import { isSampled } from "../extract/second-opinion.ts";
 import { type RobotsRules, robotsVerdict } from "./robots-rules.ts";
 
-/** Its types describe a default export that the module does not have. */
+/** Its types describe a default export that the module lacks. */
 const robotsParser = imported as unknown as (
   url: string,
   text: string,
@@ -16,17 +16,17 @@ const robotsParser = imported as unknown as (
 
 const oneOfFiles = 1000;
 
-// The other parser compares each rule with each path: 18 ms for the slowest of 1,867 real files, and what is left when the
-// time is over is not asked.
+// The other parser compares every rule with every path: 18 ms for the slowest of 1,867 real files. It is not asked for
+// what remains after the time limit.
 const maxBytes = 64 * 1024;
 const maxPaths = 20;
 const maxPathCharacters = 300;
 const maxMs = 50;
 
-/** On `%7E`, `|`, `[` and the like it departs from RFC 9309, and on robots.txt itself. */
+/** It departs from RFC 9309 on `%7E`, `|`, `[` and similar characters, and on robots.txt itself. */
 const isPlain = (path: string) => /^\/[\w\-.~/?=&]*$/.test(path) && path !== "/robots.txt";
 
-/** Whether the other parser allows each path; null for one that it was not asked about. */
+/** Returns null for a path that the other parser was not asked about. */
 export function otherVerdicts(
   file: Uint8Array,
   agent: string,
@@ -42,7 +42,7 @@ export function otherVerdicts(
   });
 }
 
-/** Undefined: the file is not among those chosen, or both judge its rules' own paths alike. */
+/** Returns undefined when the file is not sampled or both parsers agree on its rules' paths. */
 export function robotsDifference(
   { file, origin, agent }: { readonly file: Buffer; readonly origin: string; readonly agent: string },
   rules: RobotsRules,

@@ -1,11 +1,11 @@
 /**
- * What robots.txt states of the uses of pages: `Content-Signal` and `Content-Usage` of the group that is for us, and of
- * the lines before any group. `License` (RSL 1.0) is for all crawlers outside the groups, and in a group for that group's
- * in place of those; it names an absolute URL, and is nothing otherwise.
+ * Reads what robots.txt says about page uses: `Content-Signal` and `Content-Usage` of our group and of the lines before
+ * any group. `License` (RSL 1.0) outside groups is for all crawlers; in a group it replaces those for that group. It
+ * must be an absolute URL.
  *
- * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), matched as Allow and Disallow are.
- * Of `Content-Usage` those with the longest matching path hold, all of them where several are as long; the policy of
- * `Content-Signal` has no paths, but sites write them, so that every line that matches holds, the strictest of all.
+ * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), matched like Allow and Disallow.
+ * For `Content-Usage` the longest matching paths apply, all of them when equally long. The policy of `Content-Signal`
+ * has no paths, but sites write them, so every matching line applies, the strictest of all.
  */
 import { type ContentUse, contentUses, type StatedPreference } from "#protocol/preferences";
 import { resolveUrl } from "../extract/resolve-url.ts";
@@ -21,26 +21,25 @@ export type UseField = (typeof useFields)[number];
 
 export const isUseField = (key: string): key is UseField => (useFields as readonly string[]).includes(key);
 
-/** A line as it stands in the file. */
 interface UseLine {
   readonly field: UseField;
   readonly value: string;
-  /** From 1. */
+  /** The line number, from 1. */
   readonly line: number;
 }
 
 export interface RobotsUses {
   readonly lines: readonly UseLine[];
-  /** Lines beyond the bound, and what they deny: that is denied everywhere, since their paths are forgotten. */
+  /** Lines beyond the limit, and the uses they deny; those are denied for every path, since the paths are not kept. */
   readonly leftOut: { readonly lines: number; readonly denied: readonly ContentUse[] };
 }
 
 export const noUses: RobotsUses = { lines: [], leftOut: { lines: 0, denied: [] } };
 
-/** Different lines of a group that are kept: real files have one or two. */
+/** The maximum of different lines per group; real files have one or two. */
 export const maxUseLines = 64;
 
-/** The lines of one group, each text once. */
+/** The lines of one group without duplicates. */
 export class UseLines {
   readonly #lines = new Map<string, UseLine>();
   readonly #denied = new Set<ContentUse>();
@@ -66,12 +65,12 @@ export class UseLines {
   }
 }
 
-/** Of a `License` line: what is relative is invalid. */
+/** A relative `License` is invalid. */
 export function isAbsoluteUrl(value: string): boolean {
   return /^https?:\/\/[^/]/i.test(value) && resolveUrl(value, value) !== null;
 }
 
-/** Those for all and those of our group, whose licenses take the place of those for all. */
+/** The group's licenses replace those for all crawlers. */
 export function usesOf(forAll: UseLines, group: UseLines): RobotsUses {
   const [one, other] = [forAll.all, group.all];
   const isLicensed = other.lines.some(({ field }) => field === "license");
@@ -84,12 +83,12 @@ export function usesOf(forAll: UseLines, group: UseLines): RobotsUses {
   };
 }
 
-/** A statement with the line that it comes from; null: of lines that were left out. */
+/** Adds the source line; null for lines beyond the limit. */
 export interface StatedInRobots extends StatedPreference {
   readonly line: number | null;
 }
 
-/** What the lines state of a path with its query. */
+/** Takes a path with its query. */
 export function usesOfPath(uses: RobotsUses, pathAndQuery: string): StatedInRobots[] {
   if (uses.lines.length === 0) return [];
   const path = robotsPath(pathAndQuery);
@@ -103,14 +102,14 @@ export function usesOfPath(uses: RobotsUses, pathAndQuery: string): StatedInRobo
 }
 
 interface ReadLine extends UseLine {
-  /** Null: for every path. */
+  /** Null applies to every path. */
   readonly rule: RobotsRule | null;
   readonly stated: readonly StatedPreference[];
 }
 
 const lengthOf = ({ rule }: ReadLine) => rule?.length ?? 0;
 
-/** Lines are remembered with their origin: each is read when it is first asked for, and not for every page. */
+/** Parses each line once, on first use, as long as its origin is cached. */
 const readLines = new WeakMap<UseLine, ReadLine>();
 
 function readOnce(line: UseLine): ReadLine {
@@ -130,7 +129,7 @@ function read(line: UseLine): ReadLine {
   return { ...line, rule: path === undefined ? null : ruleOf(path), stated };
 }
 
-/** A path that no URL can have is one of a rule for nothing. */
+/** A path that no URL can have matches nothing. */
 function ruleOf(path: string): RobotsRule {
   const nothing = { allow: false, line: 0, source: "", length: 0, pieces: ["\0"], anchored: true };
   return robotsRule(false, Buffer.from(path).toString("latin1"), 0) ?? nothing;

@@ -1,8 +1,7 @@
 /**
- * What robots.txt allows, by origin, remembered for 24 hours (RFC 9309 section 2.4), also over a restart. Where it
- * could not be had, nothing is fetched, and it is asked for again when the host's pace allows. That stays so:
- * section 2.3.1.4 would let a crawler take a file that was unreachable for 30 days for an absent one; a site whose
- * server has been failing for a month has not invited anybody.
+ * Caches robots.txt by origin for 24 hours (RFC 9309 section 2.4), across restarts. An unavailable file forbids
+ * everything and is asked for again when the host's pace allows. Section 2.3.1.4 would permit treating a file that was
+ * unreachable for 30 days as absent; we do not, because a site that failed for a month has not invited anybody.
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -32,21 +31,21 @@ import type { SiteClient } from "./site-client.ts";
 
 const keptMs = 24 * 3_600_000;
 
-/** A file that could not be had is asked for again after this at the earliest; the host's back-off may be longer. */
+/** An unavailable file is retried after this at the earliest; the host's back-off may be longer. */
 const failureKeptMs = 60_000;
 
-/** So often a day a host is asked for what other hosts' robots.txt redirect to there, each another URL. */
+/** A host is asked this often a day for targets of other hosts' robots.txt redirects, each a different URL. */
 const mostElsewhere = 100;
 const mostElsewhereHosts = 20_000;
 
-/** Memory for parsed files: most take less than 10 KB. */
+/** Limits the memory for parsed files; most take less than 10 KB. */
 const maxKeptCharacters = 16 * 1024 * 1024;
 
 const keptFile = { name: "robots-rules.json", maxBytes: 16 * 1024 * 1024, everyMs: 30_000 };
 
 interface KnownRobots {
   readonly answer: RobotsAnswer;
-  /** It is asked for again from then on (`Date.now()`). */
+  /** When it is fetched again (`Date.now()`). */
   readonly untilMs: number;
 }
 
@@ -54,18 +53,17 @@ export type OriginRobots =
   | {
       readonly type: "known";
       readonly crawlDelaySeconds: number | null;
-      /** Why everything is forbidden for the time being; null when there are rules. */
+      /** Why everything is temporarily forbidden, or null when there are rules. */
       readonly closed: string | null;
-      /** For the coordinator; null when it was known. */
+      /** The report for the coordinator, or null for a cached answer. */
       readonly report: RobotsReport | null;
       verdict(pathAndQuery: string): RobotsVerdict;
-      /** What it states of the uses of a page. */
       stated(pathAndQuery: string): StatedInRobots[];
     }
   | { readonly type: "unreachable"; readonly failure: Failure; readonly report: RobotsReport | null };
 
 interface RobotsSettings extends RobotsAsking {
-  /** Where rules are kept over a restart; absent: nowhere. */
+  /** Where rules are saved across restarts; without it they are not. */
   readonly kept?: KeptSettings;
 }
 
@@ -90,24 +88,24 @@ export class RobotsCache implements RobotsMemory {
     for (const [origin, known] of found) this.#known.set(origin, known);
   }
 
-  /** What the origin is known to allow; null when its robots.txt has to be asked for. */
+  /** Returns null when robots.txt must be fetched. */
   known(origin: string): OriginRobots | null {
     const answer = this.get(origin);
     return answer === null ? null : robotsOf(answer, null);
   }
 
-  /** What the site client's origin allows; asked for over its connection, in its host's turn, when it is not known. */
+  /** Fetches an unknown robots.txt over the client's connection, in its host's turn. */
   async of(client: SiteClient, takeTurn: TakeTurn = async () => () => {}): Promise<OriginRobots> {
     const { origin } = client;
     const known = this.known(origin);
     if (known !== null) return known;
     const answer = await this.ask(client, takeTurn);
-    // Says nothing of the site.
+    // A limit of ours says nothing about the site.
     if (answer.type === "unreachable" && answer.failure.code === "held-back") return robotsOf(answer, null);
     return robotsOf(answer, reportOf(origin, answer));
   }
 
-  /** The same, as it was answered. */
+  /** Returns the answer itself. */
   async ask(client: SiteClient, takeTurn: TakeTurn): Promise<RobotsAnswer> {
     return await askRobots(client, { ...this.#settings, memory: this }, takeTurn);
   }
@@ -129,19 +127,18 @@ export class RobotsCache implements RobotsMemory {
     return asked < mostElsewhere;
   }
 
-  /** A robots.txt that could not be had is not asked for before then (`Date.now()`). */
+  /** An unavailable robots.txt is not retried before this time (`Date.now()`). */
   notBefore(origin: string, atMs: number): void {
     const known = this.#known.get(origin);
     if (known && atMs > known.untilMs) this.#known.set(origin, { ...known, untilMs: atMs });
   }
 
-  /** Writes what is to be kept. */
   close(): void {
     this.#file?.close();
   }
 }
 
-/** What is good for longer than anything may be was kept by a clock that was ahead: RFC 9309 lets nobody use it for over 24 hours. */
+/** A longer validity was saved by a clock that was ahead: RFC 9309 forbids use beyond 24 hours. */
 const isGoodAt = (nowMs: number, { untilMs }: KnownRobots) => untilMs > nowMs && untilMs <= nowMs + keptMs;
 
 function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
@@ -182,12 +179,12 @@ function sizeOf(answer: RobotsAnswer): number {
   return text + stated + sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
 }
 
-// robots.txt rules as they lie on disk, so that a restart does not send the whole fleet of hosts another request
-// each: the lines that are for us, with their numbers, and when they are to be asked for again. Only rules that
-// were read are kept; a closed or silent site is asked anew. Files of version 1 know nothing of what sites state of the
-// uses of their pages: they are ignored, so that nobody's `search=no` goes unheard for a day after an upgrade.
+// Saves robots.txt rules so that a restart does not cost every host another request: the lines that apply to us, with
+// their numbers and expiry. Only rules that were read are saved; closed or silent sites are asked again. Files of
+// version 1 lack the statements about page uses and are ignored, so no `search=no` goes unnoticed for a day after an
+// upgrade.
 
-/** What is written at most: the origins met last, while their rules' text stays below this. */
+/** Saves the most recent origins while their rules' text stays below this. */
 const maxOrigins = 5000;
 
 const maxCharacters = 4 * 1024 * 1024;
@@ -211,7 +208,7 @@ const entry = z.object({
   agents: z.array(z.string().max(400)).max(20),
   cut: z.boolean(),
   lines: z.array(line).max(100_000),
-  /** Absent: it states nothing. */
+  /** Absent when it states nothing. */
   uses: uses.optional(),
 });
 
@@ -219,7 +216,7 @@ const file = z.object({ version: z.literal(2), origins: z.array(z.unknown()).max
 
 type Entry = z.infer<typeof entry>;
 
-/** Those met last first, as a JSON value. */
+/** The most recent come first. */
 function keptRobots(known: Iterable<[string, KnownRobots]>): unknown {
   const origins: Entry[] = [];
   let characters = 0;
@@ -249,7 +246,7 @@ function keptUses({ lines, leftOut }: RobotsUses): Entry["uses"] {
   return { lines: [...lines], leftOut: { lines: leftOut.lines, denied: [...leftOut.denied] } };
 }
 
-/** Those met last last; null when the JSON is not ours. What is too old, or damaged, is left out. */
+/** The most recent come last; null for invalid JSON. Expired or damaged entries are dropped. */
 export function robotsFrom(json: unknown, nowMs: number): [string, KnownRobots][] | null {
   const read = file.safeParse(json);
   if (!read.success) return null;

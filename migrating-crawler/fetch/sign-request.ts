@@ -1,9 +1,8 @@
 /**
- * Requests that a site can verify: HTTP Message Signatures (RFC 9421) by the profile of Web Bot Auth
- * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026). What is signed are the site's authority, so that a request
- * cannot be shown to another site, and the URL of the key set, which a verifier fetches as it stands; the parameters
- * say when and by which key, with a nonce.
- * The key is named by its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as the key directory names it.
+ * Signs requests for verification by sites: HTTP Message Signatures (RFC 9421) in the profile of Web Bot Auth
+ * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026). The signature covers the site's authority, so a request
+ * cannot be replayed to another site, and the URL of the key set, which verifiers fetch; the parameters hold time, key
+ * and nonce. The key's name is its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as in the key directory.
  */
 import { randomBytes } from "node:crypto";
 import { isSignatureAgent, keyThumbprint } from "#protocol/identity";
@@ -11,28 +10,28 @@ import { signatureSeconds } from "#protocol/signing-key";
 import type { RequestKey } from "../membership/signing-keys.ts";
 
 /**
- * Header fields (names in lower case) for one request to this URL's origin. None by plain http, where anybody on the
- * way could take the signature for a request of their own, and verifiers are to refuse it (section "Use of TLS").
+ * Returns header fields (names in lower case) for one request to this URL's origin. Plain http gets none: anybody on
+ * the way could reuse the signature, and verifiers must refuse it (section "Use of TLS").
  */
 export type SignRequest = (url: URL) => Readonly<Record<string, string>>;
 
-/** A signature that is good for less is none: it might be out of date when it is looked at. */
+/** A signature with less validity might expire before it is verified. */
 const leastSeconds = 30;
 /** The draft leaves the nonce to the signer (RFC 9421 section 7.2.2). */
 const nonceBytes = 64;
 const label = "sig1";
 
 interface SignerSettings {
-  /** Asked for each request; null: none that a site could verify. */
+  /** Called for each request; null when no site could verify a signature. */
   readonly key: () => RequestKey | null;
-  /** https://crawl.example.org/.well-known/http-message-signatures-directory */
+  /** Example: https://crawl.example.org/.well-known/http-message-signatures-directory */
   readonly keySetUrl: string;
   readonly now?: () => Date;
-  /** Uniform bytes, for the nonce. */
+  /** Returns uniform random bytes for the nonce. */
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-/** Throws for a `keySetUrl` that cannot stand in the header. */
+/** Throws when `keySetUrl` is invalid in the header. */
 export function requestSigner({ key: keyNow, keySetUrl, now, random }: SignerSettings): SignRequest {
   if (!isSignatureAgent(keySetUrl)) throw new RangeError("keySetUrl is no URL that a header may name");
   const agent = `"${keySetUrl}"`;

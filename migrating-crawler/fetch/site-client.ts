@@ -1,7 +1,7 @@
 /**
- * One origin, spoken to over one connection at a time: opened by the connector (checked address, proxy, timed
- * phases, TLS), kept alive between requests, HTTP/2 where the site offers it and HTTP/1.1 otherwise. A site
- * client lives as long as a host slice is crawled; one request at a time.
+ * Talks to one origin over one connection at a time, opened by the connector (checked address, proxy, timed phases,
+ * TLS) and kept alive, with HTTP/2 where offered and HTTP/1.1 otherwise. It lives as long as a host slice is crawled
+ * and sends one request at a time.
  */
 
 import {
@@ -31,7 +31,7 @@ import type { SignRequest } from "./sign-request.ts";
 
 export type { Timeouts };
 
-/** How a site was spoken to: the HTTP version, and the TLS version (`TLSv1.3`) or null without TLS. */
+/** The HTTP version and the TLS version (`TLSv1.3`), null without TLS. */
 interface SiteConnection {
   readonly http: "1.1" | "2";
   readonly tls: string | null;
@@ -41,22 +41,22 @@ interface SiteClientSettings {
   readonly connector: Connector;
   readonly timeouts: Timeouts;
   readonly recorder?: ExchangeRecorder | undefined;
-  /** Fields that sign a request; absent: requests are not signed. */
+  /** Returns signature fields; without it requests are not signed. */
   readonly sign?: SignRequest | undefined;
 }
 
-/** Keeps what is asked and answered (WARC). */
+/** Archives requests and answers (WARC). */
 export interface ExchangeRecorder {
-  /** The answer to read in place of the given one. */
+  /** Returns the answer to read instead of the given one. */
   watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer;
-  /** What the site states of the uses of the page that was answered last under this URL. */
+  /** Records the site's statements about the page last answered under this URL. */
   state(url: string, stated: readonly StatedPreference[]): Promise<void>;
 }
 
 export interface AskedOfSite {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The other end of the connection. */
+  /** The peer's address. */
   readonly address: string | null;
   readonly http: "1.1" | "2";
 }
@@ -65,12 +65,12 @@ export class SiteClient {
   readonly origin: string;
   /** The address of the latest connection, or null before the first. */
   address: string | null = null;
-  /** The latest connection; null before the first. */
+  /** The latest connection, or null before the first. */
   connection: SiteConnection | null = null;
   readonly #settings: SiteClientSettings;
   #transport: Transport | null = null;
   #untold: ConnectPhases | null = null;
-  /** HTTP/2 failed here: not offered again. */
+  /** HTTP/2 failed here and is not offered again. */
   #isHttp1Only = false;
   #isClosed = false;
 
@@ -80,8 +80,8 @@ export class SiteClient {
   }
 
   /**
-   * Sends a GET, or the method that the request names. Throws a Failure. Two things are no failure of the site, and the request goes out once more
-   * on a new connection: a kept connection that it closed just then, and HTTP/2 that it offers but cannot do.
+   * Sends a GET or the request's method. Throws a Failure. Repeats the request once on a new connection when a kept
+   * connection was just closed, or when HTTP/2 was offered but failed, since neither is the site's failure.
    */
   async get(request: SiteRequest): Promise<SiteAnswer> {
     const startedMs = performance.now();
@@ -94,10 +94,7 @@ export class SiteClient {
     }
   }
 
-  /**
-   * How long it took to connect, told once for each connection: the first page over it has this in its timing,
-   * also when robots.txt went before it.
-   */
+  /** Returns the connect time once per connection: the first page reports it, even after robots.txt. */
   tellConnected(): ConnectPhases | null {
     const phases = this.#untold;
     this.#untold = null;
@@ -109,7 +106,7 @@ export class SiteClient {
     this.#drop();
   }
 
-  /** For the partner's list of what was asked of whom. */
+  /** Adds the request to the partner's list of requests. */
   async #noted(request: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const asked = { url: this.origin + request.path, how: request.method ?? "GET" };
     const { connector } = this.#settings;
@@ -134,7 +131,7 @@ export class SiteClient {
     return this.#recorded(request, await exchange.answer);
   }
 
-  /** The answer, watched by the recorder where the partner keeps what is fetched; a HEAD fetches nothing. */
+  /** Lets the recorder watch the answer; a HEAD fetches nothing. */
   #recorded({ path, headers, method }: SiteRequest, answer: SiteAnswer): SiteAnswer {
     if (method === "HEAD") return answer;
     const { recorder } = this.#settings;
@@ -188,17 +185,16 @@ export class SiteClient {
   }
 }
 
-// HTTP/2 (RFC 9113) over one open TLS connection, one request at a time. node:http2 bounds what a server can
-// do to it: header lists (also by CONTINUATION frames), settings, empty frames, unacknowledged pings, its own
-// memory. What it lets pass is bounded here (control frames) and by the exchange's watch (bytes that are no
-// content). Server push is refused.
+// Speaks HTTP/2 (RFC 9113) over one TLS connection, one request at a time. node:http2 limits header lists (including
+// CONTINUATION frames), settings, empty frames, unacknowledged pings and its memory. This class limits control frames,
+// and the exchange's watch limits other overhead. Server push is refused.
 
-/** How much may be under way unread, of a stream and of the connection: a round trip of 200 ms at 40 Mbit/s. */
+/** The flow control window of stream and connection: a round trip of 200 ms at 40 Mbit/s. */
 const windowBytes = 1024 * 1024;
 
 const sessionMegabytes = 4;
 
-/** Settings and pings of a whole connection; ordinary servers send a handful. */
+/** Limits settings and pings per connection; ordinary servers send a handful. */
 const maxControlFrames = 200;
 
 class Http2Transport implements Transport {
@@ -230,7 +226,7 @@ class Http2Transport implements Transport {
     });
     this.#session.on("remoteSettings", () => this.#countControl());
     this.#session.on("ping", () => this.#countControl());
-    // Told of a session that was destroyed before, too.
+    // The event also fires for a session that was already destroyed.
     this.#session.once("connect", () => {
       if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes);
     });
@@ -292,7 +288,7 @@ class Http2Transport implements Transport {
     });
   }
 
-  /** Nothing to do: open for a while yet. */
+  /** Keeps the idle connection open for a while. */
   #rest(): void {
     this.#exchange = null;
     if (this.isOpen) this.#idle = setTimeout(() => this.close(), keepAliveMs).unref();

@@ -1,8 +1,8 @@
 /**
- * `/.well-known/tdmrep.json` of origins (preferences/tdm-reservation), remembered for a day, over restarts too. It is a
- * request more for each origin and says nothing of search, so that it is asked for only where it costs little beside the
- * pages that are asked for at once (`fromUrls`), and only where robots.txt allows it. Redirects are followed within the
- * origin, three times. What cannot be had is no file: the report has it so, and it is not asked for again for an hour.
+ * Caches `/.well-known/tdmrep.json` of origins (preferences/tdm-reservation) for a day, across restarts. It costs a
+ * request per origin and says nothing about search, so it is fetched only when robots.txt allows it and many pages of
+ * the origin are fetched at once (`fromUrls`). Three redirects within the origin are followed. An unavailable file
+ * counts as absent, as the report defines, and is not retried for an hour.
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -18,11 +18,11 @@ const keptMs = 24 * 3_600_000;
 const failureKeptMs = 3_600_000;
 const maxRedirects = 3;
 
-/** Memory for rules; nearly every origin has none. */
+/** Limits the memory for rules; nearly every origin has none. */
 const maxKeptCharacters = 4 * 1024 * 1024;
 
 const keptFile = { name: "tdm-rules.json", maxBytes: 8 * 1024 * 1024, everyMs: 30_000 };
-/** What is written at most: the origins met last. */
+/** Only the most recent origins are saved. */
 const maxOrigins = 5000;
 const maxWrittenCharacters = 2 * 1024 * 1024;
 
@@ -30,18 +30,18 @@ const none = { type: "answer", rules: [], keepMs: keptMs } as const;
 
 interface KnownFile {
   readonly rules: TdmRules;
-  /** It is asked for again from then on (`Date.now()`). */
+  /** When it is fetched again (`Date.now()`). */
   readonly untilMs: number;
 }
 
 interface TdmFilesSettings {
-  /** Asked for where so many URLs of an origin are to be fetched at once; 0: never. */
+  /** Fetches the file when at least this many URLs of an origin are due at once; 0 never does. */
   readonly fromUrls: number;
   readonly userAgent: () => string;
   readonly take: TakeBytes;
   /**
-   * Where rules are kept over a restart, in the folder that supervisors of earlier releases let a crawler write; absent:
-   * nowhere.
+   * Where rules are saved across restarts, in the folder that supervisors of earlier releases make writable; without it
+   * they are not.
    */
   readonly kept?: KeptSettings;
 }
@@ -61,21 +61,20 @@ export class TdmFiles {
     for (const [origin, known] of found) this.#known.set(origin, known);
   }
 
-  /** The origin's rules; null when they are not known. */
+  /** Returns null when the rules are unknown. */
   known(origin: string): TdmRules | null {
     const known = this.#known.get(origin);
     const leftMs = (known?.untilMs ?? 0) - Date.now();
-    // What is good for longer was kept by a clock that was ahead.
+    // A longer validity was saved by a clock that was ahead.
     return leftMs <= 0 || leftMs > keptMs ? null : known!.rules;
   }
 
-  /** Whether the file is worth a request, where so many URLs of the origin are to be fetched. */
   pays(urls: number): boolean {
     const { fromUrls } = this.#settings;
     return fromUrls > 0 && urls >= fromUrls;
   }
 
-  /** Asks for the file, each request in its host's turn. Throws nothing but what `takeTurn` throws. */
+  /** Each request takes its host's turn. Throws only what `takeTurn` throws. */
   async ask(client: SiteClient, takeTurn: TakeTurn, allows: (path: string) => boolean): Promise<void> {
     const answer = await this.#askFile(client, takeTurn, allows);
     if (answer === "held-back") return;
@@ -133,20 +132,20 @@ export class TdmFiles {
 type Step =
   | { readonly type: "answer"; readonly rules: readonly TdmRule[]; readonly keepMs: number }
   | { readonly type: "redirect"; readonly location: string }
-  /** A limit of ours came between: nothing is known. */
+  /** A limit of ours intervened, so nothing is known. */
   | { readonly type: "held-back" };
 
 function charactersOf(rules: readonly TdmRule[]): number {
   return rules.reduce((sum, { location, policy }) => sum + 300 + 3 * location.length + policy.length, 0);
 }
 
-// As it lies on disk: somebody's bytes when it is read again.
+// The format on disk, which is validated when read.
 
 const rule = z.object({ location: z.string().max(2000), reserved: z.boolean(), policy: z.string().max(500) });
 const entry = z.object({ origin: z.string().max(300), untilMs: z.number(), rules: z.array(rule).max(501) });
 const file = z.object({ version: z.literal(1), origins: z.array(z.unknown()).max(maxOrigins) });
 
-/** Those met last first. */
+/** The most recent come first. */
 function keptJson(known: Iterable<[string, KnownFile]>): z.input<typeof file> {
   const origins: z.infer<typeof entry>[] = [];
   let characters = 0;
@@ -158,7 +157,7 @@ function keptJson(known: Iterable<[string, KnownFile]>): z.input<typeof file> {
   return { version: 1, origins };
 }
 
-/** Those met last last; null when the JSON is not ours. What is too old, or damaged, is left out. */
+/** The most recent come last; null for invalid JSON. Expired or damaged entries are dropped. */
 function keptFrom(json: unknown, nowMs: number): [string, KnownFile][] | null {
   const read = file.safeParse(json);
   if (!read.success) return null;

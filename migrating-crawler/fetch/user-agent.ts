@@ -1,6 +1,6 @@
 /**
- * How this crawler introduces itself to sites: by the User-Agent that the coordinator's latest welcome states, and
- * by a signature where it asks for one. Before the first welcome there is no introduction, and so no request.
+ * Identifies this crawler to sites by the User-Agent of the coordinator's latest welcome and, if asked for, a
+ * signature. Nothing is requested before the first welcome.
  */
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { keySetUrlOf } from "#protocol/identity";
@@ -14,7 +14,7 @@ export class Introduction {
   #userAgent: string | null = null;
   #sign: SignRequest | null = null;
 
-  /** Null: the crawler has no key of its own, so its requests cannot be signed. */
+  /** Without its own key a crawler cannot sign requests. */
   constructor(identity: Identity | null, keys: Pick<SigningKeys, "current"> | null = null) {
     this.#identity = identity;
     this.#keys = keys;
@@ -28,7 +28,7 @@ export class Introduction {
     const [identity, keys] = [this.#identity, this.#keys];
     this.#userAgent = userAgent;
     const keySetUrl = signatureAgent === undefined ? null : keySetUrlOf(signatureAgent);
-    // An older coordinator publishes identities alone.
+    // An older coordinator publishes only identities.
     const key = signingKeys ? () => keys?.current ?? null : () => identity && { ...identity, until: null };
     this.#sign = keySetUrl === null ? null : requestSigner({ key, keySetUrl });
   }
@@ -39,6 +39,6 @@ export class Introduction {
     return this.#userAgent;
   };
 
-  /** No fields where requests are not signed. */
+  /** Returns no fields when requests are not signed. */
   readonly sign: SignRequest = (url) => this.#sign?.(url) ?? {};
 }

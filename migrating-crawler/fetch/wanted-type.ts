@@ -1,24 +1,23 @@
 /**
- * Which documents are read: HTML, XHTML, plain text, XML that may be a feed or a sitemap, and packed sitemaps.
- * By the header where it says something that can be believed, otherwise by the first bytes (WHATWG MIME
- * Sniffing, sections 5, 7 and 8). Departures: a body of any type is looked at, because programs and images
- * are served as HTML; HTML served as plain text is read as HTML unless the site says `nosniff`; comments are
- * passed over to see what follows them.
+ * Decides which documents are read: HTML, XHTML, plain text, XML that may be a feed or sitemap, and compressed
+ * sitemaps; by a credible header, otherwise by the first bytes (WHATWG MIME Sniffing, sections 5, 7 and 8). It departs
+ * from the standard: every body is examined, because programs and images are served as HTML; HTML served as plain text
+ * is read as HTML unless the site says `nosniff`; and comments are skipped.
  */
 import { mediaType } from "../extract/document-kind.ts";
 import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 
-/** leave: not ours. read: the header says so. look: the first bytes decide. */
+/** leave: not wanted. read: the header says so. look: the first bytes decide. */
 type HeaderVerdict = "leave" | "read" | "look";
 
 const pageTypes = new Set(["text/html", "application/xhtml+xml", "text/plain"]);
 const listTypes = /^(?:application|text)\/(?:x-)?(?:xml|(?:rss|atom|rdf|feed|sitemap)(?:\+xml)?)$/;
-/** Said of files whose type the server does not know, and of packed sitemaps. */
+/** Types of files that the server does not know, and of compressed sitemaps. */
 const vagueTypes =
   /^(?:|\*\/\*|(?:unknown|application)\/unknown|(?:application|binary)\/(?:x-)?(?:octet-stream|binary)|application\/(?:x-)?gzip|application\/force-download)$/;
 
-/** The last that is well formed (WHATWG Fetch, "extract a MIME type"), parameters included; "" when there is none. */
+/** Returns the last well-formed value (WHATWG Fetch, "extract a MIME type") with its parameters, or "". */
 export function contentTypeOf(header: string | readonly string[] | undefined): string {
   const values = [header ?? []].flat().flatMap((value) => value.split(","));
   const wellFormed = values.filter((value) => /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/.test(mediaType(value)));
@@ -34,8 +33,8 @@ export function judgeHeader(contentType: string, headers: AnswerHeaders): Header
 }
 
 /**
- * The type as which a body is read, with the header's charset; null when it is nothing that we read.
- * `head`: its first bytes, decoded, `headBytes` of them where there are so many.
+ * Returns the type with the header's charset, or null for an unwanted body. `head` holds the decoded first bytes,
+ * `headBytes` of them if available.
  */
 export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHeaders): string | null {
   const declared = mediaType(contentType);
@@ -54,10 +53,10 @@ export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHea
 
 const isReadableType = (seen: string) => seen.startsWith("text/") || seen === "application/xml";
 
-/** Text or markup, by its first bytes alone. */
+/** Recognises text or markup by the first bytes alone. */
 export const isReadable = (head: Buffer): boolean => isReadableType(sniffMediaType(head));
 
-/** What a document is by its first bytes alone; `application/octet-stream`: neither text nor a known format. */
+/** Judges by the first bytes alone; `application/octet-stream` means neither text nor a known format. */
 export function sniffMediaType(head: Buffer, isUtf16 = false): string {
   if (isGzip(head)) return "application/gzip";
   const known = signatures.find(([magic, , at = 0]) => head.subarray(at).indexOf(magic) === 0);
@@ -69,14 +68,14 @@ export function sniffMediaType(head: Buffer, isUtf16 = false): string {
   return xmlStart.test(start) ? "application/xml" : "text/plain";
 }
 
-/** Byte order marks, blanks and comments. */
+/** Matches byte order marks, blanks and comments. */
 const beforeMarkup = /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|\s|<!--(?:(?!-->)[\s\S])*-->)+/;
 const htmlNames =
   "html|head|body|script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|link|base|main|article|section|span|ul|center";
 const htmlStart = new RegExp(`^<(?:!doctype\\s+html|${htmlNames}|!--)(?:[\\s>/-]|$)`, "i");
 const xmlStart = /^<(?:\?xml|!doctype|(?:[\w-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))\b/i;
 
-/** More control characters than any text has, unless they are the zero bytes of UTF-16; markup is given more. */
+/** Text has few control characters, except for UTF-16's zero bytes; markup may have more. */
 function isText(head: Buffer, isMarkup: boolean): boolean {
   const zeros = { even: 0, odd: 0 };
   let controls = 0;
@@ -91,7 +90,7 @@ function isText(head: Buffer, isMarkup: boolean): boolean {
   return controls * (isMarkup ? 5 : 50) <= head.length;
 }
 
-/** The beginnings of formats that are no text, or not ours: bytes, type, and where they stand. */
+/** The leading bytes, type and offset of formats that are no text or not wanted. */
 const signatures: readonly (readonly [magic: Buffer, type: string, at?: number])[] = [
   [Buffer.from("%PDF-"), "application/pdf"],
   [Buffer.from("%!PS-Adobe-"), "application/postscript"],

@@ -1,15 +1,16 @@
 /**
- * How fast one address may be asked, whatever host is meant. Hosts that share an address share a machine or a
- * network's gate, so they are asked one at a time; but a content network has thousands of them behind one address,
- * and a whole host's delay between any two requests would give each host a page every few hours. So an address
- * rests between two requests for a quarter of a host's floor, or for as long as it just worked when that is
- * longer: never more than half of its time goes to us. (BUbiNG, too, keeps a shorter delay for addresses than for hosts.)
- * What it tolerates is found as for a host (tolerated-rate), from what its hosts have in common: answers of any of them that
- * are several times slower than usual lower its rate, since machines work for all their hosts. A 429 or 503 is that host's own,
- * whose limit may be its own too, until a second host of the address refuses within ten minutes: then it is the address's.
- * The registrable domains with hosts there share its time by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each
- * answer is charged to its domain with the time that it took and the rest that follows, and the domain that has had least goes
- * next, so that slow hosts of one domain hold up nobody but each other. Pure.
+ * Decides how fast one address may be asked, over all its hosts. Hosts that share an address share a machine or
+ * gateway, so they are asked one at a time. A content network has thousands of hosts per address, and a full host delay
+ * would give each a page every few hours. So an address rests for a quarter of a host's floor, or for as long as it
+ * just worked if longer: we never take more than half of its time. (BUbiNG also delays addresses less than hosts.)
+ *
+ * The tolerated rate (tolerated-rate) follows what the hosts share: answers several times slower than usual lower it,
+ * since a machine serves all its hosts. A 429 or 503 counts for its host alone until a second host of the address
+ * refuses within ten minutes.
+ *
+ * Registrable domains share the address by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each answer
+ * charges its domain with the time taken plus the rest, and the domain charged least goes next, so slow hosts only
+ * delay their own domain. Pure functions.
  */
 import { z } from "zod";
 import { parseAddress, unmapAddress } from "#core/ip/address";
@@ -30,18 +31,17 @@ import {
 
 const amount = z.number().min(0).default(0);
 
-/** As it lies on the disk, too. */
+/** This is also the format on disk. */
 export const addressPace = z.object({
   notBeforeMs: amount,
-  /** When the last request ended. */
   endedAtMs: amount,
   rate: toleratedRate.default(unlimitedRate),
-  /** The host that refused last, and when. */
+  /** The host that refused last, and the time. */
   refusedBy: z.string().max(253).default(""),
   refusedAtMs: amount,
-  /** The virtual time: what the domain asked last had had before. */
+  /** Virtual time of fair queueing: the charge that the domain asked last had before its request. */
   virtualMs: amount,
-  /** By registrable domain, what it has had; of those left out, the virtual time. */
+  /** The charge of each registrable domain; a missing domain has the virtual time. */
   hadMs: z.record(z.string().max(300), z.number().min(0)).default({}),
 });
 
@@ -49,14 +49,17 @@ export type AddressPace = Readonly<z.infer<typeof addressPace>>;
 
 export const newAddressPace: AddressPace = addressPace.parse({});
 
-/** Of whom more is kept the least is forgotten, which is nobody's gain: they have had the virtual time then. */
+/**
+ * Beyond this the domain with the least charge is dropped; it gains nothing, because its charge becomes the virtual
+ * time.
+ */
 const mostDomains = 32;
 
-/** What a domain has had of the address; whoever asked for nothing meanwhile saves up nothing. */
+/** A domain's charge is at least the virtual time, so idle domains save up no credit. */
 export const hadOf = ({ virtualMs, hadMs }: AddressPace, domain: string): number =>
   Math.max(virtualMs, hadMs[domain] ?? 0);
 
-/** After an answer of a host of the domain that took so long, with its rest. */
+/** Charges the domain with an answer's time and the rest that follows. */
 function withShare(pace: AddressPace, domain: string, tookMs: number): AddressPace {
   const virtualMs = hadOf(pace, domain);
   const had = Object.entries({ ...pace.hadMs, [domain]: virtualMs + tookMs })
@@ -66,18 +69,17 @@ function withShare(pace: AddressPace, domain: string, tookMs: number): AddressPa
   return { ...pace, virtualMs, hadMs: Object.fromEntries(had) };
 }
 
-/** The part of a host's floor that an address rests. */
+/** An address rests for this part of a host's floor. */
 const floorPart = 1 / 4;
-/** However long the answer took, and however low the rate: it has many hosts, and the coordinator counts on it. */
+/** Limits the rest whatever the answer time and rate, because the coordinator plans with many hosts per address. */
 const mostRestMs = 10_000;
-/** Refusals of two hosts within this time are of one limiter. */
+/** Refusals of two hosts within this time come from one rate limiter. */
 const togetherMs = 600_000;
 
 export interface AddressAnswer extends Pick<HostAnswer, "status" | "tookMs"> {
-  /** Which of its hosts was asked. */
   readonly host: string;
   readonly domain: string;
-  /** By what is usual for that host. */
+  /** The speed relative to what is usual for that host. */
   readonly speed: AnswerSpeed;
 }
 
@@ -122,14 +124,14 @@ function boundsOf(settings: PaceSettings): RateBounds {
   return { startPerHour: mostPerHour, mostPerHour };
 }
 
-/** A rate below what the longest rest makes of it would take long to come back from, and change nothing. */
+/** Keeps the rate above what the longest rest allows; a lower one changes nothing and recovers slowly. */
 function withinRests(rate: ToleratedRate): ToleratedRate {
   return rate.perHour === 0
     ? rate
     : { ...rate, perHour: Math.max(highestPerHour / mostRestMs, rate.perHour) };
 }
 
-/** A measurement takes next to no work, and says nothing of how the address copes: it rests no shorter than it did. */
+/** A probe costs little and says nothing about load, so the rest never becomes shorter. */
 export function addressAfterProbe(
   pace: AddressPace,
   now: { readonly settings: PaceSettings; readonly nowMs: number; readonly domain: string },
@@ -141,7 +143,7 @@ export function addressAfterProbe(
   };
 }
 
-/** What counts as one address: an IPv4 address, or the /64 that one IPv6 subscriber has (RFC 6177). */
+/** Treats an IPv4 address, or the /64 of one IPv6 subscriber (RFC 6177), as one address. */
 export function addressKey(text: string): string {
   const address = parseAddress(text);
   if (address === null) return text;

@@ -1,41 +1,40 @@
 /**
- * Who may send the next request, when rate, processor, memory or the day's bytes are short: one after the other,
- * first come first served. Each is expected to bring as many bytes as requests did lately, and these are paid for in
- * advance: otherwise all would begin at once whenever there is something left, and come to far more together.
+ * Decides who may send the next request when rate, processor, memory or the day's bytes are short, first come first
+ * served. Each request pays in advance for the recent average size; otherwise all would start at once and together
+ * overshoot the limit.
  */
 import { timerMs } from "#core/timer-ms";
 import { steadyNowMs } from "../core/steady-time.ts";
 
-/** The right to send one request. */
 export interface Grant {
-  /** Counts a piece of the answer's body; null: go on, else when to. */
+  /** Counts a piece of the body. Returns null to continue, or a promise to wait for. */
   readonly take: (bytes: number) => Promise<void> | null;
-  /** The answer is read, or there is none. Call exactly once. */
+  /** Call exactly once, when the answer was read or there is none. */
   end(): void;
 }
 
 export interface AdmissionBounds {
   readonly signal: AbortSignal;
-  /** A grant is of no use from then on (`steadyNowMs()`). */
+  /** Grants after this time (`steadyNowMs()`) are useless. */
   readonly endsAtMs: number;
-  /** Called at the moment in which it is let in: what it takes is gone before the next one is looked at. */
+  /** Runs on admission, so that the next decision already sees what this request takes. */
   readonly onGrant?: () => void;
 }
 
 interface AdmissionRules {
-  /** True: nobody is let in any more; those who wait leave without a grant. */
+  /** When true, nobody is admitted any more and waiting requests get no grant. */
   readonly isClosed: () => boolean;
-  /** Milliseconds until another may begin; infinite: not before one of those under way has ended. */
+  /** Milliseconds until another may start; infinity means not before one under way ends. */
   readonly waitMs: (underWay: number, expectedBytes: number) => number;
-  /** Pays in advance; negative: gives back. */
+  /** Pays in advance; a negative number is a refund. */
   readonly pay: (bytes: number) => void;
   readonly take: (bytes: number) => Promise<void> | null;
 }
 
-/** At the first request; later ones are expected to be as the ones before them. */
+/** The first request expects this size; later ones use the moving average. */
 const firstExpectedBytes = 16 * 1024;
 const newestPart = 1 / 16;
-/** Looked at again so often at least: limits change, too. */
+/** Limits can change, so they are checked at least this often. */
 const lookEveryMs = 250;
 
 export class Admission {
@@ -53,7 +52,7 @@ export class Admission {
     return this.#waiting.size;
   }
 
-  /** Null when the limits, or the bounds, let it not begin. */
+  /** Resolves with null when the limits or the bounds prevent a start. */
   enter({ signal, endsAtMs, onGrant }: AdmissionBounds): Promise<Grant | null> {
     if (signal.aborted || steadyNowMs() >= endsAtMs) return Promise.resolve(null);
     return new Promise((resolve) => {
@@ -71,7 +70,7 @@ export class Admission {
     });
   }
 
-  /** Lets in whoever may begin; called whenever that may have changed. */
+  /** Admits everyone who may start; call it whenever that may have changed. */
   look(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,11 +1,10 @@
-/** Connections open at a time: each is waited for when all are taken, first come first served. */
+/** Limits the number of open connections; when all slots are taken, callers wait, first come first served. */
 import { timerMs } from "#core/timer-ms";
 import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 
-/** The link to the coordinator is always open. */
+/** One slot is reserved for the link to the coordinator. */
 const forLink = 1;
 
-/** Call exactly once. */
 type EndConnection = () => void;
 
 export class ConnectionSlots {
@@ -17,18 +16,18 @@ export class ConnectionSlots {
     this.#most = openConnections;
   }
 
-  /** A lower number closes nothing: what is open ends by itself and is not replaced. */
+  /** A lower number closes nothing; connections end by themselves and are not replaced. */
   apply(openConnections: number): void {
     this.#most = openConnections;
     this.#letGo();
   }
 
-  /** Few are left: what is idle should be closed. */
+  /** When few slots are left, idle connections should be closed. */
   isScarce(): boolean {
     return this.#waiting.size > 0 || this.#open + forLink >= 0.9 * this.#most;
   }
 
-  /** Null when none was free in time. */
+  /** Resolves with null when no slot was free in time. */
   take(withinMs: number): Promise<EndConnection | null> {
     return this.#open + forLink < this.#most ? Promise.resolve(this.#begin()) : this.#wait(withinMs);
   }

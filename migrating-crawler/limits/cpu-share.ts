@@ -1,22 +1,20 @@
 /**
- * Holds the process to its share of processor time: long work (reading pages, beginning requests) asks for its turn
- * here, every few milliseconds, and waits while the process has used more than its share so far. What is measured is
- * the whole process by the kernel's count, with all threads and the garbage collector, so work that cannot be made
- * to wait is paid for by work that can.
+ * Keeps the process within its share of processor time. Long work (reading pages, starting requests) asks for a turn
+ * every few milliseconds and waits while the process has used too much. The kernel's count covers the whole process,
+ * with all threads and the garbage collector, so deferrable work pays for work that cannot be deferred.
  */
 import { timerMs } from "#core/timer-ms";
 
 export interface CpuClock {
-  /** Processor time of the process so far, all threads. */
   readonly cpuMs: () => number;
   readonly nowMs: () => number;
 }
 
-/** So much of a second's share may be used at once. */
+/** Up to this much of the share may be used at once. */
 const burstMs = 200;
-/** A debt is never longer than this to pay off. */
+/** No debt takes longer than this to repay. */
 const longestDebtMs = 30_000;
-/** `recent` looks back so far. */
+/** `recent` averages over this period. */
 const windowMs = 10_000;
 
 const processClock: CpuClock = {
@@ -30,7 +28,7 @@ const processClock: CpuClock = {
 export class CpuShare {
   #share: number | null;
   readonly #clock: CpuClock;
-  /** CPU time that may be used now; negative: that was used too early. */
+  /** CPU time available now; negative after overuse. */
   #creditMs = 0;
   #seen: { readonly cpuMs: number; readonly nowMs: number };
   #past: { readonly cpuMs: number; readonly nowMs: number }[];
@@ -38,7 +36,7 @@ export class CpuShare {
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** `share`: in processors; null: no limit. */
+  /** `share` counts processors; null means no limit. */
   constructor(share: number | null, clock: CpuClock = processClock) {
     this.#share = share;
     this.#clock = clock;
@@ -53,14 +51,14 @@ export class CpuShare {
     this.#letGo();
   }
 
-  /** 0: work may be done now. */
+  /** Returns 0 when work may run now. */
   waitMs(): number {
     if (this.#share === null || this.#isClosed) return 0;
     this.#look();
     return Math.max(0, -this.#creditMs / this.#share);
   }
 
-  /** Resolves when a few milliseconds of work may be done; one after the other, first come first served. */
+  /** Resolves when a few milliseconds of work may run, first come first served. */
   async turn(): Promise<void> {
     if (this.waitMs() === 0 && this.#waiting.length === 0) return;
     await new Promise<void>((goOn) => {
@@ -73,7 +71,6 @@ export class CpuShare {
     return this.#waiting.length;
   }
 
-  /** Processors used over the last seconds. */
   recent(): number {
     this.#look();
     const [first] = this.#past;
@@ -81,14 +78,13 @@ export class CpuShare {
     return first === undefined || elapsedMs <= 0 ? 0 : (this.#seen.cpuMs - first.cpuMs) / elapsedMs;
   }
 
-  /** Nobody waits any more. */
   close(): void {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
-  /** The next one after he who goes now has worked: what he used is known by then. */
+  /** The next caller starts after the current one has worked, when its use is known. */
   #letGo(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,6 +1,7 @@
 /**
- * Everything in the crawler's folder against its limit on disk. Counted every half minute; between two counts the
- * spool, which alone grows fast, is asked. Near the limit nothing more is fetched, and the spool gets what is left.
+ * Compares the size of the crawler's folder with its disk limit. The folder is measured every half minute; in between
+ * only the spool, which alone grows fast, is asked. Near the limit fetching stops and the spool gets the remaining
+ * space.
  */
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,16 +11,16 @@ import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 type Disk = Pick<CrawlerLimits, "diskBytes" | "spoolBytes">;
 
 const lookEveryMs = 30_000;
-/** Of entries; a folder with more is counted up to there. */
+/** A folder with more entries is only counted up to here. */
 const mostEntries = 200_000;
-/** Kept free for counters, keys and the like. */
+/** Reserved for counters, keys and other small files. */
 const smallFilesBytes = 1024 * 1024;
 
 export class DiskWatch {
   #disk: Disk;
   readonly #home: string;
   readonly #spoolBytes: () => number;
-  /** Without the spool. */
+  /** Bytes of everything except the spool. */
   #otherBytes = 0;
   #freeBytes: number | null = null;
   readonly #timer: NodeJS.Timeout;
@@ -37,7 +38,6 @@ export class DiskWatch {
     void this.look();
   }
 
-  /** What the spool may grow to. */
   spoolMostBytes(): number {
     const { diskBytes, spoolBytes } = this.#disk;
     if (diskBytes === null) return spoolBytes;
@@ -56,7 +56,7 @@ export class DiskWatch {
     return limitUsage("diskBytes", this.isFull() ? words : "", { unit: "bytes", used, cap });
   }
 
-  /** Free where the folder lies, for this user; null: the system does not tell. */
+  /** Bytes free for this user on the folder's file system, or null when unknown. */
   get freeBytes(): number | null {
     return this.#freeBytes;
   }
@@ -80,7 +80,7 @@ export class DiskWatch {
   }
 }
 
-/** Links are not followed; what vanishes meanwhile counts nothing. */
+/** Does not follow links, and counts files that disappear meanwhile as empty. */
 async function bytesIn(folder: string): Promise<number> {
   let bytes = 0;
   let entries = 0;

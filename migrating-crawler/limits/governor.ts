@@ -26,12 +26,12 @@ import { WorkPace } from "./work-pace.ts";
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
   readonly kept: KeptSettings;
-  /** Absent: bytes count as they are taken, and what was not taken is not known. */
+  /** Without a meter, bytes count when they are taken, and unread bytes are unknown. */
   readonly meter?: Wire;
   readonly spoolBytes?: () => number;
-  /** Bytes that are on their way to the coordinator and have not left yet. */
+  /** Bytes queued for the coordinator that have not been sent. */
   readonly queuedBytes?: () => number;
-  /** For tests: the clock, and what the machine tells. */
+  /** Tests replace the clock and the machine's state. */
   readonly now?: () => Date;
   readonly machine?: () => MachineSigns;
   readonly memory?: MemorySigns;
@@ -41,11 +41,11 @@ export interface GovernorSettings {
 /** Far above what a coordinator leases: 100 hosts with 1,000 long URLs each. */
 const mostLeaseBytes = 64 * 1024 * 1024;
 /**
- * robots.txt, tdmrep.json and a page. With a host for each request that the day has left, a small day would be spent on
- * robots.txt alone, and the next one on that of other hosts.
+ * A first page takes robots.txt, tdmrep.json and the page. Opening a host per remaining request would spend a small
+ * day's budget on robots.txt files, the next day on those of other hosts.
  */
 const requestsToFirstPage = 3;
-/** Pages that are read and not extracted: where extraction is what takes the time, more of them only take memory. */
+/** Limits pages that are read but not extracted; where extraction is the bottleneck, more of them only take memory. */
 export const mostHeldPages = 32;
 const settleEveryMs = 250;
 const lookForPauseEveryMs = 2000;
@@ -54,7 +54,7 @@ export class Governor {
   readonly slots: ConnectionSlots;
   readonly disk: DiskWatch;
   readonly workPace = new WorkPace();
-  /** Told, with the reason, when the day's or month's bytes run out: what is under way is to be broken off. */
+  /** Called with the reason when the day's or month's bytes run out; work under way is then aborted. */
   onSpent: (reason: string) => void = () => {};
   #limits: CrawlerLimits;
   readonly #home: string;
@@ -102,7 +102,7 @@ export class Governor {
     ];
   }
 
-  /** New limits, in force at once; what is open beyond them ends by itself and is not replaced. */
+  /** Applies new limits at once; what exceeds them ends by itself and is not replaced. */
   apply(limits: CrawlerLimits): void {
     this.#limits = limits;
     this.#caps.apply(limits);
@@ -116,12 +116,11 @@ export class Governor {
     this.settle();
   }
 
-  /** Null when it is not paused. */
   get paused(): SinceAndWhy | null {
     return this.#paused;
   }
 
-  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  /** Lasts until `resume`, across restarts. Throws the system's error when it cannot be saved. */
   pause(reason: string): void {
     keepAsked("pause", this.#home, reason);
     this.#lookForPause();
@@ -132,7 +131,7 @@ export class Governor {
     this.#lookForPause();
   }
 
-  /** Why nothing at all may be contacted, in words; empty when something may. */
+  /** Returns why nothing may be contacted, or an empty string. */
   silence(): string {
     if (this.#paused !== null) return this.#pauseUsage().holdingBack;
     if (!this.#schedule.isOpen()) return this.#schedule.usage().holdingBack;
@@ -141,7 +140,7 @@ export class Governor {
     return this.#caps.leftBytes("fetch") > 0 ? "" : this.#caps.spent();
   }
 
-  /** Why no page may be fetched, in words; empty when one may. */
+  /** Returns why no page may be fetched, or an empty string. */
   stop(): string {
     const silence = this.silence();
     if (silence !== "") return silence;
@@ -153,27 +152,28 @@ export class Governor {
     return this.stop() === "";
   }
 
-  /** Whether so many bytes are left to ship results. */
+  /** Returns whether enough bytes are left to ship results of this size. */
   mayShip(bytes: number): boolean {
     this.#count(this.#wire.settle());
     return this.#caps.leftBytes("ship") > bytes;
   }
 
-  /** Whether bytes are left to keep the link to the coordinator. */
   mayLink(): boolean {
     return this.#caps.leftBytes("link") > 0;
   }
 
   /**
-   * Waits until another request may begin; null when it may not, or not within the bounds. Whatever it asks for
-   * (robots.txt and HEAD, too) is one of the day's pages from now on, before it is sent: a host who allows five a day
-   * sees five requests.
+   * Waits until another request may start; null when it may not within the bounds. Every request, including robots.txt
+   * and HEAD, counts as one of the day's pages before it is sent: a host that allows five sees five requests.
    */
   admit(bounds: AdmissionBounds): Promise<Grant | null> {
     return this.#admission.enter({ ...bounds, onGrant: () => this.#caps.count(1, 0) });
   }
 
-  /** A page is read and not extracted yet: its memory is still taken. Call what is returned once, when it is. */
+  /**
+   * Accounts for the memory of a page that is read but not extracted. Call the returned function once, after
+   * extraction.
+   */
   holdPage(): () => void {
     this.#heldPages++;
     return () => {
@@ -182,30 +182,29 @@ export class Governor {
     };
   }
 
-  /** A request that was let in was not sent after all. */
+  /** Undoes the count of an admitted request that was not sent. */
   takeBack(): void {
     this.#caps.count(-1, 0);
     this.#admission.look();
   }
 
-  /** Counts bytes that were read; resolves when the rate allows the next piece, null when at once. */
+  /** Counts bytes read. Returns null to continue, or a promise to wait for. */
   takeBytes(bytes: number): Promise<void> | null {
     this.#count(this.#wire.take(bytes));
     return this.#rate.take(0);
   }
 
-  /** Resolves when a few milliseconds of the processor may be used. */
   cpuTurn(): Promise<void> {
     return this.#cpu.turn();
   }
 
-  /** Counts what was carried besides what was taken. */
+  /** Counts bytes that were carried but not taken, such as headers. */
   settle(): void {
     this.#count(this.#wire.settle());
     this.#admission.look();
   }
 
-  /** Until a probe may be let out as far as the rate goes: what was carried up to now is counted first. */
+  /** Returns how long a probe must wait for the rate, after counting what was carried so far. */
   probeWaitMs(): number {
     this.#count(this.#wire.settle());
     return this.#rate.waitMs();
@@ -215,34 +214,29 @@ export class Governor {
     return this.#limits;
   }
 
-  /** How many more hosts may be opened, when so many are open: none for whose first page the day has no room. */
+  /** Returns how many more hosts may be opened; the day must have room for each one's first page. */
   freeHosts(openHosts: number): number {
     const hostsOfDay = Math.ceil(this.#caps.leftPages() / requestsToFirstPage);
     return Math.max(0, Math.min(this.places(), hostsOfDay) - openHosts);
   }
 
-  /** Hosts at a time. */
   places(): number {
     return this.mayFetch() ? this.#memory.hosts(this.workPace.places(this.#limits.concurrentHosts)) : 0;
   }
 
-  /** What the lists of URLs of all open hosts may take. */
   leaseBytes(): number {
     const { memoryBytes } = this.#limits;
     return memoryBytes === null ? mostLeaseBytes : Math.min(mostLeaseBytes, memoryBytes / 64);
   }
 
-  /** What the limits hold back right now, in words; empty when nothing. */
   holdingBack(openHosts: number): string[] {
     return this.usage(openHosts).flatMap(({ holdingBack }) => (holdingBack === "" ? [] : [holdingBack]));
   }
 
-  /** What was to be watched and this system does not tell, in words. */
   untold(): string[] {
     return this.#idle.untold();
   }
 
-  /** Every limit with what is used of it. */
   usage(openHosts: number): LimitUsage[] {
     return [
       this.#pauseUsage(),
@@ -258,7 +252,6 @@ export class Governor {
     ];
   }
 
-  /** Writes the counters; nobody waits for anything any more. */
   close(): void {
     for (const timer of this.#timers) clearInterval(timer);
     this.#count(this.#wire.settle());

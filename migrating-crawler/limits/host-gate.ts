@@ -1,7 +1,7 @@
 /**
- * One request at a time per host and per address, and none before their paces allow it. Knows the pace of the
- * hosts met lately, across restarts; what has to go with a host to another crawler travels with the results
- * (`hostDelayMs`, `pace`) and comes back with the next lease (`waitMs`, `pace`).
+ * Allows one request at a time per host and per address, and none before their paces permit. It remembers the pace of
+ * recent hosts across restarts. What another crawler needs to know about a host travels with the results
+ * (`hostDelayMs`, `pace`) and returns with the next lease (`waitMs`, `pace`).
  */
 
 import { LRUCache } from "lru-cache";
@@ -38,24 +38,22 @@ import { KeptFile, type KeptSettings } from "./state-file.ts";
 const maxHosts = 20_000;
 const maxAddresses = 20_000;
 
-/** A request that takes longer no longer keeps the other hosts of its address waiting: some never answer. */
+/** A request that takes longer stops blocking the other hosts of its address, because some never answer. */
 const longestAddressTurnMs = 10_000;
 
 const keptFile = { name: "host-paces.json", maxBytes: 4 * 1024 * 1024, everyMs: 5000 };
 
 interface GateSettings extends PaceSettings {
-  /** Requests at a time to one address, whatever hosts are meant. Default 1. */
+  /** Simultaneous requests to one address over all its hosts. Default 1. */
   readonly requestsPerAddress?: number;
-  /** Where the paces are kept over a restart; absent: nowhere. */
+  /** Where paces are saved across restarts; without it they are not. */
   readonly kept?: KeptSettings;
 }
 
-/** The right to send one request. */
 interface Turn {
   /**
-   * Notes how it went (null: nothing was asked after all) with the address that was asked in the end, which is
-   * another one where the first did not connect. Returns for how long the host wants to be left alone. Call
-   * exactly once.
+   * Records the outcome (null when no request was sent) and the address actually used, which differs when the first did
+   * not connect. Returns how long the host must be left alone. Call exactly once.
    */
   end(answer: HostAnswer | null, address: string | null): number;
 }
@@ -88,7 +86,7 @@ export class HostGates {
     for (const [key, pace] of known?.addresses ?? []) this.#addresses.set(key, pace);
   }
 
-  /** Takes the host for one slice; false when another slice of it is being crawled. */
+  /** Reserves the host for one slice; false when another slice of it is being crawled. */
   enter(host: string): boolean {
     if (this.#inUse.has(host)) return false;
     this.#inUse.add(host);
@@ -99,7 +97,6 @@ export class HostGates {
     this.#inUse.delete(host);
   }
 
-  /** Milliseconds until the host may be asked. */
   waitMs(host: string, nowMs: number): number {
     return Math.max(0, this.#pace(host).notBeforeMs - nowMs);
   }
@@ -108,30 +105,31 @@ export class HostGates {
     if (atMs > this.#pace(host).notBeforeMs) this.#set(host, notBefore(this.#pace(host), atMs));
   }
 
-  /** What the host's robots.txt says, which was asked for just now: the delay counts from that request. */
+  /** Sets the delay from a robots.txt fetched just now; the delay counts from that request. */
   crawlDelay(host: string, seconds: number | null): void {
     const pace = withCrawlDelay(this.#pace(host), seconds);
     this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : steadyNowMs() + pace.crawlDelayMs));
   }
 
-  /** What it said some time in the last day: others may have read more since. */
+  /**
+   * Applies a delay read within the last day. It can only raise the delay, since another crawler may have read a newer
+   * file.
+   */
   crawlDelayAtLeast(host: string, seconds: number | null): void {
     const read = withCrawlDelay(this.#pace(host), seconds);
     if (read.crawlDelayMs > this.#pace(host).crawlDelayMs) this.#set(host, read);
   }
 
-  /** Takes in what earlier crawlers of the host have learned. */
   learn(host: string, report: HostPaceReport): void {
     const [settings, nowMs] = [this.#settings, steadyNowMs()];
     this.#set(host, withReport(this.#pace(host), report, { settings, nowMs }));
   }
 
-  /** What later crawlers of the host have to know. */
   report(host: string): HostPaceReport | null {
     return paceReport(this.#pace(host), steadyNowMs());
   }
 
-  /** Waits until the host and its address may be asked; null when the bounds end the waiting first. */
+  /** Waits until the host and its address may be asked; null when the bounds end first. */
   async take(target: { readonly host: string; readonly address: string | null }, bounds: TurnBounds) {
     const { host, address } = target;
     const key = address === null ? null : addressKey(address);
@@ -151,8 +149,8 @@ export class HostGates {
   }
 
   /**
-   * The same for a measurement, in line with the pages: of the address, and of the host where it is a request to it
-   * (null: it is none). Both rest after it as after any other. What is given back ends the turn; call it exactly once.
+   * Queues a probe with the pages, for the address and, if it is a request, for the host (else null). Both rest
+   * afterwards as usual. Call the returned function exactly once to end the turn.
    */
   async takeProbe(
     { host, address }: { readonly host: string | null; readonly address: string },
@@ -172,7 +170,7 @@ export class HostGates {
     };
   }
 
-  /** Null: nobody's in particular. */
+  /** A null host or key takes no turn. */
   async #takeTurns(host: string | null, key: string | null, bounds: TurnBounds): Promise<EndTurn | null> {
     const endHost = host === null ? noTurn : await this.#hostTurns.take(host, bounds);
     if (endHost === null) return null;
@@ -188,12 +186,11 @@ export class HostGates {
     };
   }
 
-  /** Requests in a row that the host left unanswered. */
   failures(host: string): number {
     return this.#pace(host).failures;
   }
 
-  /** Of the hosts that are being crawled those that anything but the floor slows down: how fast they are asked, and why. */
+  /** Lists the hosts being crawled that something other than the floor slows down, with their pace and the reason. */
   slowHosts(most: number, nowMs = steadyNowMs()): { readonly host: string; readonly words: string }[] {
     const slow: { host: string; words: string }[] = [];
     for (const host of this.#inUse) {
@@ -204,7 +201,6 @@ export class HostGates {
     return slow;
   }
 
-  /** Writes what is to be kept. */
   close(): void {
     this.#file?.close();
   }
@@ -214,7 +210,7 @@ export class HostGates {
     this.#set(host, afterAnswer(this.#pace(host), answer, circumstances));
   }
 
-  /** Before the host's own pace: what is usual for the host is what it was before this answer. */
+  /** Call before updating the host's own pace, because the usual speed must not include this answer. */
   #addressAnswered(key: string, { host, answer }: { host: string; answer: HostAnswer }, nowMs: number): void {
     const pace = this.#addresses.get(key) ?? newAddressPace;
     const { status, tookMs } = answer;
@@ -239,15 +235,14 @@ export class HostGates {
 
 const noTurn: EndTurn = () => {};
 
-// Host paces as they lie on disk over a restart: one entry per host. An entry that is not one, or a wait
-// that no host can have asked for, is left out, so that a damaged file can neither stop the crawl nor speed it up
-// beyond what the floor and robots.txt allow anyway.
+// Stores host paces on disk. Invalid entries and impossible waits are dropped, so a damaged file can neither stop the
+// crawl nor speed it up beyond the floor and robots.txt.
 
-/** Hosts and addresses that are written: those met last. */
+/** Only the most recent hosts and addresses are saved. */
 const maxKeptHosts = 5000;
 const maxKeptAddresses = 1000;
 
-/** The longest wait that is believed: Retry-After may be long, but a clock may also have been wrong. */
+/** Retry-After may be long, but a wrong clock must not block a host for longer than this. */
 const longestWaitMs = 366 * 86_400_000;
 
 const keptPace = hostPace.extend({ host: z.string().min(1).max(253) });
@@ -264,15 +259,15 @@ interface KnownPaces {
   readonly addresses: [string, AddressPace][];
 }
 
-/** More than one request cannot have taken beyond the others. */
+/** A single request cannot have exceeded the others by more. */
 const mostOwedMs = 600_000;
 
-/** Of an address, the domains that have had most. */
+/** The domains with the highest charge are saved for each address. */
 const maxKeptDomains = 8;
 
 /**
- * The paces, those met last first, as a JSON value; of addresses those that something limits, or that several domains share.
- * `shiftMs`: how far the machine's clock, by which another process reads them, is ahead of their times.
+ * Returns the most recent paces first as a JSON value, with the addresses that are limited or shared by several
+ * domains. `shiftMs` is how far the machine's clock, which the next process uses, is ahead of these times.
  */
 export function keptPaces(
   paces: Iterable<[string, HostPace]>,
@@ -283,7 +278,7 @@ export function keptPaces(
   const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
-    // Release 0.2.0, which may have to take over again, reads no pace without a stretch.
+    // Release 0.2.0, a possible rollback target, rejects paces without `stretch`.
     hosts.push({
       ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
       ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
@@ -300,7 +295,7 @@ export function keptPaces(
   return { version: 1, hosts, addresses };
 }
 
-/** Those met last last, ready to be remembered again; null when the JSON is not ours. */
+/** Returns the most recent entries last, ready for the cache; null when the JSON is invalid. */
 export function pacesFrom(json: unknown, nowMs: number): KnownPaces | null {
   const read = file.safeParse(json);
   if (!read.success) return null;
@@ -315,7 +310,7 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   const read = keptPace.safeParse(entry);
   if (!read.success) return [];
   const { host, ...pace } = read.data;
-  // An answer that is yet to come was noted by a clock that was ahead: the host rests as long as it was to, from now.
+  // An answer time in the future came from a clock that was ahead; the host rests for its full wait from now.
   const aheadMs = Math.max(0, pace.endedAtMs - nowMs);
   const [notBeforeMs, backedOffAtMs] = [pace.notBeforeMs - aheadMs, pace.backedOffAtMs - aheadMs];
   const latestMs = nowMs + longestWaitMs;
@@ -325,7 +320,7 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   return [[host, { ...pace, rate, endedAtMs, notBeforeMs, backedOffAtMs: Math.max(0, backedOffAtMs) }]];
 }
 
-/** An address rests for seconds, not over a restart: its rate alone is of use. */
+/** Restores only the rate, since an address rests for seconds. */
 function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
   const read = keptAddress.safeParse(entry);
   if (!read.success) return [];
@@ -341,25 +336,25 @@ function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
 }
 
 /**
- * Turns, by key (a host, an address): so many requests at a time, none before the key is ready again, first come
- * first served; where parties (registrable domains) share the key, the first of the party that has had least. Who waits costs
- * one entry in a queue; each key has at most one timer, and a key that nobody waits for has none.
+ * Hands out turns by key (a host or an address): a limited number at a time, none before the key is ready, first come
+ * first served. When parties (registrable domains) share a key, the party with the least charge goes first. Waiting
+ * costs one queue entry; a key has at most one timer, and none when nobody waits.
  */
 
 interface TurnBounds {
   readonly signal: AbortSignal;
-  /** The turn is of no use from then on (`steadyNowMs()`). */
+  /** Turns after this time (`steadyNowMs()`) are useless. */
   readonly endsAtMs: number;
 }
 
-/** Call exactly once, after the key's new readiness has been noted. */
+/** Call exactly once, after recording when the key is next ready. */
 type EndTurn = () => void;
 
 interface Key {
   running: number;
-  /** How each of those who wait begins, and of which party; first come first. */
+  /** Maps the start function of each waiting caller to its party, in order of arrival. */
   readonly queue: Map<() => void, string>;
-  /** Turns under way by party, those too that keep nobody waiting any more: they are not charged yet. */
+  /** Uncharged turns by party, including those that no longer block others. */
   readonly uncharged: Map<string, number>;
   timer: NodeJS.Timeout | null;
 }
@@ -372,8 +367,8 @@ export class TurnQueue {
   readonly #hadMs: ((key: string, party: string) => number) | null;
 
   /**
-   * `longestMs`: a turn that lasts longer no longer keeps the next one waiting. `hadMs`: what a party has had of the key; absent:
-   * all are one party.
+   * `longestMs`: a longer turn stops blocking the next one. `hadMs`: a party's charge on the key; without it all
+   * callers are one party.
    */
   constructor(settings: {
     readonly atATime: number;
@@ -387,7 +382,7 @@ export class TurnQueue {
     this.#hadMs = settings.hadMs ?? null;
   }
 
-  /** Resolves when it is our turn; with null when the bounds end the waiting first. */
+  /** Resolves with null when the bounds end before the turn. */
   take(name: string, bounds: TurnBounds, party = ""): Promise<EndTurn | null> {
     if (bounds.signal.aborted || steadyNowMs() >= bounds.endsAtMs) return Promise.resolve(null);
     const key = this.#key(name);
@@ -413,7 +408,7 @@ export class TurnQueue {
     });
   }
 
-  /** The key's readiness has changed. */
+  /** Call when the time at which the key is ready has changed. */
   changed(name: string): void {
     const key = this.#keys.get(name);
     if (key) this.#next(name, key);
@@ -452,7 +447,7 @@ export class TurnQueue {
     };
   }
 
-  /** Of those who wait, the first of the party that has had least, with what it has not been charged for yet. */
+  /** Finds the first caller of the party with the least charge, counting its uncharged turns. */
   #first(name: string, key: Key): (() => void) | undefined {
     const [first] = key.queue.keys();
     if (this.#hadMs === null || key.queue.size < 2) return first;
@@ -468,7 +463,7 @@ export class TurnQueue {
     return least;
   }
 
-  /** Begins the turns that may begin, or sees to it that the next one does when the key is ready. */
+  /** Starts the turns that may start, or sets a timer for when the key is ready. */
   #next(name: string, key: Key): void {
     if (key.timer !== null) clearTimeout(key.timer);
     key.timer = null;

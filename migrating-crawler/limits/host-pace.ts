@@ -1,10 +1,10 @@
 /**
- * How fast one host may be asked. The delay after an answer is the largest of our floor, the host's Crawl-delay, a
- * multiple of the time its last answer took, and what is left of the interval that the host tolerates (tolerated-rate:
- * lowered by 429 and 503, by silence, and by answers several times slower than usual; raised step by step by good and quick
- * ones). Retry-After is a minimum; 429 and 503 without it are followed by a pause of 60 s, with jitter, which doubles to a day for as
- * long as it is no use (RFC 9110 section 10.2.3, RFC 6585 section 4); a host that does not answer at
- * all twice in a row is left alone for up to an hour. Pure: the time and chance are arguments.
+ * Decides how fast one host may be asked. The delay after an answer is the maximum of our floor, the host's
+ * Crawl-delay, a multiple of its last answer time, and the interval that the host tolerates (tolerated-rate: lowered by
+ * 429 and 503, by silence and by answers several times slower than usual; raised in steps by good and quick ones).
+ * Retry-After is a minimum; 429 and 503 without it cause a pause of 60 s, with jitter, that doubles up to a day while
+ * it does not help (RFC 9110 section 10.2.3, RFC 6585 section 4). A host that stays silent twice in a row is left alone
+ * for up to an hour. Pure functions: time and randomness are arguments.
  */
 import { z } from "zod";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
@@ -28,36 +28,33 @@ import {
 } from "./tolerated-rate.ts";
 
 export interface PaceSettings {
-  /** The rest after a request of a host of which nothing is known. */
+  /** The rest between requests to a host about which nothing is known. */
   readonly floorMs: number;
-  /** The least rest, which a host that answers well and quickly comes to step by step; absent: the same. */
+  /** The shortest rest that a host reaches by answering well and quickly; without it, the floor. */
   readonly fastestMs?: number;
   readonly responseTimeFactor: number;
 }
 
 const amount = (most = Number.MAX_VALUE) => z.number().min(0).max(most).default(0);
 
-/** As it lies on the disk, too. */
+/** This is also the format on disk. */
 export const hostPace = z.object({
-  /** No request earlier (same clock as `nowMs`). */
+  /** No request may start earlier (same clock as `nowMs`). */
   notBeforeMs: amount(),
-  /** What robots.txt asks for. */
   crawlDelayMs: amount(3_600_000),
-  /** The pause after the last refusal, and when that was; 0 when there was none for long. */
+  /** The pause after the last refusal and its time; 0 when there was no recent one. */
   backOffMs: amount(86_400_000),
   backedOffAtMs: amount(),
-  /** Refusals in a row. */
   refusals: amount(100),
-  /** How long an answer of this host usually takes (a slow moving average), and of how many answers that is. */
+  /** The moving average of the answer time, and the number of answers in it. */
   usualMs: amount(),
   answers: amount(),
   lastMs: amount(),
-  /** Answers until slowness may count again: what was lowered has to show first. */
+  /** Slow answers are ignored for this many answers, so that a lowered rate can take effect. */
   slowIn: amount(100),
-  /** When the last request ended. */
   endedAtMs: amount(),
   rate: toleratedRate.default(unlimitedRate),
-  /** Requests in a row that nobody answered. */
+  /** Consecutive requests without any answer. */
   failures: amount(100),
 });
 
@@ -66,7 +63,7 @@ export type HostPace = Readonly<z.infer<typeof hostPace>>;
 interface PaceCircumstances {
   readonly settings: PaceSettings;
   readonly nowMs: number;
-  /** In [0, 1): spreads a back-off by up to a quarter. */
+  /** A number in [0, 1) that lengthens a back-off by up to a quarter. */
   readonly random: number;
 }
 
@@ -74,25 +71,24 @@ export const newPace: HostPace = hostPace.parse({});
 
 const firstBackOffMs = 60_000;
 const mostBackOffMs = 86_400_000;
-/** From the end of the pause on; until then the next one begins with half of it. */
+/** Counts from the end of the pause; until then the next back-off starts at half of the last one. */
 const forgivenAfterMs = 86_400_000;
 const mostFailureBackOffMs = 3_600_000;
-/** A report that is no more than so much younger than the last answer here is of that answer. */
+/** A report at most this much newer than the last local answer is about that answer. */
 const clocksApartMs = 2000;
-/** A very long Crawl-delay makes a host slow, not forgotten. */
+/** A very long Crawl-delay must not block a host indefinitely. */
 const mostCrawlDelayMs = 3_600_000;
-/** However long an answer took. */
 const mostWorkMs = 60_000;
 
-/** Two answers in a row so many times slower than usual are too slow; one that is under twice the usual is quick. */
+/** Two consecutive answers this many times slower than usual are too slow; one below twice the usual is quick. */
 const slowTimes = 3;
 const quickTimes = 2;
 const slowAgainAfter = 3;
-/** The moving average takes in this part of a quicker answer, and that of a slower one: what is usual is not soon forgotten. */
+/** The average follows quicker answers faster than slower ones, so that gradual slowing stays visible. */
 const [quickerPart, slowerPart] = [1 / 8, 1 / 32];
-/** It counts as "usual" from the third answer on. */
+/** The average counts as usual from this many answers on. */
 const answersUntilUsual = 3;
-/** Differences below this are the network's and the server's ordinary restlessness. */
+/** Smaller differences are ordinary jitter of network and server. */
 const restlessMs = 50;
 
 export function withCrawlDelay(pace: HostPace, seconds: number | null): HostPace {
@@ -103,7 +99,6 @@ export function notBefore(pace: HostPace, atMs: number): HostPace {
   return { ...pace, notBeforeMs: Math.max(pace.notBeforeMs, atMs) };
 }
 
-/** The pace after an answer, or after none. */
 export function afterAnswer(pace: HostPace, answer: HostAnswer, now: PaceCircumstances): HostPace {
   const met = { ...pace, endedAtMs: now.nowMs };
   if (answer.status === null) return afterSilence(met, answer, eventOf(pace, now), now);
@@ -113,12 +108,12 @@ export function afterAnswer(pace: HostPace, answer: HostAnswer, now: PaceCircums
   const { nowMs } = now;
   const waitMs = Math.max(delayMs(timed, answer.tookMs, now), retryAfterMs(answer));
   const backOffMs = isForgiven(pace, nowMs) ? 0 : pace.backOffMs;
-  // Sites that turn crawlers away tend to let robots.txt through.
+  // Sites that turn crawlers away usually still serve robots.txt.
   const refusals = answer.isSmall === true ? pace.refusals : 0;
   return { ...timed, refusals, backOffMs, notBeforeMs: nowMs + waitMs };
 }
 
-/** What an answer's time says: "slow" is too slow, twice in a row; "neither" says nothing for a higher rate. */
+/** "slow" means too slow twice in a row; "neither" does not justify a higher rate. */
 export type AnswerSpeed = "quick" | "neither" | "slow";
 
 export function answerSpeed(pace: HostPace, { tookMs, status, isSmall }: HostAnswer): AnswerSpeed {
@@ -130,8 +125,8 @@ export function answerSpeed(pace: HostPace, { tookMs, status, isSmall }: HostAns
 }
 
 /**
- * The rate is lowered once for refusals in a row, and the pause doubles. The first of them may state how long it is to
- * be; where what it stated was no use, it is no shorter than ours.
+ * Lowers the rate once for consecutive refusals and doubles the pause. The first refusal may state the pause; when that
+ * did not help, ours is the minimum.
  */
 function afterRefused(
   pace: HostPace,
@@ -160,7 +155,6 @@ function afterRefused(
   return { ...refused, backOffMs, backedOffAtMs: now.nowMs, notBeforeMs };
 }
 
-/** What another crawler of this host has to know; null when there is nothing. */
 export function paceReport(pace: HostPace, nowMs: number): HostPaceReport | null {
   const { crawlDelayMs, backOffMs } = pace;
   const usualMs = pace.answers >= answersUntilUsual ? Math.min(mostBackOffMs, pace.usualMs) : 0;
@@ -170,7 +164,7 @@ export function paceReport(pace: HostPace, nowMs: number): HostPaceReport | null
   return { crawlDelayMs, backOffMs, backedOffMsAgo, usualMs, ...(tolerated === null ? {} : { tolerated }) };
 }
 
-/** What others have learned, taken in: the stricter of both counts. */
+/** Merges another crawler's report; the stricter value counts. */
 export function withReport(
   pace: HostPace,
   report: HostPaceReport,
@@ -183,14 +177,14 @@ export function withReport(
   return {
     ...pace,
     crawlDelayMs,
-    // Whether it was of use nobody knows: the next one is longer.
+    // It is unknown whether that pause helped, so the next one is longer.
     ...(stricter ? { ...theirs, refusals: Math.max(1, pace.refusals) } : {}),
     ...(knowsUsual ? {} : { usualMs: report.usualMs, answers: answersUntilUsual, lastMs: report.usualMs }),
     rate: stricterRate({ ...pace, crawlDelayMs }, report.tolerated, { settings, nowMs }),
   };
 }
 
-/** Their rate, where it is lower and was found after this crawler asked the host last: older word may be its own. */
+/** Takes their rate when it is lower and newer than our last request; an older report may echo our own. */
 function stricterRate(
   pace: HostPace,
   told: HostPaceReport["tolerated"],
@@ -202,7 +196,7 @@ function stricterRate(
   return rateNow(theirs, bounds, nowMs) < rateNow(pace.rate, bounds, nowMs) ? theirs : pace.rate;
 }
 
-/** How fast the host is asked, and why, where anything but the floor slows it down; null: nothing does. */
+/** Describes the host's pace and the reason for it; null when only the floor applies. */
 export function slownessWords(
   pace: HostPace,
   { settings, nowMs }: Omit<PaceCircumstances, "random">,
@@ -230,7 +224,6 @@ export function slownessWords(
 const secondsWords = (ms: number) =>
   `${ms < 10_000 ? Math.max(0, Math.round(ms / 100) / 10) : Math.round(ms / 1000)} s`;
 
-/** Bounds of the host's rate: what the settings and its Crawl-delay allow, however it answers. */
 export function boundsOf(
   { crawlDelayMs }: Pick<HostPace, "crawlDelayMs">,
   settings: PaceSettings,
@@ -249,7 +242,6 @@ function delayMs(pace: HostPace, tookMs: number, { settings, nowMs }: PaceCircum
   return Math.max(leastMs, pace.crawlDelayMs, forItsWorkMs, toleratedMs);
 }
 
-/** Takes in how long the answer took, and what it says of the rate. */
 function withTime(pace: HostPace, answer: HostAnswer, event: RateEvent, now: PaceCircumstances): HostPace {
   const bounds = boundsOf(pace, now.settings);
   const speed = answerSpeed(pace, answer);
@@ -281,7 +273,7 @@ function afterSilence(
   return { ...silent, notBeforeMs: now.nowMs + Math.max(delayMs(silent, answer.tookMs, now), waitMs) };
 }
 
-/** The gap behind a refusal or a silence is their pause, which is counted with them. */
+/** The gap after a refusal or silence is a pause, which is counted separately. */
 function eventOf({ endedAtMs, refusals, failures }: HostPace, { nowMs }: PaceCircumstances): RateEvent {
   const isPause = endedAtMs === 0 || refusals > 0 || failures > 1;
   return { nowMs, gapMs: isPause ? 0 : Math.max(0, nowMs - endedAtMs) };

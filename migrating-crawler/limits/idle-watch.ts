@@ -1,6 +1,6 @@
 /**
- * Whether the machine has nothing else to do, looked at every ten seconds. The crawler's own part of the load is
- * taken off first, or it would chase itself away. What a system does not tell holds nothing back, and is said.
+ * Checks every ten seconds whether the machine is otherwise idle. The crawler's own load is subtracted first, or it
+ * would stop itself. Signs that the system does not provide are reported and block nothing.
  */
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -11,13 +11,13 @@ import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 const lookEveryMs = 10_000;
 
-/** As the kernel averages its load over the last minute. */
+/** The kernel averages the load over the last minute. */
 const averagedOverMs = 60_000;
 
 interface IdleSettings {
   readonly signs?: () => MachineSigns;
   readonly nowMs?: () => number;
-  /** Processors that the crawler itself has used lately. */
+  /** Processors that the crawler has used recently. */
   readonly ownLoad: () => number;
 }
 
@@ -50,7 +50,6 @@ export class IdleWatch {
     return limitUsage("onlyWhenIdle", this.#busyWith());
   }
 
-  /** What was to be watched and the system does not tell, in words. */
   untold(): string[] {
     const limits = this.#limits;
     const signs = this.#look();
@@ -79,7 +78,7 @@ export class IdleWatch {
     return "";
   }
 
-  /** Null when nobody wants to know. */
+  /** Returns null when idle checks are off. */
   #look(): MachineSigns | null {
     if (this.#limits === null) return null;
     const nowMs = this.#settings.nowMs();
@@ -93,17 +92,16 @@ export class IdleWatch {
   }
 }
 
-// What a machine tells about whether it is in use. Linux: /proc/loadavg, /sys/class/power_supply, /run/utmp with the
-// access times of terminals. Each is null where the system does not tell (macOS and Windows tell no power and no
-// users this way; containers often have no utmp; Windows has no load average). A session whose activity cannot be
-// seen, as one at a screen, counts as active.
+// Reads whether the machine is in use. Linux: /proc/loadavg, /sys/class/power_supply, and /run/utmp with the terminals'
+// access times. A sign is null where unavailable (macOS and Windows lack power and users, containers often lack utmp,
+// Windows has no load average). A session without visible activity, such as a graphical one, counts as active.
 
 export interface MachineSigns {
-  /** Load average of the last minute, in processors. */
+  /** The load average of the last minute, in processors. */
   readonly load: number | null;
   readonly processors: number;
   readonly onMainsPower: boolean | null;
-  /** Minutes since any user did anything; infinite when none is logged in. */
+  /** Minutes since any user was active; infinity when nobody is logged in. */
   readonly usersAwayMinutes: number | null;
 }
 
@@ -144,7 +142,7 @@ function powerIn(folder: string): boolean | null {
   );
 }
 
-/** utmp(5): records of 384 bytes on Linux, the type first, the terminal's name from byte 8. */
+/** utmp(5) records on Linux have 384 bytes: the type first, the terminal's name from byte 8. */
 const recordBytes = 384;
 
 const userProcess = 7;

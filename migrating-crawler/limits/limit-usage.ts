@@ -1,25 +1,25 @@
-/** One limit as its host sees it: how much of it is used, and what it holds back right now. */
+/** Shows one limit to the host's administrator: how much is used, and what it blocks right now. */
 export interface LimitUsage {
-  /** The setting, as in the settings file: `bytesPerDay`. */
+  /** The name of the setting in the settings file, such as `bytesPerDay`. */
   readonly limit: string;
-  /** Of `used` and `cap`. */
+  /** The unit of `used` and `cap`. */
   readonly unit: string;
-  /** Null: not measured, or the system does not tell. */
+  /** Null when it is not measured or the system does not provide it. */
   readonly used: number | null;
-  /** Null: there is none. */
+  /** Null when there is no cap. */
   readonly cap: number | null;
-  /** When it starts over, or is over; null: it does not by itself. */
+  /** When the limit resets or ends; null when it does not by itself. */
   readonly resetsAt: Date | null;
-  /** In a plain sentence; empty when it holds nothing back. */
+  /** A plain sentence, or empty when nothing is blocked. */
   readonly holdingBack: string;
 }
 
-/** Of a limit by its name: with nothing measured, no cap and no end of its own, but for what is given. */
+/** Fills in a limit without measurement, cap or reset, except for what is given. */
 export function limitUsage(limit: string, holdingBack: string, given: Partial<LimitUsage> = {}): LimitUsage {
   return { limit, unit: "", used: null, cap: null, resetsAt: null, ...given, holdingBack };
 }
 
-/** Bytes as people read them: `1.5 MiB`. */
+/** Formats bytes for people, such as `1.5 MiB`. */
 export function bytesInWords(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   const amount = bytes / 1024 ** power;

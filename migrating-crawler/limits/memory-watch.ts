@@ -1,8 +1,7 @@
 /**
- * The process's memory against its limit. From four fifths of it on fewer hosts are crawled at a time, at nineteen
- * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected
- * earlier than V8 would by itself. The heap has no hard limit of its own: reaching one ends a process, which is worse
- * for everybody than a slow crawler.
+ * Compares the process's memory with its limit. From four fifths on, fewer hosts are crawled at a time; from nineteen
+ * twentieths on, requests go out one by one, each reserving its maximum size, and garbage is collected earlier. The
+ * heap has no hard limit, because reaching one would end the process.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -11,13 +10,12 @@ import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 const fewerFrom = 0.8;
 const oneByOneFrom = 0.95;
 const collectFrom = 0.85;
-/** Of one request: a body's limit on the wire (5 MiB), and the same decoded. */
+/** One request takes at most its body's limit on the wire (5 MiB) and the same decoded. */
 const mostRequestBytes = 10 * 1024 * 1024;
 const lookEveryMs = 1000;
 const collectEveryMs = 15_000;
 
 export interface MemorySigns {
-  /** Resident memory of the process. */
   readonly residentBytes: () => number;
   readonly collect: () => void;
   readonly nowMs: () => number;
@@ -45,15 +43,14 @@ export class MemoryWatch {
     this.#capBytes = capBytes;
   }
 
-  /** How many of so many hosts may be crawled at a time: at least one. */
   hosts(concurrentHosts: number): number {
     const room = (oneByOneFrom - this.#part()) / (oneByOneFrom - fewerFrom);
     return Math.max(1, Math.floor(concurrentHosts * Math.min(1, room)));
   }
 
   /**
-   * Requests go out one by one, or there is no room for another beside those under way and not extracted yet. Each may come to a body's limit and
-   * as much again decoded; what those before have brought by now is looked at anew.
+   * True when requests must go out one by one, or when no room is left besides those under way or not yet extracted.
+   * Each reserves the body's limit twice; memory already used is measured again.
    */
   isShort(taken = 0): boolean {
     if (this.#capBytes === null) return false;
@@ -72,7 +69,6 @@ export class MemoryWatch {
     return limitUsage("memoryBytes", holdingBack, { unit: "bytes", used: this.#signs.residentBytes(), cap });
   }
 
-  /** Of the limit; 0 where there is none. */
   #part(): number {
     if (this.#capBytes === null) return 0;
     const nowMs = this.#signs.nowMs();
@@ -93,7 +89,7 @@ export class MemoryWatch {
 
 let collecting: (() => void) | null = null;
 
-/** V8's own collector, of this thread. */
+/** Returns V8's own collector for this thread. */
 function collector(): () => void {
   if (collecting === null) {
     setFlagsFromString("--expose-gc");
@@ -105,9 +101,9 @@ function collector(): () => void {
 const mebibyte = 1024 * 1024;
 
 /**
- * Room for the young objects of an extraction thread (three semi-spaces of V8). With more of it there are fewer collections, and fewer
- * objects of a page live until they count as old ones: less work for the processor, for memory that a small host does
- * not have (test/bench/results/crawl.md). No limit is one that the host did not want to set.
+ * Sets the young generation of an extraction thread (three semi-spaces of V8). A larger one saves collections and
+ * processor time at the cost of memory (test/bench/results/crawl.md). A host without a memory limit did not want to
+ * save memory.
  */
 export function youngMegabytes(memoryBytes: number | null): number {
   return memoryBytes === null || memoryBytes >= 512 * mebibyte ? 48 : 8;

@@ -1,7 +1,7 @@
 /**
- * What the host asks of its crawler by hand, until `resume`, also over restarts: a pause (it contacts nobody but its coordinator),
- * or a drain (it ends what it has and leaves, status/drain.ts). Each is a file in the crawler's folder, so that a command
- * can ask for it whether the crawler runs or not.
+ * Stores what the host asks of its crawler until `resume`, across restarts: a pause (it contacts only its coordinator)
+ * or a drain (it finishes its work and leaves, status/drain.ts). Each is a file in the crawler's folder, so commands
+ * work whether or not the crawler runs.
  */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,30 +13,28 @@ type Asked = keyof typeof files;
 
 const mostBytes = 4096;
 const mostWords = 300;
-/** Since when, and who says so and why, in words. */
 const kept = z.object({ since: z.iso.datetime(), reason: z.string().max(mostWords) });
 
 export type SinceAndWhy = Readonly<z.infer<typeof kept>>;
 
-/** Throws the system's error when the folder cannot be written. */
+/** Throws the system's error when the folder is not writable. */
 export function keepAsked(what: Asked, home: string, reason: string): void {
   const path = join(home, files[what]);
   const asked: SinceAndWhy = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
   if (!existsSync(home)) mkdirSync(home, { recursive: true });
-  // A link in its place is not followed: root may be the one who writes here.
+  // Does not follow a link there, because root may be the writer.
   rmSync(`${path}.new`, { force: true });
   writeFileSync(`${path}.new`, JSON.stringify(asked), { mode: 0o600, flag: "wx" });
   renameSync(`${path}.new`, path);
 }
 
-/** Throws the system's error when the folder cannot be written. */
 export function forgetAsked(what: Asked, home: string): void {
   rmSync(join(home, files[what]), { force: true });
 }
 
 /**
- * Null: it is not asked for. A file that says nothing sensible pauses all the same, but drains nothing: leaving cannot be
- * taken back.
+ * Returns null when it is not asked for. An invalid file still pauses but does not drain, because leaving cannot be
+ * undone.
  */
 export function readAsked(what: Asked, home: string): SinceAndWhy | null {
   const path = join(home, files[what]);

@@ -1,41 +1,40 @@
 /**
- * Lets measurements out (probes, distances to peers, echoes), whoever asks for them and however often: so many at a time
- * and in any second, for each address and in all, and inside the limits of the crawler's host. A coordinator keeps to a
- * gentler pace of its own by default (20 probes a second to a crawler, 8 at a time, three to an address by all crawlers
- * together), so an honest one is never held up; one that is not gets no more out of a crawler than stands here.
+ * Limits measurements (probes, peer distances, echoes) per address and in total, both at a time and per second, within
+ * the host's limits. A coordinator's own defaults are gentler (20 probes a second per crawler, 8 at a time, three to an
+ * address over all crawlers), so this only stops a dishonest coordinator.
  *
- * What is let out waits for nothing else; what cannot be let out in time is told why.
+ * An admitted probe waits for nothing else; one that cannot start in time is told why.
  */
 import { timerMs } from "#core/timer-ms";
 import { addressKey } from "./address-pace.ts";
 
-/** Of one address: an IPv4 address, or an IPv6 /64. A try is a connection, a HEAD or an echo. */
+/** An address is an IPv4 address or an IPv6 /64. A try is a connection, a HEAD or an echo. */
 const probesPerAddress = 3;
 const triesPerAddress = 20;
 const atOncePerAddress = 2;
-/** In all, besides what the host of the crawler allows; tries for each of its probes a second. */
+/** The totals besides the host's limits; tries per probe a second. */
 const mostAtOnce = 16;
 const triesPerProbe = 6;
-/** Each is a process. */
+/** Each echo is a process. */
 const mostPingsAtOnce = 8;
-/** More than so many do not wait: they are turned away at once. */
+/** Further probes are refused at once. */
 const mostWaiting = 1000;
 const windowMs = 1000;
-/** The rate is looked at again so often while something waits for it. */
+/** The rate is checked again this often while a probe waits for it. */
 const lookEveryMs = 50;
 
 export interface ProbeErrand {
-  /** Where to; of a name that is still to be resolved, the name. */
+  /** The target address, or a name that is still to be resolved. */
   readonly address: string;
   readonly tries: number;
-  /** Sends echoes by the system's `ping`. */
+  /** The probe uses the system's `ping`. */
   readonly pings?: boolean;
 }
 
 interface ProbeGateRules {
-  /** Of the host of the crawler, at this moment. */
+  /** The host's limits at this moment. */
   readonly limits: () => { readonly probesPerSecond: number; readonly concurrentHosts: number };
-  /** Until the rate has paid for everything that was carried. */
+  /** Milliseconds until the rate has paid for everything carried. */
   readonly waitMs: () => number;
   readonly nowMs?: () => number;
 }
@@ -65,7 +64,7 @@ export class ProbeGate {
     this.#nowMs = rules.nowMs ?? (() => performance.now());
   }
 
-  /** What to call when it has ended, exactly once; or why it is not let out within the time, in words. */
+  /** Resolves with a function to call exactly once at the end, or with the reason for a refusal. */
   enter(errand: ProbeErrand, withinMs: number): Promise<(() => void) | string> {
     if (this.#waiting.size >= mostWaiting) return Promise.resolve(`${mostWaiting} probes wait already`);
     return new Promise((resolve) => {
@@ -81,7 +80,7 @@ export class ProbeGate {
     });
   }
 
-  /** Whether another try may follow within a probe: the rate has room. */
+  /** Returns whether the rate allows another try within a probe. */
   mayGoOn(): boolean {
     return this.#rules.waitMs() <= 0;
   }
@@ -94,7 +93,7 @@ export class ProbeGate {
     for (const waiting of this.#waiting) this.#lookAt(waiting, nowMs, rateMs);
   }
 
-  /** Lets it out, or sees to it that it is looked at again when it may be. */
+  /** Admits the probe, or schedules another check. */
   #lookAt(waiting: Waiting, nowMs: number, rateMs: number): void {
     const waitMs = rateMs > 0 ? Math.min(lookEveryMs, rateMs) : this.#waitMs(waiting, nowMs);
     if (waitMs <= 0) waiting.end(this.#begin(waiting, nowMs));
@@ -103,7 +102,7 @@ export class ProbeGate {
     }
   }
 
-  /** Infinite: not before one of those under way has ended. */
+  /** Infinity means not before one under way ends. */
   #waitMs({ key, tries, pings }: Waiting, nowMs: number): number {
     const { probesPerSecond, concurrentHosts } = this.#rules.limits();
     const use = this.#addresses.get(key);
@@ -157,7 +156,7 @@ export class ProbeGate {
 
 const newUse = (): Use => ({ underWay: 0, probes: new Starts(), tries: new Starts() });
 
-/** What was begun in the last second: no second, wherever it begins, holds more than is asked for. */
+/** Counts the starts of the last second in a sliding window, so no second exceeds the limit. */
 class Starts {
   readonly #starts: { readonly atMs: number; readonly weight: number }[] = [];
 

@@ -1,4 +1,4 @@
-/** The hours at which the crawler may contact sites, by the clock on the host's wall. */
+/** Decides at which local hours the crawler may contact sites. */
 
 import { LocalTime } from "../core/local-time.ts";
 import { type CrawlerLimits, isOpen, type Week } from "../settings/limits-config.ts";
@@ -42,8 +42,8 @@ export class Schedule {
   }
 
   /**
-   * When it opens or closes next, to the minute; null: never. Up to the next night in which clocks change, the wall's clock
-   * runs with time; from then on it is asked again.
+   * Returns when the schedule opens or closes next, or null when it never does. The result is valid until the next
+   * daylight saving change and is then computed again.
    */
   #nextChange(week: Week): Date | null {
     const isOpenNow = this.#isOpenAt(week, this.#now());
@@ -61,7 +61,6 @@ export class Schedule {
     return isOpen(week, weekday, minute);
   }
 
-  /** As if no clock were changed. */
   #changeByTheWall(week: Week, from: Date, isOpenNow: boolean): Date | null {
     const { weekday, minute } = this.#time.at(from);
     const begun = weekday * minutesPerDay + minute;

@@ -1,20 +1,20 @@
 /**
- * A small file in the crawler's home that holds what should survive a restart: written whole and put in place by
- * a rename, so that a crash leaves the old one or the new one; every few seconds at most, and at stop. What is
- * found at start is somebody's bytes: bounded, and the owner checks them.
+ * Keeps a small file in the crawler's home across restarts. It is written whole, at most every few seconds and at stop,
+ * and renamed into place, so a crash leaves the old or the new file. The content at start is untrusted: its size is
+ * limited and the owner validates it.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KeptSettings {
   readonly home: string;
-  /** Told once when what is on disk cannot be used, or cannot be written. */
+  /** Called once when the file is unusable or cannot be written. */
   readonly warn: (fields: object, words: string) => void;
 }
 
 interface KeptFileSettings extends KeptSettings {
   readonly name: string;
-  /** A larger file is not read; the owner's content must stay below. */
+  /** Larger files are not read, so the content must stay below this size. */
   readonly maxBytes: number;
   readonly everyMs: number;
 }
@@ -31,7 +31,7 @@ export class KeptFile {
     this.#path = join(settings.home, settings.name);
   }
 
-  /** What `check` makes of the file's JSON; null when there is none, or none that it accepts. */
+  /** Returns what `check` accepts, or null when the file is missing or invalid. */
   read<Value>(check: (json: unknown) => Value | null): Value | null {
     try {
       const { maxBytes } = this.#settings;
@@ -45,19 +45,18 @@ export class KeptFile {
     }
   }
 
-  /** The content has changed: it is asked for and written soon. */
+  /** Schedules a write; `content` is called when it happens. */
   changed(content: () => unknown): void {
     this.#content = content;
     this.#write ??= setTimeout(() => this.#save(), this.#settings.everyMs).unref();
   }
 
-  /** Written before this returns, so that it is there whatever becomes of the process. */
+  /** Writes before it returns, so the data survives any crash. */
   writeNow(content: unknown): void {
     this.#content = () => content;
     this.#save();
   }
 
-  /** Writes what has not been written yet. */
   close(): void {
     this.#save();
   }

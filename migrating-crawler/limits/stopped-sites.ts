@@ -1,18 +1,18 @@
 /**
- * Sites that are not to be contacted any more, with everything below each, and parts of sites, because the coordinator has just
- * said so (an opt-out). It leases nothing of them either, so this only has to outlast what is under way: leases that are
- * on their way to us, redirects and probes. Then it is forgotten, for the site may come back.
+ * Remembers sites (with their subdomains) and parts of sites that the coordinator has just excluded (an opt-out). The
+ * coordinator no longer leases them, so this only has to outlast work under way: leases in transit, redirects and
+ * probes. Then it is forgotten, because the site may return.
  */
 import { canParseUrl, isInPart, type SitePart, urlHost } from "#core/ip/url-host";
 
-/** Longer than any message takes; the coordinator leaves a site alone for so long after an opt-out was lifted. */
+/** Longer than any message takes; the coordinator waits as long after an opt-out is lifted. */
 const keptMs = 15 * 60_000;
-/** Far more than opt out in that time; of more, the oldest are forgotten. */
+/** Far more than opt out in that time; the oldest are forgotten beyond this. */
 const mostSites = 10_000;
-/** Of one site. */
+/** At most this many parts are remembered per site. */
 const mostParts = 1000;
 
-/** Why a slice's signal was aborted: not only is no further request made, the one under way is cut off. */
+/** The abort reason of a slice's signal: it also cuts off the request under way. */
 export class SiteStop {
   readonly words: string;
 
@@ -39,7 +39,6 @@ function forgetOldest(kept: Map<string, unknown>): void {
 
 export class StoppedSites {
   readonly #stops = new Map<string, Stopped>();
-  /** By host. */
   readonly #parts = new Map<string, readonly (Stopped & { readonly part: SitePart })[]>();
 
   stop(domains: readonly string[], words: string, nowMs: number): void {
@@ -67,13 +66,13 @@ export class StoppedSites {
     forgetOldest(this.#parts);
   }
 
-  /** Whether a URL of the host, canonical, is not to be requested, though its host may be. */
+  /** Checks whether a canonical URL lies in an excluded part of its host. */
   isStopped(url: string, host: string, nowMs: number): boolean {
     const parts = this.#parts.get(host) ?? [];
     return parts.some(({ part, untilMs }) => untilMs > nowMs && isInPart(part, url));
   }
 
-  /** Null: the host may be contacted as far as this goes. */
+  /** Returns null when the host itself may be contacted. */
   stopOf(host: string, nowMs: number): SiteStop | null {
     if (this.#stops.size + this.#parts.size === 0) return null;
     let name = host.toLowerCase().replace(/\.$/, "");

@@ -1,16 +1,15 @@
 /**
- * Bytes a second, as a bucket that fills at the rate: short pieces go through at once, longer ones wait until what
- * they took is paid for, first come first served. What was not asked for (headers, handshakes, the link) is taken
- * from the bucket, too, and what comes after it waits.
+ * Limits bytes a second with a token bucket: short pieces pass at once, longer ones wait until they are paid for, first
+ * come first served. Headers, handshakes and the link also take from the bucket, and later pieces wait for them.
  */
 import { timerMs } from "#core/timer-ms";
 
-/** So much of a second's bytes may come at once. */
+/** This much of a second's bytes may arrive at once. */
 const burstSeconds = 0.1;
 const leastBurstBytes = 8 * 1024;
 
 interface Waiting {
-  /** Bytes taken in all, up to and with this piece. */
+  /** Total bytes taken, including this piece. */
   readonly takenBytes: number;
   readonly goOn: () => void;
 }
@@ -35,14 +34,14 @@ export class TransferRate {
     return this.#waiting.length;
   }
 
-  /** Those who wait, wait by the new rate from now on. */
+  /** Waiting callers use the new rate at once. */
   apply(kilobytesPerSecond: number | null): void {
     this.#fill();
     this.#bytesPerSecond = rateOf(kilobytesPerSecond);
     this.#letGo();
   }
 
-  /** Null: go on; else when to. */
+  /** Returns null to continue, or a promise to wait for. */
   take(bytes: number): Promise<void> | null {
     this.spend(bytes);
     if (this.waitMs() === 0) return null;
@@ -52,13 +51,13 @@ export class TransferRate {
     });
   }
 
-  /** Takes without waiting; negative: gives back. */
+  /** Takes without waiting; a negative number is a refund. */
   spend(bytes: number): void {
     if (bytes >= 0) this.#takenBytes += bytes;
     else this.#filledBytes -= bytes;
   }
 
-  /** Until everything that was taken is paid for. */
+  /** Milliseconds until everything taken is paid for. */
   waitMs(): number {
     return this.#untilMs(this.#takenBytes);
   }

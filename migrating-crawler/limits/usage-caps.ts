@@ -23,12 +23,12 @@ interface UsageCapsSettings {
   readonly now: () => Date;
 }
 
-/** How far the bytes of a cap may go. */
+/** The part of a cap's bytes that each purpose may use. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
 
 type BytesFor = keyof typeof parts;
 
-/** Written down ahead, of the smallest cap, besides what is expected: what a kill costs at most. */
+/** The reserve written to disk in advance, as a part of the smallest cap: the most that a kill costs. */
 const stepPart = 1 / 200;
 
 const mostStepBytes = 32 * 1024 * 1024;
@@ -39,9 +39,9 @@ export class UsageCaps {
   readonly #now: () => Date;
   readonly #file: KeptFile;
   #kept: UsageLedger;
-  /** What is on disk of today is this much. */
+  /** Today's use according to the disk. */
   #written: DayUse = noUse;
-  /** Of requests under way: a killed process never counts what the kernel had received for it. */
+  /** Bytes expected by requests under way, because a killed process never counts what the kernel received for it. */
   #expectedBytes = 0;
 
   constructor({ limits, kept, now }: UsageCapsSettings) {
@@ -62,14 +62,13 @@ export class UsageCaps {
     this.#writeAhead();
   }
 
-  /** So many bytes are about to come; negative: they have been counted, or do not come. */
+  /** Announces bytes; a negative number withdraws them after they were counted or did not come. */
   expect(bytes: number): void {
     this.#ledger();
     this.#expectedBytes += bytes;
     if (bytes > 0) this.#writeAhead();
   }
 
-  /** Bytes that may still be carried for this. */
   leftBytes(purpose: BytesFor): number {
     const ledger = this.#ledger();
     const { bytesPerDay, bytesPerMonth } = this.#limits;
@@ -111,13 +110,12 @@ export class UsageCaps {
     ];
   }
 
-  /** What holds all fetching back, in words; empty when nothing does. */
+  /** Returns why all fetching is blocked, or an empty string. */
   spent(): string {
     if (this.hasPages() && this.leftBytes("fetch") > 0) return "";
     return this.usage().find(({ holdingBack }) => holdingBack !== "")?.holdingBack ?? "";
   }
 
-  /** Writes what was really used. */
   close(): void {
     const { today, others } = this.#kept;
     if (today.day !== "") this.#file.writeNow({ ...today, others });
@@ -146,21 +144,20 @@ function spentWords(used: number, cap: number, time: "day" | "month"): string {
   return used >= cap * parts.fetch ? `the ${time}'s ${bytesInWords(cap)} are used up` : "";
 }
 
-// The usage ledger on disk. Use is written down ahead, a step at a time: what lies on disk is never less than what
-// was used, so that a killed process has used a little less than its successor believes, and never more. An
-// orderly end writes the exact count.
+// Stores usage on disk one step ahead: the file never shows less than was used, so after a kill the next process counts
+// slightly too much and never too little. An orderly stop saves the exact count.
 
 const count = z.int().min(0);
 
-/** Files of earlier versions have the first three alone. */
+/** Files of earlier versions have only the first three fields. */
 const keptDay = z.object({
-  /** `2026-11-22`, in the host's time zone. */
+  /** The date in the host's time zone, such as `2026-11-22`. */
   day: z.string().max(10),
   pages: count,
   bytes: count,
-  /** Of the same month, before that day. */
+  /** Bytes of the same month before that day. */
   bytesBefore: count.default(0),
-  /** The later day whose use this one began with, when the clock went back. */
+  /** The later day whose use this day started with, after the clock went back. */
   wentBackFrom: z.string().max(10).nullable().default(null),
 });
 
@@ -178,15 +175,14 @@ function ledgerFrom(json: unknown): UsageLedger | null {
 }
 
 /**
- * What was used on which day, so that a day's and a month's limit hold whatever the clock does. Each day's use is
- * an entry of its own: a clock that goes back to a day continues its entry. Going back to a day that has none is a
- * clock set wrong, now or before: that day begins with what the later one had used, so that setting a clock back
- * gives nothing away, and the later day, once it comes back, takes over what was added meanwhile. Pure.
+ * Tracks use by day, so that daily and monthly limits hold whatever the clock does. A clock that returns to a known day
+ * continues its entry. Returning to an unknown day means that the clock was wrong: that day starts with the later day's
+ * use, so setting a clock back gains nothing, and the later day adopts what was added when it returns. Pure functions.
  */
 
 export interface UsageLedger {
   readonly today: DayUse;
-  /** Other days that the clock may go to, latest used first. */
+  /** Other days to which the clock may return, latest used first. */
   readonly others: readonly DayUse[];
 }
 
@@ -195,7 +191,6 @@ const mostOthers = 4;
 const noUse: DayUse = { day: "", pages: 0, bytes: 0, bytesBefore: 0, wentBackFrom: null };
 export const emptyLedger: UsageLedger = { today: noUse, others: [] };
 
-/** The ledger when the clock on the wall shows this day. */
 export function onDay(ledger: UsageLedger, day: string): UsageLedger {
   const { today } = ledger;
   if (today.day === day) return ledger;

@@ -1,14 +1,14 @@
 /**
- * How much the connections have carried, as exactly as can be known at each moment: the sockets' own counts, looked
- * at several times a second, and between two looks what readers say that they have taken.
+ * Counts what the connections have carried as exactly as possible: the sockets' own counts, read several times a
+ * second, and between two readings what the readers report.
  */
 
-/** Between two looks at all sockets, when bytes are taken; few sockets are looked at each time. */
+/** The minimum between two readings of all sockets while bytes arrive; only a few are read each time. */
 const lookEveryMs = 5;
 const fewSockets = 64;
 
 export interface Wire {
-  /** Both ways, since the start. */
+  /** Bytes in both directions since the start. */
   carriedBytes(): number;
   readonly openConnections: number;
 }
@@ -17,7 +17,7 @@ export class WireCount {
   readonly #wire: Wire;
   readonly #nowMs: () => number;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** At the last look: carried, and taken. */
+  /** The carried and the taken bytes at the last reading. */
   #seenBytes = 0;
   #takenThen = 0;
   #taken = 0;
@@ -28,7 +28,7 @@ export class WireCount {
     this.#nowMs = nowMs;
   }
 
-  /** Bytes that are new since the last call, these with them. They are among what the sockets carried. */
+  /** Returns the bytes that are new since the last call, including these, which the sockets also count. */
   take(bytes: number): number {
     this.#taken += bytes;
     const isDue = this.#nowMs() - this.#lookedAtMs >= lookEveryMs;
@@ -36,7 +36,7 @@ export class WireCount {
     return this.#news();
   }
 
-  /** Bytes that are new since the last call. */
+  /** Returns the bytes that are new since the last call. */
   settle(): number {
     this.#look();
     return this.#news();
@@ -48,7 +48,7 @@ export class WireCount {
     this.#takenThen = this.#taken;
   }
 
-  /** What was taken after a look may have been seen by it: then the next look has less news. */
+  /** A reading may already include bytes taken after it, so the next one adds less. */
   #news(): number {
     const known = Math.max(this.#taken, this.#seenBytes + this.#taken - this.#takenThen);
     const news = Math.max(0, known - this.#counted);

@@ -1,7 +1,7 @@
 /**
- * How many hosts at a time the coordinator asks for, inside what this host allows (WEB-SAILOR section 4.3): as many as
- * there is due work for, one at least; on `hurry-up` as many as the limit allows. The number follows each message up
- * and down at once, whatever was asked for before. Each host still has one request at a time at most, in its own pace.
+ * Tracks how many hosts at a time the coordinator asks for, within this host's limit (WEB-SAILOR section 4.3): as many
+ * as there is due work for, at least one, and the full limit on `hurry-up`. Each message replaces the last one. A host
+ * still gets one request at a time, at its own pace.
  */
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 
@@ -9,28 +9,27 @@ export type PaceMessage = Extract<CoordinatorMessage, { type: "coordinator:work-
 
 export interface AskedPace {
   readonly pace: PaceMessage["pace"];
-  /** Host slices, due or in hand; of many, no more than it took to tell. */
+  /** Host slices due or in hand; of many, only as many as the decision needed. */
   readonly due: number;
   readonly reason: string;
   readonly since: Date;
-  /** Hosts at a time, which the host's limit may lower; null: as many as that limit allows. */
+  /** Hosts at a time, which the host's limit may lower; null means the limit itself. */
   readonly places: number | null;
 }
 
 export class WorkPace {
   #asked: AskedPace | null = null;
 
-  /** Null: nobody has asked for anything in this session. */
+  /** Null when nothing was asked for in this session. */
   get asked(): AskedPace | null {
     return this.#asked;
   }
 
-  /** A session begins or ends: what the last one asked for counts no more. */
+  /** Call when a session begins or ends; the last request no longer counts. */
   forget(): void {
     this.#asked = null;
   }
 
-  /** Of `limit` places, those that are to be used. */
   places(limit: number): number {
     return Math.min(limit, this.#asked?.places ?? limit);
   }

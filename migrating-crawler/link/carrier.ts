@@ -1,7 +1,6 @@
 /**
- * Carries results to the coordinator: into the spool first, then over the link in order, as far as its
- * credits go; dropped from the spool once acknowledged. After every welcome it starts again at the first
- * result that the coordinator does not have.
+ * Carries results to the coordinator: stores them in the spool, sends them in order within the link's credits, and
+ * drops them once acknowledged. Each welcome restarts at the first result that the coordinator lacks.
  */
 import { packSoundly, soundly } from "#protocol/codec";
 import { packResult } from "#protocol/packed/message-frames";
@@ -18,16 +17,16 @@ export class Carrier {
   readonly #link: ResultLink;
   readonly #log: CrawlerLog;
   readonly #mayShip: (bytes: number) => boolean;
-  /** The sequence to send next in this session. */
+  /** The next sequence to send in this session. */
   #next: number | null = null;
-  /** The newest result that another process has kept. */
+  /** The newest result that an earlier process stored. */
   readonly #lastFound: number;
   readonly #latestOfLease: Map<string, number>;
   /** Since when the oldest waiting result has been the oldest. */
   #stillSinceMs = performance.now();
   #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
 
-  /** `mayShip`: whether the host's limits leave so many bytes for results; absent: always. */
+  /** `mayShip` tells whether the host's limits leave enough bytes; without it results always ship. */
   constructor(settings: {
     readonly spool: Spool;
     readonly link: ResultLink;
@@ -42,12 +41,12 @@ export class Carrier {
     this.#lastFound = settings.spool.last ?? 0;
   }
 
-  /** Leases with results that are not acknowledged. */
+  /** Leases with unacknowledged results. */
   get leases(): Iterable<string> {
     return this.#latestOfLease.keys();
   }
 
-  /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
+  /** Returns false when the spool is full; the URL will be fetched again. */
   keep(leaseId: string, result: FetchResult): boolean {
     const wasEmpty = this.#spool.first === null;
     const { packed, fault } = packSoundly(leaseId, { ...result, timing: inTenths(result.timing) });
@@ -61,9 +60,9 @@ export class Carrier {
     return true;
   }
 
-  /** A session begins: the coordinator has everything up to `acknowledged`. */
+  /** The coordinator has everything up to `acknowledged`. */
   onWelcome(acknowledged: number): void {
-    // First of all: what the last session sent next is not what this one has to begin with.
+    // Must come first, because the last session's position does not apply to this one.
     this.#next = null;
     this.onAcknowledge(acknowledged);
   }
@@ -80,7 +79,7 @@ export class Carrier {
     this.pump();
   }
 
-  /** Sends as much as the link takes. */
+  /** Sends as much as the link accepts. */
   pump(): void {
     if (!this.#link.isUp) return;
     for (;;) {
@@ -92,20 +91,20 @@ export class Carrier {
     }
   }
 
-  /** At most: what is not compressed yet counts in full. */
+  /** An upper bound: uncompressed data count in full. */
   #bytesUnderWayWith({ packed }: SpooledResult): number {
     const links = packed.links?.reduce((sum, link) => sum + link.length, 0) ?? 0;
     return (this.#link.queuedBytes ?? 0) + packed.text.length + packed.numbers.length + links;
   }
 
-  /** That results wait and none has been acknowledged for long, in words; empty when all is well. */
+  /** Returns a message when waiting results have not been acknowledged for long, else an empty string. */
   stuck(nowMs: number): string {
     const minutes = Math.floor((nowMs - this.#stillSinceMs) / 60_000);
     if (this.#spool.first === null || minutes < stuckMinutes) return "";
     return `nothing was acknowledged for ${minutes} minutes; ${this.#spool.waiting} results wait`;
   }
 
-  /** Resolves when all results of the lease so far are acknowledged (at once when there are none). */
+  /** Resolves when all results of the lease so far are acknowledged. */
   async settled(leaseId: string): Promise<void> {
     const sequence = this.#latestOfLease.get(leaseId);
     if (sequence === undefined) return;
@@ -120,8 +119,8 @@ export class Carrier {
   }
 
   /**
-   * Sequences must not have holes, so a record that the disk has lost is replaced by one under no lease,
-   * which the coordinator acknowledges and drops; the lost URL is fetched again when its lease runs out.
+   * Sequences must have no gaps, so a record lost on disk is replaced by one without a lease, which the coordinator
+   * acknowledges and drops; its URL is fetched again when the lease expires.
    */
   #record(sequence: number): SpooledResult | null {
     const record = this.#spool.read(sequence);
@@ -133,7 +132,7 @@ export class Carrier {
     return { sequence, leaseId: "0", packed: packResult("0", lost) };
   }
 
-  /** A release before this one may have kept what no coordinator takes. */
+  /** An earlier release may have stored what coordinators reject. */
   #soundly(record: SpooledResult): SpooledResult {
     const { packed, fault } = soundly(record.leaseId, record.packed);
     if (fault === null) return record;
@@ -145,7 +144,7 @@ export class Carrier {
   }
 }
 
-/** Times of requests mean nothing below 0.1 ms, and the digits would have to be shipped. */
+/** Digits below 0.1 ms are meaningless and would only cost bytes. */
 function inTenths(timing: FetchTiming): FetchTiming {
   const rounded = (ms: number) => Math.round(ms * 10) / 10;
   const orNull = (ms: number | null) => (ms === null ? null : rounded(ms));
@@ -158,5 +157,5 @@ function inTenths(timing: FetchTiming): FetchTiming {
   };
 }
 
-/** A coordinator that is there acknowledges within seconds. */
+/** A working coordinator acknowledges within seconds. */
 const stuckMinutes = 5;

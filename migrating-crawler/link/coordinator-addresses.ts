@@ -1,30 +1,29 @@
 /**
- * Where this crawler's coordinators are: the one that it was given, those that its partner names, and those that a
- * coordinator told it of in a session of its own. Which is next when one is lost, or sends the crawler away: the others
- * first, each by itself until it said to come back, so that a crawler is with a living coordinator within seconds.
+ * Keeps the addresses of this crawler's coordinators: the given one, those that the partner names, and those that a
+ * coordinator announced in its own session. After a loss or refusal it chooses the next one, others first and each not
+ * before the time it named, so a crawler reaches a live coordinator within seconds.
  *
- * A coordinator that was taken over must not lead the crawler anywhere else, least of all into its partner's network. So an
- * address is learned only within the registrable domains (Public Suffix List, private section included) of those that the
- * partner was given or named, or that the fleet's root keys have signed; of an address, only the address itself; never in the clear where the
- * first was not, and never with
- * another path. Every address is held to the same certificate or authorities, and a learned one is connected to as a site
- * is: by the guard's and the partner's lists (Connector.coordinatorDestinations).
+ * A hijacked coordinator must not redirect the crawler, least of all into the partner's network. So an address is only
+ * learned within the registrable domains (Public Suffix List, including its private section) of the given ones or those
+ * that the fleet's root keys have signed; of an IP address, only itself; never unencrypted when the first was
+ * encrypted, and never with another path. All use the same certificate or authorities, and a learned address passes the
+ * guard and the partner's lists like a site (Connector.coordinatorDestinations).
  */
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
 
-/** A URL is no longer (protocol/invitation). */
+/** The maximum length of a URL (protocol/invitation). */
 const mostCharacters = 1000;
 
 interface AddressSettings {
-  /** Of the invitation or the settings, at least one; these stay. */
+  /** The addresses of the invitation or settings, at least one; they are never dropped. */
   readonly own: readonly string[];
   /** Further domains that the fleet's root keys have signed. */
   readonly domains?: readonly string[] | undefined;
-  /** Kept from earlier sessions. */
+  /** Addresses saved from earlier sessions. */
   readonly learned?: readonly string[];
-  /** What was learned has changed. */
+  /** Called when the learned addresses change. */
   readonly keep?: (learned: readonly string[]) => void;
 }
 
@@ -34,7 +33,7 @@ export class CoordinatorAddresses {
   readonly #keep: (learned: readonly string[]) => void;
   #learned: readonly string[];
   #current: string;
-  /** Sent away until then, by a clock that never goes back. */
+  /** When each coordinator may be asked again, on a monotonic clock. */
   readonly #notBeforeMs = new Map<string, number>();
 
   constructor({ own, domains = [], learned = [], keep = () => {} }: AddressSettings) {
@@ -50,12 +49,11 @@ export class CoordinatorAddresses {
     this.#learned = this.#good(learned);
   }
 
-  /** Given or named by the partner. */
   isOwn(url: string): boolean {
     return this.#own.includes(url);
   }
 
-  /** The given ones first. */
+  /** The given ones come first. */
   get all(): readonly string[] {
     return [...this.#own, ...this.#learned];
   }
@@ -64,12 +62,12 @@ export class CoordinatorAddresses {
     return this.all.length;
   }
 
-  /** That a session is with, or was, or is tried with. */
+  /** The address of the current, last or attempted session. */
   get current(): string {
     return this.#current;
   }
 
-  /** What a coordinator says in place of what one said before; an address that this crawler may not use is left out. */
+  /** Replaces what was announced before; addresses that this crawler may not use are dropped. */
   learn(urls: readonly string[]): void {
     const learned = this.#good(urls);
     if (learned.join(" ") === this.#learned.join(" ")) return;
@@ -77,17 +75,16 @@ export class CoordinatorAddresses {
     this.#keep(learned);
   }
 
-  /** A session is open. */
   onWelcome(): void {
     this.#notBeforeMs.delete(this.#current);
   }
 
-  /** The current one sent this crawler away for so long. */
+  /** The current coordinator sent this crawler away for this long. */
   comeBackTo(waitMs: number, nowMs: number): void {
     this.#notBeforeMs.set(this.#current, nowMs + waitMs);
   }
 
-  /** Goes on to the next one that may be asked, else to the one that may be soonest; returns how long that takes. */
+  /** Moves to the next address that may be asked, else to the one available soonest; returns the wait until then. */
   next(nowMs: number): number {
     const all = this.all;
     const at = all.indexOf(this.#current);

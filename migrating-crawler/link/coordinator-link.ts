@@ -23,23 +23,29 @@ import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { CoordinatorAddresses } from "./coordinator-addresses.ts";
 import { LinkConnection } from "./link-connection.ts";
 
-/** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own, addresses are for the link. */
+/**
+ * The messages that the rest of the crawler sees. Welcome and refuse have their own handlers, and addresses stay in the
+ * link.
+ */
 export type LinkMessage = Exclude<
   CoordinatorMessage,
   CoordinatorWelcome | CoordinatorRefuse | { type: "coordinator:addresses" }
 >;
 
-/** Called one at a time, in the order of what arrives. They must not throw. */
+/** Handlers run one at a time in the order of arrival and must not throw. */
 interface LinkHandlers {
-  /** A session begins: drop the spool up to `acknowledgedSequence`, then send what follows it, ask for work. */
+  /** A session begins: drop the spool up to `acknowledgedSequence`, send what follows, ask for work. */
   onWelcome(welcome: CoordinatorWelcome): void;
-  /** Everything else, `coordinator:acknowledge` and `coordinator:pace` included (their credits are counted already). */
+  /**
+   * Receives all other messages, including `coordinator:acknowledge` and `coordinator:pace`, whose credits are already
+   * counted.
+   */
   onMessage(message: LinkMessage): void;
-  /** Another `sendResult` would be accepted now, after one was refused. */
+  /** `sendResult` would be accepted again after a refusal. */
   onRoom(): void;
-  /** The session (or the attempt) ended; the link tries again by itself. */
+  /** The session or attempt ended; the link tries again by itself. */
   onDown(reason: string): void;
-  /** The link ended for good. `refused` is null after `stop()`, else what the coordinator said. */
+  /** The link ended for good. `refused` is null after `stop()`, else the coordinator's refusal. */
   onStopped(reason: string, refused: CoordinatorRefuse | null): void;
 }
 
@@ -49,25 +55,25 @@ interface LinkLog {
 }
 
 export interface LinkSettings {
-  /** `wss://host/crawler`; plain `ws://` only to a loopback host. Where there is one, and no other is learned. */
+  /** `wss://host/crawler`, or `ws://` to a loopback host. Used without `addresses`. */
   readonly url: string;
-  /** Several, and those that coordinators tell of. */
+  /** Several addresses, including announced ones. */
   readonly addresses?: CoordinatorAddresses;
-  /** Asked anew for every attempt. */
+  /** Called for every attempt. */
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
-  /** Asked as often as the coordinator wants heartbeats. */
+  /** Called as often as the coordinator wants heartbeats. */
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;
   readonly log: LinkLog;
-  /** Uniform in [0, 1), for the jitter. */
+  /** A uniform number in [0, 1) for the jitter. */
   readonly random: () => number;
-  /** Whom to trust and which proxy to take, for all addresses or by each; absent: the system's authorities, straight out. */
+  /** Certificates and proxy, for all addresses or each; by default the system's authorities and a direct connection. */
   readonly route?: CoordinatorRoute | ((url: string) => CoordinatorRoute);
-  /** Signs results with the identity that the hello shows; absent: there is none. */
+  /** Signs results with the hello's identity, if there is one. */
   readonly sign?: ((text: string) => string) | undefined;
-  /** From the start of an attempt to the welcome, without a sign. */
+  /** The maximum silence from the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
-  /** `soonMs`: the most for `soonForMs` after a session is lost. */
+  /** `soonMs` is the maximum for `soonForMs` after a session is lost. */
   readonly backOff?: {
     readonly firstMs: number;
     readonly mostMs: number;
@@ -76,35 +82,38 @@ export interface LinkSettings {
   };
 }
 
-/** The result to ship, as `packResult` made it; `sequence` counts up by one within the hello's spool. */
+/** A result from `packResult`; `sequence` increases by one within the hello's spool. */
 export interface OutgoingResult {
   readonly sequence: number;
   readonly packed: PackedMessage;
 }
 
 /**
- * A coordinator that was killed is back within seconds: so long after the loss of a session, a crawler waits no longer than
- * `soonMs` for the next attempt. Not in a large fleet, which would come back within these.
+ * A killed coordinator returns within seconds, so for this long after a lost session the wait is at most `soonMs`. A
+ * large fleet would return all at once and uses the normal back-off.
  */
 const defaultBackOff = { firstMs: 500, mostMs: 60_000, soonMs: 2000, soonForMs: 20_000 };
-/** A coordinator that sends a crawler away for longer is asked again all the same. */
+/** A coordinator that sends a crawler away for longer is still asked again. */
 const mostToldWaitMs = 600_000;
 const lateShare = 0.1;
 const defaultWelcomeTimeoutMs = 30_000;
-/** Results wait in the spool, not in memory, when so much has not left yet. */
+/** Results wait in the spool, not in memory, when this much is unsent. */
 const maxQueuedResultBytes = 4 * 1024 * 1024;
-/** The session is given up after so many pings' time without a sign of the coordinator. */
+/** A session ends after this many ping intervals without a sign of the coordinator. */
 const missedPings = 3;
 /**
- * Coordinators of large fleets want heartbeats less often than this; of what they want beyond it, the crawlers that lose
- * their sessions together come back over half: 10,000 of them, which say every 30 s that they are there, over 10 s.
+ * Coordinators of large fleets want less frequent heartbeats. Half of the excess over this interval spreads the return
+ * of crawlers that lost their sessions together: 10,000 of them with a 30 s heartbeat return over 10 s.
  */
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
-/** To a machine that does not answer, where there is another one to try; and from a connection to its welcome without a sign. */
+/** Timeouts when another address is available: for connecting, and from the connection to a sign of the welcome. */
 const mostConnectMs = 5000;
 const mostWelcomeMs = 8000;
-/** One that fell silent, or did not answer for so long, is asked last for a while: the others may be asked ten times meanwhile. */
+/**
+ * A coordinator that fell silent or did not answer for this long is asked last for a while, in which the others may be
+ * asked ten times.
+ */
 const slowAnswerMs = 3000;
 const silentRestMs = 15_000;
 
@@ -119,22 +128,22 @@ export class CoordinatorLink {
   #retry: NodeJS.Timeout | undefined;
   #beat: NodeJS.Timeout | undefined;
   #refused: CoordinatorRefuse | null = null;
-  /** Over so long the fleet comes back when all have lost their sessions. */
+  /** The time over which a fleet returns after losing all sessions. */
   #returnMs = 0;
-  /** When a session ended; the coordinator is not expected back at any moment before there was one. */
+  /** When a session ended; before the first one no return is expected. */
   #lostAtMs = Number.NEGATIVE_INFINITY;
   #credits = 0;
   #acknowledged = 0;
-  /** In this session. */
+  /** The last sequence of this session. */
   #lastSent: number | null = null;
   #roomWanted = false;
-  /** No session is wanted for the time being; or another one, at once. */
+  /** Whether sessions are suspended, or a new one is wanted at once. */
   #isHeld = false;
   #isRenewed = false;
-  /** By the connections before this one. */
+  /** Bytes sent over earlier connections. */
   #sentBefore = 0;
 
-  /** Throws ConfigError for a URL that is wrong or would send the key in the clear. */
+  /** Throws ConfigError for an invalid URL or one that would send the key unencrypted. */
   constructor(settings: LinkSettings) {
     checkUrl(settings.url);
     const { url, addresses = new CoordinatorAddresses({ own: [url] }) } = settings;
@@ -153,7 +162,7 @@ export class CoordinatorLink {
     return this.#sentBefore + (this.#connection?.sentBytes ?? 0);
   }
 
-  /** Bytes that have not left yet. */
+  /** Bytes not sent yet. */
   get queuedBytes(): number {
     return this.#connection?.queuedBytes ?? 0;
   }
@@ -163,8 +172,8 @@ export class CoordinatorLink {
   }
 
   /**
-   * False when the link is down: the message is dropped, because nothing that is sent this way means
-   * anything to the next session (a lease runs out by itself).
+   * Returns false and drops the message when the link is down, because such messages mean nothing in the next session
+   * (a lease expires by itself).
    */
   send(message: CrawlerMessage): boolean {
     if (!this.#up || !this.#connection) return false;
@@ -173,8 +182,8 @@ export class CoordinatorLink {
   }
 
   /**
-   * False when the link is down or has no credit or room; `onWelcome` or `onRoom` says when to go on.
-   * Throws ProtocolError when the result is longer than the coordinator takes.
+   * Returns false without link, credit or room; `onWelcome` or `onRoom` says when to continue. Throws ProtocolError
+   * when the result exceeds the coordinator's limit.
    */
   sendResult(outgoing: OutgoingResult): boolean {
     if (!this.#up || !this.#connection) return false;
@@ -189,19 +198,19 @@ export class CoordinatorLink {
     return true;
   }
 
-  /** What was sent is to be acknowledged soon: it is sealed without waiting for more. */
+  /** Seals at once, because what was sent should be acknowledged soon. */
   seal(): void {
     if (this.#up) this.#connection?.seal();
   }
 
-  /** Begins another session, because what the hello says has changed. */
+  /** Starts a new session, because the hello has changed. */
   renew(goodbye: Goodbye): void {
     if (!this.#up || this.#isHeld) return;
     this.#isRenewed = true;
     void this.#connection?.close(goodbye);
   }
 
-  /** Ends the session; there is none until `release`. */
+  /** Ends the session and starts none until `release`. */
   hold(goodbye: Goodbye): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
@@ -215,10 +224,7 @@ export class CoordinatorLink {
     this.start();
   }
 
-  /**
-   * Says goodbye and ends; resolves when the socket is closed.
-   * What was sent may still be acknowledged.
-   */
+  /** Says goodbye and resolves when the socket is closed. What was sent may still be acknowledged. */
   async stop(goodbye: Goodbye): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -341,27 +347,27 @@ export class CoordinatorLink {
     clearInterval(this.#beat);
   }
 
-  /** Until the next attempt, and where that is made. */
+  /** The wait before the next attempt, depending on its address. */
   #waitMs(retryAfterMs: number | null): number {
     if (this.#addresses.size === 1)
       return retryAfterMs === null ? this.#nextWaitMs() : this.#toldWaitMs(retryAfterMs);
     const nowMs = performance.now();
     if (retryAfterMs !== null) this.#addresses.comeBackTo(this.#toldWaitMs(retryAfterMs), nowMs);
     const toldMs = this.#addresses.next(nowMs);
-    // Who says when to come back is alive: the others are asked meanwhile, and none of them less and less often.
+    // A coordinator that names a time is alive, so the others are asked at the normal rate meanwhile.
     if (retryAfterMs !== null) this.#attempts = 0;
     return Math.max(toldMs, this.#nextWaitMs());
   }
 
-  /** Never earlier than told; a little later, since others were told as well. */
+  /** Waits at least as long as told, plus jitter, since other crawlers were told too. */
   #toldWaitMs(retryAfterMs: number): number {
     const askedMs = Math.min(retryAfterMs, mostToldWaitMs);
     return Math.round(askedMs * (1 + lateShare * this.#settings.random()));
   }
 
   /**
-   * Doubles with every failed attempt at each of the addresses; between half and all of it, so that a fleet does not
-   * return at once.
+   * Doubles with each failed attempt per address, with jitter from half to all of it, so that a fleet does not return
+   * at once.
    */
   #nextWaitMs(): number {
     const backOff = { ...defaultBackOff, ...this.#settings.backOff };
@@ -369,12 +375,12 @@ export class CoordinatorLink {
     const mostMs = isSoon ? Math.min(backOff.mostMs, backOff.soonMs) : backOff.mostMs;
     const rounds = Math.floor(this.#attempts / this.#addresses.size);
     const fullMs = Math.min(mostMs, backOff.firstMs * 2 ** Math.min(rounds, 30));
-    // What was cut short goes on from there.
+    // A wait that was cut short does not double further.
     if (!isSoon || fullMs < mostMs) this.#attempts += 1;
     return Math.round(fullMs * (0.5 + this.#settings.random() / 2));
   }
 
-  /** The first of a session may be any, since a spool can lose its head; then they count up by one. */
+  /** The first sequence of a session may be any, because a spool can lose its head; then they increase by one. */
   #checkOrder(sequence: number): void {
     if (this.#lastSent === null) this.#acknowledged = sequence - 1;
     else if (sequence !== this.#lastSent + 1) {

@@ -1,4 +1,4 @@
-/** The first message of a session: who this crawler is, what its partner allows, and what it still holds. */
+/** Builds the first message of a session: who this crawler is, what its partner allows, and what it still holds. */
 import { protocolVersions } from "#protocol/coordinator-messages";
 import { type CrawlerHello, maxDeniedCharacters, maxDeniedInHello } from "#protocol/messages";
 import { ownNetworks } from "../net/connector.ts";
@@ -9,11 +9,11 @@ interface CrawlerState {
   readonly softwareVersion: string;
   readonly spoolId: string;
   readonly heldLeases: CrawlerHello["heldLeases"];
-  /** Those that the partner allows and this machine can do. */
+  /** The methods that the partner allows and this machine supports. */
   readonly probeMethods: CrawlerHello["capabilities"]["probeMethods"];
-  /** It contacts sites over IPv6, too: as the setting says, or the machine's routes. */
+  /** Whether sites are also contacted over IPv6, by setting or by the machine's routes. */
   readonly ipv6: boolean;
-  /** What the dock wants said. */
+  /** What the supervisor adds to the hello. */
   readonly dock?: Pick<CrawlerHello, "release" | "lastEnd">;
 }
 
@@ -42,8 +42,8 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
   };
 }
 
-// The limits as the coordinator plans with them: pages and bytes a day. A month's bytes, a rate and hours of the week
-// are told as what they come to on an average day.
+// Converts the limits to what the coordinator plans with: pages and bytes a day. Monthly bytes, rates and weekly hours
+// become daily averages.
 
 const secondsPerDay = 86_400;
 const daysPerMonth = 30.4;
@@ -60,9 +60,9 @@ function toldLimits(limits: CrawlerLimits): CrawlerHello["limits"] {
   return { pagesPerDay: openPart === 0 ? 0 : pagesPerDay, bytesPerDay, concurrentHosts };
 }
 
-// The partner's deny-list as the coordinator is told of it, so that it sends this crawler nothing of what is in
-// it. A hello is bounded: of a long list the first entries go, in the partner's order; the rest is refused when
-// the coordinator asks for it, which then knows as well.
+// Selects the part of the partner's deny-list that the coordinator is told, to avoid useless work. The hello is
+// limited, so the first entries of a long list are sent; requests for the rest are refused, from which the coordinator
+// also learns.
 
 export function toldDenials({
   denyRanges,
@@ -71,7 +71,7 @@ export function toldDenials({
   return { networks: firstThatFit(denyRanges), domains: firstThatFit(denyDomains) };
 }
 
-/** Each list may take half of the characters. */
+/** Each list may use half of the characters. */
 function firstThatFit(entries: readonly string[]): string[] {
   const told: string[] = [];
   let left = maxDeniedCharacters / 2;

@@ -1,4 +1,4 @@
-/** What a crawler tells about itself: its host in the log once in a while, and the coordinator in heartbeats. */
+/** Summarises the crawler's work for periodic log lines and for the coordinator's heartbeats. */
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 
@@ -9,23 +9,22 @@ export interface CrawlerStatus {
   readonly openHosts: number;
   readonly spooledResults: number;
   readonly pages: number;
-  /** Bodies as they came over the wire, and decoded; everything that was sent to the coordinator. */
+  /** Bodies as transferred and as decoded, and everything sent to the coordinator. */
   readonly fetchedBytes: number;
   readonly bodyBytes: number;
   readonly shippedBytes: number;
-  /** `bodyBytes / shippedBytes`; null before anything was shipped. */
+  /** `bodyBytes / shippedBytes`, or null before anything was shipped. */
   readonly timesSmaller: number | null;
-  /** What holds the crawler back, in words; empty when nothing does. */
+  /** Why the crawler is blocked; empty when it is not. */
   readonly holdingBack: readonly string[];
-  /** Why the disk takes no results; null: it does. */
+  /** Why the disk accepts no results, or null. */
   readonly diskFault: string | null;
-  /** Null: the system does not tell. */
+  /** Null when the system does not report it. */
   readonly diskFreeBytes: number | null;
 }
 
 type Counted = "pages" | "fetchedBytes" | "bodyBytes" | "timesSmaller";
 
-/** With what was counted since the start. */
 export function crawlerStatus(known: Omit<CrawlerStatus, Counted>, tally: Tally): CrawlerStatus {
   const { pages, fetchedBytes, bodyBytes } = tally;
   const { shippedBytes, holdingBack } = known;
@@ -57,14 +56,14 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
   };
 }
 
-/** What the crawler has done since its start. */
+/** Counts what the crawler has done since its start. */
 export class Tally {
   pages = 0;
-  /** Bodies as they came over the wire, and decoded. */
+  /** Bodies as transferred and as decoded. */
   fetchedBytes = 0;
   bodyBytes = 0;
 
-  /** Refusals without a request (robots, addresses) are no pages. */
+  /** Refusals without a request (robots, addresses) are not pages. */
   count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">): void {
     const { type } = result.outcome;
     if (type === "refused-by-robots" || type === "refused-address" || type === "failed") return;

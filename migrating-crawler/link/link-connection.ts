@@ -1,7 +1,7 @@
 /**
- * One WebSocket from the crawler to the coordinator, from the handshake to its end: compresses, checks and
- * times, but knows nothing of reconnecting or credits (coordinator-link.ts does). Ends exactly once, with
- * the reason in words. The coordinator says little, so node:zlib inflates it: no native code at partners.
+ * Wraps one WebSocket to the coordinator from handshake to end: it compresses, validates and times messages, while
+ * coordinator-link.ts handles reconnects and credits. It ends exactly once, with a reason. The coordinator sends
+ * little, so node:zlib inflates it and partners need no native code.
  */
 import type { IncomingMessage } from "node:http";
 import type net from "node:net";
@@ -27,34 +27,37 @@ import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.t
 
 export interface ConnectionSettings {
   readonly url: string;
-  /** Asked once, when the connection stands. */
+  /** Called once when the connection is established. */
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   readonly route: CoordinatorRoute;
-  /** Signs results, where the hello has an identity. */
+  /** Signs results when the hello has an identity. */
   readonly sign?: ((text: string) => string) | undefined;
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
   readonly onMessage: (message: CoordinatorMessage) => void;
-  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long; `fellSilent`: it was heard no more. */
+  /**
+   * Called once, never from the constructor. `retryAfterMs`: the coordinator sent the crawler away for this long;
+   * `fellSilent`: the coordinator stopped answering.
+   */
   readonly onEnd: (reason: string, retryAfterMs: number | null, fellSilent: boolean) => void;
 }
 
-/** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
+/** The content of one frame; a result's text is already UTF-8, because it is also signed. */
 interface OutgoingParts {
   readonly numbers: Buffer;
   readonly text: string | Buffer;
 }
 
-/** More than so much waiting to leave: the coordinator does not read any more. */
+/** More unsent data mean that the coordinator has stopped reading. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 
-/** What is read of an answer that is no connection. */
+/** Limits what is read of an HTTP answer instead of a connection. */
 const mostAnswerWords = 300;
 
-/** After the time in which something was to be heard. */
+/** The extra time after the silence limit. */
 const lastLookMs = 250;
 
-/** How long a goodbye may take. */
+/** The time limit for a goodbye. */
 const closeTimeoutMs = 5000;
 
 export class LinkConnection {
@@ -65,9 +68,9 @@ export class LinkConnection {
   #silence: NodeJS.Timeout;
   #silenceMs: number;
   #stream: net.Socket | null = null;
-  /** When it was last heard: a long message that is under way over a slow line is a sign of life, too. */
+  /** Bytes received so far: a long message on a slow line is also a sign of life. */
   #bytesHeard = 0;
-  /** From the welcome on. */
+  /** Set from the welcome on. */
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
   #onWelcomed: () => void = () => {};
@@ -76,7 +79,7 @@ export class LinkConnection {
   #ended = false;
   #challenged: ChallengedConnection | null = null;
   #hello: CrawlerHello | null = null;
-  /** With an identity. */
+  /** Set when there is an identity. */
   #sealer: ResultSealer | null = null;
 
   constructor(settings: ConnectionSettings) {
@@ -90,13 +93,13 @@ export class LinkConnection {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       handshakeTimeout: settings.welcomeTimeoutMs,
-      // ws hands it to http.request, which takes a socket that comes later; its types know net.connect alone.
+      // ws passes it to http.request, which accepts an asynchronous socket; its types only know net.connect.
       createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
     });
     this.#listen();
   }
 
-  /** Bytes that have not left for the coordinator yet. */
+  /** Bytes not sent to the coordinator yet. */
   get queuedBytes(): number {
     return this.#deflatingBytes + this.#socket.bufferedAmount;
   }
@@ -106,20 +109,20 @@ export class LinkConnection {
     return this.#sentBytes;
   }
 
-  /** The coordinator has said its welcome: what follows is packed, and results are sealed. */
+  /** After the welcome, messages are packed and results sealed. */
   welcomed(): void {
     this.#frames = new FrameWriter();
     this.#sealer = this.#makeSealer();
     this.#onWelcomed();
   }
 
-  /** Throws ProtocolError when the message is longer than the coordinator takes. */
+  /** Throws ProtocolError when the message exceeds the coordinator's limit. */
   send(message: CrawlerMessage): void {
     if (this.#ended) return;
     this.#queue(this.#partsOf(message));
   }
 
-  /** The same for a result, as the spool keeps it. */
+  /** Sends a result as the spool stores it. */
   sendResult(sequence: number, packed: PackedMessage): void {
     if (this.#ended || this.#frames === null) return;
     const { numbers, text } = this.#frames.result(sequence, packed);
@@ -128,21 +131,21 @@ export class LinkConnection {
     this.#sealer?.add(sequence, parts);
   }
 
-  /** Signs what was shipped since the last seal, now. */
+  /** Signs at once what was shipped since the last seal. */
   seal(): void {
     this.#sealer?.seal();
   }
 
-  /** From now on, the coordinator (its messages or its WebSocket pings) is heard at least so often, or gone. */
+  /** From now on the coordinator's messages or pings must arrive at least this often. */
   expectEvery(silenceMs: number): void {
     this.#silenceMs = silenceMs;
     this.#heard();
   }
 
   /**
-   * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
-   * come in meanwhile. The welcome is waited for: only from it on does the coordinator read anything but a hello.
-   * Resolves when the socket is closed, within five seconds.
+   * Says goodbye after the welcome, because the coordinator reads only a hello before it. The coordinator processes
+   * what was sent and closes, and its acknowledgements still arrive. Resolves when the socket is closed, within five
+   * seconds.
    */
   async close(goodbye: Goodbye): Promise<void> {
     const reason = goodbye.reason.slice(0, 500);
@@ -160,7 +163,7 @@ export class LinkConnection {
     this.end(reason);
   }
 
-  /** At once, without a goodbye. */
+  /** Ends at once, without a goodbye. */
   end(reason: string, retryAfterMs: number | null = null, fellSilent = false): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -185,7 +188,7 @@ export class LinkConnection {
     this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
   }
 
-  /** An answer to the upgrade in place of a connection: of the coordinator, or of what stands before it. */
+  /** Handles an HTTP answer instead of an upgrade, from the coordinator or something in front of it. */
   #onTurnedAway(answer: IncomingMessage): void {
     const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date());
     let words = "";
@@ -263,7 +266,7 @@ export class LinkConnection {
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
   }
 
-  /** Where this process stood still itself, what came meanwhile is read first. */
+  /** If this process itself stalled, pending input is read first. */
   #onSilence(): void {
     this.#silence = setTimeout(() => this.#onLastSilence(), lastLookMs);
   }
@@ -280,9 +283,9 @@ function closeReason(code: number, reason: Buffer): string {
   return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
 }
 
-// Signs what is shipped, so that the coordinator can tell it from what anybody else sends with this crawler's
-// key: one seal for all results since the one before. Results go out in bursts, so a seal waits a moment for
-// more of them; the coordinator takes nothing that is not sealed.
+// Signs shipped results, so the coordinator can tell them from anything else sent with this crawler's key: one seal
+// covers all results since the last. Results come in bursts, so a seal waits briefly for more; the coordinator accepts
+// nothing unsealed.
 
 interface SealerSettings {
   readonly sign: (text: string) => string;
@@ -290,7 +293,7 @@ interface SealerSettings {
   readonly send: (seal: Extract<CrawlerMessage, { type: "crawler:seal" }>) => void;
 }
 
-/** The frame of a result, its text before deflate. */
+/** A result's frame with its text before compression. */
 interface SealedParts {
   readonly numbers: Buffer;
   readonly text: Buffer;
@@ -308,7 +311,7 @@ export class ResultSealer {
     this.#settings = settings;
   }
 
-  /** Right after the result was handed to the connection. */
+  /** Call right after handing the result to the connection. */
   add(sequence: number, parts: SealedParts): void {
     this.#digest.add(parts);
     this.#first ??= sequence;
@@ -319,7 +322,7 @@ export class ResultSealer {
     else this.#timer ??= setTimeout(() => this.seal(), sealAfter.ms).unref();
   }
 
-  /** Now, when there is anything to seal. */
+  /** Does nothing when there is nothing to seal. */
   seal(): void {
     this.stop();
     if (this.#first === null) return;

@@ -1,6 +1,6 @@
 /**
- * One session with the coordinator without a crawl: to join, or to say why nothing runs here, for as long as it takes
- * to be welcomed and to keep what the coordinator gives. It takes no work.
+ * Opens one session without a crawl, to join or to report why nothing runs here, until it is welcomed and has saved
+ * what the coordinator issues. It takes no work.
  */
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHeartbeat, Goodbye } from "#protocol/messages";
@@ -16,7 +16,7 @@ import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
 
 export type SessionOutcome =
-  /** Welcomed, and the crawler has a key of its own. */
+  /** The coordinator welcomed the crawler and issued its key. */
   | { readonly type: "joined"; readonly crawlerId: number }
   | { readonly type: "refused"; readonly reason: string; readonly code: CoordinatorRefuse["code"] }
   | { readonly type: "failed"; readonly reason: string };
@@ -25,16 +25,16 @@ interface ShortSession {
   readonly config: CrawlerConfig;
   readonly member: Member;
   readonly log: CrawlerLog;
-  /** For all of it. */
+  /** The time limit of the whole session. */
   readonly timeoutMs: number;
 }
 
-/** Ends with the first failure; nothing is tried again. */
+/** Ends with the first failure, without a retry. */
 export async function joinInSession(session: ShortSession): Promise<SessionOutcome> {
   return await shortSession(session, { code: "joined", reason: "it has joined and will be back" });
 }
 
-/** `goodbye`: what the coordinator is to know; it stands there as the reason why this crawler is away. */
+/** The coordinator shows `goodbye` as the reason for this crawler's absence. */
 export async function shortSession(session: ShortSession, goodbye: Goodbye): Promise<SessionOutcome> {
   const spool = new Spool({ home: session.config.home, maxBytes: session.config.limits.spoolBytes });
   try {

@@ -1,6 +1,6 @@
 /**
- * The crawler's end of the line to its dock: what the dock told it at the start, what goes into each hello, reports
- * that are passed on to the coordinator, and echoes that only the dock can ask for.
+ * The crawler's end of the IPC line to its supervisor: the greeting, what goes into each hello, reports for the
+ * coordinator, and echoes that only the supervisor can send.
  */
 
 import { timerMs } from "#core/timer-ms";
@@ -15,61 +15,61 @@ import {
 } from "../core/supervisor-messages.ts";
 import type { Echoes, EchoRequest } from "../probe/icmp-echo.ts";
 
-/** Why the coordinator wants no more of a crawler, and what to do. */
+/** Why the coordinator refuses a crawler, and the remedy. */
 export interface RefusedCrawler {
   readonly reason: string;
-  /** The coordinator's; null: it was not the coordinator that ended it. */
+  /** The coordinator's code; null when something else ended the crawler. */
   readonly code: CoordinatorRefuse["code"] | null;
 }
 
-/** What a crawler is given by whoever runs it, besides its settings. */
+/** What a crawler receives from its runner besides its settings. */
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
   readonly softwareVersion: string;
-  /** The dock that runs this process, if one does. */
+  /** Set when a supervisor runs this process. */
   readonly dock?: DockLine;
-  /** Called when the coordinator refuses this crawler for good; it has stopped then. */
+  /** Called when the coordinator refused this crawler for good, after it has stopped. */
   readonly onRefused?: (refused: RefusedCrawler) => void;
-  /** Called when it was drained by its host's word: it is to leave for good now. */
+  /** Called when a drain has finished; the crawler must now leave for good. */
   readonly onDrained?: () => void;
   /**
    * Called in a move to another host. `moved`: the coordinator has decided it, and the crawler has stopped; `failed`:
-   * it came to nothing. In both cases the crawler is to be begun anew from its folder.
+   * it was abandoned. In both cases the crawler must be started again from its folder.
    */
   readonly onMove?: (how: "moved" | "failed") => void;
 }
 
-/** `process` of a child that was started with an IPC channel. */
+/** The `process` of a child with an IPC channel. */
 interface DockChannel {
   send?: ((message: object, done: (error: Error | null) => void) => boolean) | undefined;
   on(event: "message", listener: (message: unknown) => void): unknown;
 }
 
-/** The dock greets right after the start; a machine under load takes its time. */
+/** The supervisor greets right after the start, but a loaded machine takes longer. */
 const greetingMs = 60_000;
-/** Signs of life, well within the silence that a dock puts up with. */
+/** The interval of signs of life, well below the supervisor's limit. */
 const aliveEveryMs = 5000;
-/** Beyond a ping's own deadline. */
+/** The grace period after a ping's own deadline. */
 const echoesLateMs = 2000;
 
 export class DockLine {
   readonly #channel: DockChannel;
   readonly #greeting: DockGreeting;
-  /** Not known to be with the coordinator; the first `#told` of them were sent in this session. */
+  /** Reports that the coordinator may lack; the first `#told` of them were sent in this session. */
   readonly #reports: DockGreeting["reports"];
   #told = 0;
   #send: ((message: CrawlerMessage) => boolean) | null = null;
   readonly #pings = new Map<number, (rttsMs: number[]) => void>();
   #nextPing = 0;
   #onStop: () => void = () => {};
-  /** Before anybody counted. */
+  /** Bytes carried before a counter was attached. */
   #carriedBytes = 0;
   #onCarried = (bytes: number) => {
     this.#carriedBytes += bytes;
   };
   #isAskedToStop = false;
 
-  /** Waits for the dock's greeting; throws when none comes. */
+  /** Throws when no greeting arrives. */
   static async open(channel: DockChannel, waitMs = greetingMs): Promise<DockLine> {
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(
@@ -95,7 +95,7 @@ export class DockLine {
     setInterval(() => this.#say({ type: "alive" }), aliveEveryMs).unref();
   }
 
-  /** For each hello. */
+  /** The supervisor's part of each hello. */
   get helloParts(): Pick<CrawlerHello, "release" | "lastEnd"> {
     const { release, dockVersion, policy, lastEnd } = this.#greeting;
     return {
@@ -104,12 +104,12 @@ export class DockLine {
     };
   }
 
-  /** In which coordinators may be, besides those of the invitation. */
+  /** Domains that coordinators may have besides those of the invitation. */
   get coordinatorDomains(): readonly string[] {
     return this.#greeting.coordinatorDomains ?? [];
   }
 
-  /** Of the dock's `ping`. */
+  /** Echoes through the supervisor's `ping`. */
   get echoes(): Echoes {
     return {
       canPing: async () => this.#greeting.mayPing ?? false,
@@ -125,7 +125,7 @@ export class DockLine {
     this.#say({ type: "refused", reason: reason.slice(0, 500), ...(code === null ? {} : { code }) });
   }
 
-  /** A session begins. `send`: as the link's. */
+  /** `send` is the link's. */
   onWelcome(send: (message: CrawlerMessage) => boolean): void {
     this.#say({ type: "healthy" });
     this.#told = 0;
@@ -137,7 +137,7 @@ export class DockLine {
     this.#say({ type: "release", version, digest });
   }
 
-  /** The coordinator works messages off in turn: it has what was sent before what it answers. */
+  /** The coordinator processes messages in order, so an answer confirms everything sent before it. */
   onAnswer(): void {
     if (this.#told === 0) return;
     this.#say({ type: "reported", count: this.#told });
@@ -145,20 +145,20 @@ export class DockLine {
     this.#told = 0;
   }
 
-  /** Calls back once, also when the dock has asked already. */
+  /** Calls back once, also when the request came earlier. */
   onStop(stop: () => void): void {
     if (this.#isAskedToStop) stop();
     this.#onStop = stop;
   }
 
-  /** Bytes that the supervisor's downloads have carried. */
+  /** Counts what the supervisor's downloads have carried. */
   onCarried(count: (bytes: number) => void): void {
     count(this.#carriedBytes);
     this.#carriedBytes = 0;
     this.#onCarried = count;
   }
 
-  /** None when the dock is late. */
+  /** Resolves with none when the supervisor is late. */
   #timeEchoes({ address, tries, deadlineMs }: EchoRequest): Promise<number[]> {
     const id = this.#nextPing++;
     return new Promise((resolve) => {
@@ -198,7 +198,7 @@ export class DockLine {
     }
   }
 
-  /** Where the dock is gone, the crawler hears of it by the channel's end, and stops. */
+  /** When the supervisor is gone, the closed channel stops the crawler. */
   #say(message: CrawlerToDock): void {
     this.#channel.send?.(message, () => {});
   }

@@ -1,11 +1,11 @@
-/** The way to the coordinator that the host's settings and the membership's pin prescribe together. */
+/** Combines the host's settings and the membership's pin into the route to the coordinator. */
 import { readFileSync } from "node:fs";
 import { isLoopbackHost } from "#protocol/invitation";
 import type { Membership } from "../core/membership.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 
-/** For connecting, the proxy's answer and TLS, each. */
+/** The timeout of each phase: connecting, the proxy's answer and TLS. */
 const timeoutMs = 20_000;
 
 type RouteSettings = Pick<
@@ -13,7 +13,7 @@ type RouteSettings = Pick<
   "coordinatorUrl" | "coordinatorProxy" | "proxy" | "coordinatorCertificateFile"
 >;
 
-/** `membership`: null for a crawler that was given its key by hand, whose certificate file may pin. */
+/** `membership` is null when the key was set by hand; its certificate file may pin. */
 export function coordinatorRoute(config: RouteSettings, membership: Membership | null): CoordinatorRoute {
   const { coordinatorCertificateFile: file } = config;
   return {
@@ -24,7 +24,7 @@ export function coordinatorRoute(config: RouteSettings, membership: Membership |
   };
 }
 
-/** `as-sites`: as sites are reached, except that no proxy leads to this machine itself. */
+/** `as-sites` uses the sites' proxy, but never to reach this machine itself. */
 function linkProxy({ coordinatorProxy, proxy, coordinatorUrl }: RouteSettings): ProxyAddress | null {
   if (coordinatorProxy === "none") return null;
   if (coordinatorProxy !== "as-sites") return parseProxy(coordinatorProxy);

@@ -1,25 +1,22 @@
-/**
- * A crawler's folder: what makes it one, and what in it is ours. Joining takes over no folder that holds something
- * else, and uninstalling removes none.
- */
+/** Recognises a crawler's folder and its files. Joining takes over no foreign folder, and uninstalling removes none. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UsageError } from "#core/errors";
 
-/** Files that only a crawler's folder has: one of them makes it ours. */
+/** Any one of these files marks a crawler's folder. */
 export const marks: readonly string[] = [
   ...["membership.json", "identity.json"].flatMap((name) => [name, `${name}.before`]),
-  // Its crawler has moved to another host (move/moving.ts).
+  // The crawler has moved to another host (move/moving.ts).
   "moved.json",
 ];
 
-/** What a file system's own root holds. */
+/** A file system's root folder contains this. */
 const foreignButHarmless = new Set(["lost+found"]);
 
-/** `nothing`: no such folder. `empty`: nothing of anybody in it. `foreign`: somebody else's files, or no folder. */
+/** `nothing`: no such folder. `empty`: an empty folder. `foreign`: other files, or not a folder. */
 type FolderKind = "nothing" | "empty" | "crawler" | "foreign";
 
-/** Of what a link leads to: systemd's state folders are links. */
+/** Follows links, because systemd's state folders are links. */
 export function folderKind(home: string): FolderKind {
   const stats = statSync(home, { throwIfNoEntry: false });
   if (stats === undefined) return "nothing";
@@ -29,7 +26,7 @@ export function folderKind(home: string): FolderKind {
   return names.every(isLeftByJoin) ? "empty" : "foreign";
 }
 
-/** For its owner alone. Throws a UsageError when somebody else's files are there, or nothing to put it into. */
+/** Gives access to the owner alone. Throws a UsageError for a foreign folder or a missing parent. */
 export function makeHome(home: string): void {
   if (folderKind(home) === "foreign") {
     throw new UsageError(
@@ -45,7 +42,7 @@ export function makeHome(home: string): void {
   chmodSync(home, 0o700);
 }
 
-/** A join that was cut short before its first mark, or a settings file that was put there for it. */
+/** A join that was interrupted early, or a settings file prepared for it, may leave these. */
 function isLeftByJoin(name: string): boolean {
   return (
     name === "settings.toml" ||
@@ -54,9 +51,9 @@ function isLeftByJoin(name: string): boolean {
   );
 }
 
-// The folder that a command looks into: a crawler's, joined or given its key by hand, or the command says so.
+// Checks that a command's folder belongs to a crawler, joined or with a key set by hand.
 
-/** Throws a UsageError for a folder in which no crawler has ever been. */
+/** Throws a UsageError for a folder that never had a crawler. */
 export function checkCrawlerHome(home: string): void {
   if (folderKind(home) === "crawler" || existsSync(join(home, "spool"))) return;
   throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);

@@ -1,6 +1,6 @@
 /**
- * Who this crawler is: an Ed25519 key pair (RFC 8032) in `identity.json`, made here at the first need and never
- * sent anywhere. It outlives upgrades and rebuilt machines as long as the home does.
+ * Stores the crawler's identity, an Ed25519 key pair (RFC 8032) in `identity.json`, created on first use and never sent
+ * anywhere. It survives upgrades and rebuilt machines as long as the home does.
  */
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import { createPrivateJson, readPrivateJson } from "../core/private-file.ts";
 export interface Identity {
   /** 32 bytes in base64url. */
   readonly publicKey: string;
-  /** Text is signed as UTF-8. 64 bytes in base64url. */
+  /** Signs text as UTF-8; returns 64 bytes in base64url. */
   sign(text: string | Uint8Array): string;
 }
 
-/** The fields of RFC 8037 section 2, under names that say what they are. */
+/** The fields of RFC 8037 section 2 with descriptive names. */
 export const keyPairSchema = z.object({
   publicKey,
   /** 32 bytes (the seed) in base64url. */
@@ -30,7 +30,7 @@ export const identityFile = (home: string) => join(home, "identity.json");
 const ifDamaged =
   "Put it back from a backup; without one, ask the operator for a new invitation, remove identity.json and membership.json, and join again.";
 
-/** Makes one when there is none; of two processes that do so at once, both get the same. */
+/** Creates the identity if missing; two concurrent processes get the same one. */
 export function openIdentity(home: string): Identity {
   const path = identityFile(home);
   const kept = readIdentity(path);
@@ -54,11 +54,11 @@ export function newKeys(): KeyPair {
   return { publicKey: x, privateKey: d };
 }
 
-/** Null: the two do not belong together. */
+/** Returns null when the two keys do not match. */
 export function signerOf(keys: KeyPair): Identity | null {
   const jwk = { kty: "OKP", crv: "Ed25519", x: keys.publicKey, d: keys.privateKey };
   const privateKey = createPrivateKey({ key: jwk, format: "jwk" });
-  // Whoever imports the seed gets the public key that belongs to it, whatever `x` says.
+  // Importing the seed yields its own public key, whatever `x` says.
   if (privateKey.export({ format: "jwk" }).x !== keys.publicKey) return null;
   return {
     publicKey: keys.publicKey,

@@ -1,7 +1,6 @@
 /**
- * Other coordinators of the same fleet, as one told this crawler in a session: `crawler/coordinators.json` in its home, so that a
- * crawler that starts while its first coordinator is away finds another. Nothing depends on it: a file that cannot be
- * read or written only costs that.
+ * Stores other coordinators that one announced (`crawler/coordinators.json` in the home), so that a crawler can start
+ * while its first coordinator is away. Nothing else depends on the file, so it may be unreadable or unwritable.
  */
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +14,7 @@ const schema = z.object({
   urls: z.array(z.string().max(1000).refine(isCoordinatorUrl)).max(mostCoordinators),
 });
 
-/** In the folder that a supervisor lets any release write, also one that is older than this file. */
+/** Supervisors make this folder writable for any release, including releases older than this file. */
 const fileIn = (home: string) => join(home, "crawler", "coordinators.json");
 
 export function readKnownCoordinators(home: string, log: CrawlerLog): readonly string[] {

@@ -1,6 +1,6 @@
 /**
- * The running crawler's side of its membership: signs each hello with its identity, and has tickets and new keys
- * on the disk before they count as kept.
+ * Manages the running crawler's membership: it signs each hello, and writes tickets and new keys to disk before they
+ * count as kept.
  */
 import { randomUUID } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
@@ -12,7 +12,7 @@ import { type Identity, openIdentity } from "./identity.ts";
 
 export class Member {
   readonly identity: Identity;
-  /** Of this process; another one with the same identity is a copy of the folder. */
+  /** Identifies this process; another one with the same identity is a copy of the folder. */
   readonly instanceId = randomUUID();
   readonly #home: string;
   readonly #now: () => Date;
@@ -29,7 +29,7 @@ export class Member {
     return this.#membership;
   }
 
-  /** A hello under this membership. */
+  /** Fills this membership into a hello and signs it. */
   sign(hello: CrawlerHello, connection: ChallengedConnection): CrawlerHello {
     const { name, key, ticket } = this.#membership;
     const { instanceId } = this;
@@ -42,8 +42,8 @@ export class Member {
   }
 
   /**
-   * A session begins: its ticket is kept, and a wrong clock told of. What the disk does not take is told in the log;
-   * the ticket before it is good for another session then.
+   * Saves the session's ticket and warns of a wrong clock. A ticket that cannot be saved is logged; the previous one is
+   * then valid for another session.
    */
   welcomed({ ticket, time }: Pick<CoordinatorWelcome, "ticket" | "time">, log: CrawlerLog): void {
     if (ticket !== undefined) this.#keep({ ticket }, log);
@@ -56,7 +56,7 @@ export class Member {
     }
   }
 
-  /** False when the disk does not take it: then the coordinator must not be told that it is kept. */
+  /** Returns false when the disk refuses it; the coordinator must then not be told that it is kept. */
   keepKey(key: string, log: CrawlerLog): boolean {
     const isKept = this.#keep({ key }, log);
     if (isKept) log.info({}, "the coordinator gave this crawler a new key, which is kept");
@@ -76,14 +76,14 @@ export class Member {
   }
 }
 
-/** Null when the folder belongs to no coordinator. */
+/** Returns null when the folder belongs to no coordinator. */
 export function openMember(home: string): Member | null {
   const membership = readMembership(home);
   return membership === null ? null : new Member(home, membership);
 }
 
 /**
- * How far this machine's clock may be from the coordinator's before somebody should fix it: leases are timed by each
- * end's own stopwatch, but schedules, signatures and certificates go by the wall clock.
+ * The clock error beyond which somebody should act: leases use monotonic time, but schedules, signatures and
+ * certificates use the wall clock.
  */
 export const mostClockErrorMs = 60_000;

@@ -1,4 +1,4 @@
-/** What an administrator should do when the coordinator refuses the crawler. */
+/** Tells an administrator what to do when the coordinator refuses the crawler. */
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 
 const joinAgain = "ask the operator for a new invitation and run join with it and --again";
@@ -19,7 +19,7 @@ const advice: { readonly [Code in CoordinatorRefuse["code"]]?: string } = {
  you know of no such move, ask the operator.`,
 };
 
-/** The coordinator's words, and then what to do, where they do not say it. */
+/** Appends advice to the coordinator's words where they have none. */
 export function withRefusalAdvice(reason: string, code: CoordinatorRefuse["code"]): string {
   return `${reason}. ${(advice[code] ?? "").replaceAll("\n", "")}`.trimEnd();
 }

@@ -15,39 +15,39 @@ import type { CrawlerLog } from "../core/log.ts";
 import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 import { type Identity, keyPairSchema, newKeys, signerOf } from "./identity.ts";
 
-/** In a folder that every dock lets the crawler write to. */
+/** Every supervisor lets the crawler write to this folder. */
 export const signingKeysFolder = (home: string) => join(home, "crawler");
 export const signingKeysFile = (home: string) => join(signingKeysFolder(home), "signing-keys.json");
 
-/** The one in use and the next. */
+/** The current key and the next one. */
 const mostKeys = 2;
 
-/** Made within an hour: a coordinator that takes none is not sent one after the other. */
+/** Limits the keys made per hour, so a coordinator that accepts none is not flooded. */
 const madePerHour = 6;
 
-/** One that was not answered, or was refused for what may pass, is announced again. */
+/** A key that was not answered, or was refused temporarily, is announced again. */
 const askAgainMs = 600_000;
 const leastBetweenMs = 1000;
 const hourMs = 3_600_000;
 
 const keptSchema = z.object({
-  /** Whose they are: with another identity the crawler is another one. */
+  /** The owner of the keys; with another identity they are discarded. */
   identity: publicKey,
   keys: z.array(keyPairSchema.extend({ madeAt: z.iso.datetime() })).max(mostKeys),
 });
 
 type KeptKey = z.infer<typeof keptSchema>["keys"][number];
 
-/** What signs requests: text in, 64 bytes in base64url out. */
+/** Signs requests: takes text and returns 64 bytes in base64url. */
 export interface RequestKey extends Identity {
-  /** No signature may be good for longer; null: it has no end. */
+  /** No signature may be valid for longer; null means no end. */
   readonly until: Date | null;
 }
 
 interface Held {
   readonly kept: KeptKey;
   readonly signer: Identity;
-  /** By what the coordinator of this session says; null: not, or not known yet. */
+  /** What this session's coordinator says; null when the key is not, or not known to be, published. */
   published: { readonly usableAtMs: number; readonly until: Date } | null;
   announcedAtMs: number;
 }
@@ -63,7 +63,7 @@ interface SigningKeySettings {
 export class SigningKeys {
   readonly #settings: SigningKeySettings;
   readonly #now: () => Date;
-  /** The oldest first. */
+  /** The oldest come first. */
   #held: Held[];
   #isWanted = false;
   #madeAtMs: number[] = [];
@@ -75,7 +75,7 @@ export class SigningKeys {
     this.#held = this.#read();
   }
 
-  /** A session begins. `isWanted`: this coordinator publishes signing keys, and requests are to be signed. */
+  /** `isWanted` means that this coordinator publishes signing keys and requests must be signed. */
   onWelcome(isWanted: boolean): void {
     this.#isWanted = isWanted;
     this.#lastRefusal = "";
@@ -111,7 +111,7 @@ export class SigningKeys {
     else this.#write(this.#held);
   }
 
-  /** Another key is made and announced, or the one that is on its way again, once a second at most. */
+  /** Makes and announces another key, or announces the pending one again, at most once a second. */
   renew(): void {
     if (!this.#isWanted) return;
     const newest = this.#held.at(-1);
@@ -119,7 +119,7 @@ export class SigningKeys {
     else if (this.#now().getTime() - newest.announcedAtMs >= leastBetweenMs) this.#announce(newest);
   }
 
-  /** By the clock: what was not answered, or refused for what may have passed, is announced again. */
+  /** Announces again after a timeout or a temporary refusal. */
   review(): void {
     if (!this.#isWanted) return;
     const newest = this.#held.at(-1);
@@ -128,7 +128,7 @@ export class SigningKeys {
       this.#announce(newest);
   }
 
-  /** What to sign with now; null: nothing that a site could verify. */
+  /** The key to sign with now; null when sites could verify none. */
   get current(): RequestKey | null {
     const held = this.#held.findLast((one) => this.#isUsable(one));
     if (held === undefined || held.published === null) return null;
@@ -156,7 +156,9 @@ export class SigningKeys {
     if (made !== null) this.#announce(made);
   }
 
-  /** Null when too many were made, or the disk does not take it: a key that could get lost is not announced. */
+  /**
+   * Returns null when too many were made or the disk refuses the key, since a key that may be lost is not announced.
+   */
   #make(): Held | null {
     const { log } = this.#settings;
     const nowMs = this.#now().getTime();
@@ -190,7 +192,7 @@ export class SigningKeys {
     }
   }
 
-  /** Nothing is lost with them but their name: what cannot be read, or is another identity's, is made anew. */
+  /** Unreadable keys, or those of another identity, are replaced; only their names are lost. */
   #read(): Held[] {
     const { home, identity, log } = this.#settings;
     try {

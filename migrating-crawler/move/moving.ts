@@ -1,7 +1,7 @@
 /**
- * The running crawler's part in a move (protocol/move.ts). Asked to go, or to make room for another, it ends its
- * requests, ships what it has, and then only waits for the coordinator's word. Whatever goes wrong, on either side,
- * the crawler is begun anew from its folder, as who the coordinator says it is.
+ * Handles the running crawler's part in a move (protocol/move.ts). When asked to leave or make room, it finishes its
+ * requests, ships its results and waits for the coordinator's decision. On any failure, on either side, it is started
+ * again from its folder with the identity that the coordinator recognises.
  */
 import { within } from "#core/within";
 import { type CoordinatorMove, type CrawlerMove, moveText } from "#protocol/move";
@@ -15,12 +15,12 @@ import type { Spool } from "../spool/spool.ts";
 import { forgetMove, readJournal, readPart, writeJournal, writePack } from "./pack.ts";
 import { PackReceiver } from "./receive-pack.ts";
 
-/** Requests under way may end within this, those that are cut then within that, and results may be taken until then. */
+/** Time limits for requests under way, for aborted ones, and for shipping results. */
 const [endRequestsMs, endCutMs, shipMs] = [4000, 2000, 20_000] as const;
 
 export interface MovingSettings {
   readonly home: string;
-  /** Null: it has no identity, and does not move. */
+  /** Null without an identity; such a crawler does not move. */
   readonly member: Member | null;
   readonly tools: Pick<FetchTools, "connector" | "gates" | "robots">;
   readonly loop: Pick<TaskLoop, "stop" | "openHosts">;
@@ -28,14 +28,14 @@ export interface MovingSettings {
   readonly spool: Pick<Spool, "waiting">;
   readonly link: Pick<CoordinatorLink, "send" | "seal">;
   readonly log: CrawlerLog;
-  /** The move has come to nothing: the crawler is to begin anew. */
+  /** The move was abandoned, so the crawler must start again. */
   readonly beginAnew: () => void;
 }
 
 export class Moving {
   readonly #settings: MovingSettings;
   #moveId: number | null = null;
-  /** Of the crawler that this host is to run. */
+  /** The name of the crawler that this host will run. */
   #name = "";
   #receiver: PackReceiver | null = null;
   #isOver = false;
@@ -44,7 +44,7 @@ export class Moving {
     this.#settings = settings;
   }
 
-  /** The coordinator takes this crawler for who it was: a move that was waiting has come to nothing. */
+  /** The coordinator recognises the old identity, so a pending move was abandoned. */
   onWelcome(): void {
     try {
       forgetMove(this.#settings.home);
@@ -53,12 +53,12 @@ export class Moving {
     }
   }
 
-  /** Without the link, the coordinator's word may have been lost. */
+  /** Without the link, the coordinator's decision may have been lost. */
   onDown(): void {
     if (this.#moveId !== null) this.#giveUp("the link to the coordinator was lost");
   }
 
-  /** Whether the coordinator's `moved` means this folder. */
+  /** Whether the coordinator's `moved` concerns this folder. */
   isWaiting(): boolean {
     try {
       return readJournal(this.#settings.home) !== null;
@@ -136,7 +136,7 @@ export class Moving {
     this.#say(moveId, { what: "arrived" });
   }
 
-  /** No request is under way, nothing new is taken, and what this crawler remembers is on the disk. */
+  /** Ends all requests, takes nothing new, and saves what this crawler knows. */
   async #endWork(moveId: number, why: string): Promise<void> {
     if (this.#moveId !== null) throw new Error("it takes part in another move already");
     this.#moveId = moveId;

@@ -35,16 +35,16 @@ export interface PackedFile {
 
 export interface Pack {
   readonly bytes: number;
-  /** SHA-256, hex. */
+  /** SHA-256 in hex. */
   readonly digest: string;
 }
 
 export const packFile = (home: string): string => join(movingFolder(home), "pack");
 
-/** Files beside the spool, under the names that their owners give them. */
+/** Files besides the spool, with the names that their owners use. */
 export const keptFiles = ["host-paces.json", "robots-rules.json"] as const;
 
-/** Nothing may be written to these files meanwhile. Throws a UsageError when they are too large together. */
+/** Nobody may write these files meanwhile. Throws a UsageError when they are too large together. */
 export function writePack(home: string, { withResults }: { readonly withResults: boolean }): Pack {
   const files = filesOf(home, withResults);
   const list = Buffer.from(JSON.stringify(files));
@@ -72,7 +72,7 @@ export function writePack(home: string, { withResults }: { readonly withResults:
   return { bytes, digest: hash.digest("hex") };
 }
 
-/** Base64; empty beyond the end. */
+/** Returns base64; empty beyond the end. */
 export function readPart(home: string, index: number): string {
   const part = Buffer.alloc(movePartBytes);
   const file = openSync(packFile(home), "r");
@@ -84,7 +84,7 @@ export function readPart(home: string, index: number): string {
   }
 }
 
-/** A segment of the spool is read as a whole: it is 8 MiB long, and one result more. */
+/** A spool segment is read whole: it has 8 MiB plus one result. */
 function filesOf(home: string, withResults: boolean): PackedFile[] {
   const results = withResults ? readdirSync(join(home, "spool")).filter(isSegment).sort() : [];
   return ["spool/id", ...results.map((name) => `spool/${name}`), ...keptFiles]
@@ -92,24 +92,24 @@ function filesOf(home: string, withResults: boolean): PackedFile[] {
     .map((name) => ({ name, bytes: statSync(join(home, name)).size }));
 }
 
-// How far a move has come on this machine, in `moving/journal.json` of the crawler's folder. Written before the
-// coordinator may hear of it, so that a crawler that is killed knows what a refusal with `moved` means for it.
+// Records a move's progress on this machine in `moving/journal.json`. It is written before the coordinator may learn of
+// it, so a killed crawler knows what a refusal with `moved` means.
 //
-// none → waiting (the coordinator decides) → settling (it has decided; the folder is being changed) → none
-// waiting → none, when the coordinator welcomes this crawler as who it was
+// none → waiting (the coordinator decides) → settling (decided; the folder is being changed) → none; waiting → none
+// when the coordinator welcomes the old identity.
 
 const journalSchema = z.object({
-  /** `out`: this host's crawler goes elsewhere. `in`: this host is to run another one. */
+  /** `out`: this crawler moves away. `in`: this host will run another one. */
   way: z.enum(["out", "in"]),
   moveId: z.int().min(1),
-  /** Of the crawler that moves. */
+  /** The name of the moving crawler. */
   name: crawlerName,
   step: z.enum(["waiting", "settling"]),
 });
 
 export type MoveJournal = Readonly<z.infer<typeof journalSchema>>;
 
-/** Everything of a move that is not decided is in it. */
+/** Contains everything of an undecided move. */
 export const movingFolder = (home: string): string => join(home, "moving");
 
 const journalFile = (home: string) => join(movingFolder(home), "journal.json");
@@ -123,7 +123,7 @@ export function readJournal(home: string): MoveJournal | null {
   );
 }
 
-/** On the disk when this returns. */
+/** Returns when the journal is on disk. */
 export function writeJournal(home: string, journal: MoveJournal): void {
   writePrivateJson(journalFile(home), journal);
 }

@@ -1,7 +1,7 @@
 /**
- * A pack as it arrives at the other host: part by part, in order, no more than was announced, and believed only when
- * it is what was signed. It is somebody's bytes all the same: names are those that a crawler has, spool and paces are
- * read as their owners will read them, and what is not theirs makes the move fail here, before anything was changed.
+ * Receives a pack at the new host: in order, part by part, no more than announced, and accepted only if it matches the
+ * signature. Its content is still untrusted: only known file names are allowed, spool and paces are validated as their
+ * owners would, and anything else fails the move before it changes anything.
  */
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
@@ -18,7 +18,7 @@ import { Spool } from "../spool/spool.ts";
 import { isSegment } from "../spool/spool-folder.ts";
 import { keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
 
-/** What arrived, beside what this host has, until the coordinator has decided. */
+/** Holds what arrived until the coordinator has decided. */
 export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");
 
 const maxListBytes = 64 * 1024;
@@ -42,7 +42,7 @@ export class PackReceiver {
   #parts = 0;
   #bytes = 0;
 
-  /** What an earlier move left is removed. */
+  /** Removes what an earlier move left. */
   constructor(home: string, pack: Pack) {
     this.#home = home;
     this.#pack = pack;
@@ -51,12 +51,12 @@ export class PackReceiver {
     writeFileSync(packFile(home), "", { mode: 0o600 });
   }
 
-  /** The part to ask for; null: all are there. */
+  /** The next part to ask for; null when complete. */
   get next(): number | null {
     return this.#parts < partsOf(this.#pack.bytes) ? this.#parts : null;
   }
 
-  /** `part`: base64. Throws a ProtocolError when it is not the one that was asked for, or not as long as it has to be. */
+  /** `part` is base64. Throws a ProtocolError when it is not the expected part or has the wrong length. */
   add(index: number, part: string): void {
     if (index !== this.next) throw new ProtocolError(`part ${index} came, ${this.next ?? "none"} was due`);
     const content = Buffer.from(part, "base64");
@@ -69,7 +69,10 @@ export class PackReceiver {
     this.#bytes += content.length;
   }
 
-  /** Everything beside what this host has, on the disk. Throws a ProtocolError when it is not what was announced. */
+  /**
+   * Writes everything to disk beside this host's own files. Throws a ProtocolError when it differs from the
+   * announcement.
+   */
   finish(): void {
     if (this.next !== null) throw new ProtocolError(`part ${this.next} has not come`);
     if (this.#hash.digest("hex") !== this.#pack.digest)
@@ -116,7 +119,7 @@ function placesIn(pack: number, packBytes: number): (PackedFile & { readonly fro
   });
 }
 
-/** Flushed as it is written. */
+/** Each write is flushed. */
 function copy(copied: { pack: number; from: number; bytes: number; to: string }): void {
   const file = openSync(copied.to, flushedWrite, 0o600);
   try {
@@ -132,7 +135,7 @@ function readAt(file: number, from: number, bytes: number): Buffer {
   return content.subarray(0, readSync(file, content, 0, bytes, from));
 }
 
-/** Read to the last record, as the crawler would. */
+/** Reads to the last record, as the crawler would. */
 function checkSpool(home: string): void {
   try {
     const spool = new Spool({ home: arrivedFolder(home), maxBytes: maxMoveBytes });
@@ -147,7 +150,7 @@ function checkSpool(home: string): void {
   }
 }
 
-/** This host has asked some of the same sites: of both paces, the one that waits longer, and the lower rate. */
+/** This host may know the same sites, so the longer wait and the lower rate of both paces count. */
 function joinPaces(home: string): void {
   const name = keptFiles[0];
   const nowMs = Date.now();
@@ -166,7 +169,7 @@ function joinPaces(home: string): void {
   writeFlushed(join(arrivedFolder(home), name), text);
 }
 
-/** Rules that are none are left behind: they will be asked for again. */
+/** Invalid rules are dropped and will be fetched again. */
 function checkRobots(home: string): void {
   const path = join(arrivedFolder(home), keptFiles[1]);
   if (robotsFrom(readJson(path), Date.now()) === null) rmSync(path, { force: true });

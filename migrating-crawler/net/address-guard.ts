@@ -1,10 +1,9 @@
 /**
- * Which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
- * services; IANA registries), and IPv6 addresses that carry one for a translator or tunnel, are refused whatever
- * a name resolves to, unless the partner allows a range of his own; the partner's deny-list, of ranges and
- * domains, is refused always, and the machine's own networks unless they are allowed. Asked before every connection, on the very address that
- * the connection is then
- * pinned to.
+ * Decides which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
+ * services; IANA registries) and IPv6 addresses that embed one for a translator or tunnel are refused whatever a name
+ * resolves to, unless the partner allows them. The partner's deny-list of ranges and domains always applies, and the
+ * machine's own networks are refused unless allowed. Every connection is checked, on the address to which it is then
+ * pinned.
  */
 import {
   formatAddress,
@@ -21,11 +20,11 @@ import { type Allowance, parseAllowance } from "../settings/config.ts";
 import { type Nat64Prefix, translatedBy } from "./nat64-prefixes.ts";
 
 export interface AddressGuard {
-  /** Null when the address may be contacted (at this port, or at any), else the block that it lies in, in words. */
+  /** Returns null when the address may be contacted (at this port, or at any), else a description of its block. */
   refusal(address: string, port?: number): string | null;
-  /** Whether the partner names the address, at this port, among those that may be contacted all the same. */
+  /** Returns whether the partner's exceptions name the address at this port. */
   isAllowed(address: string, port: number): boolean;
-  /** Null, or what of the partner's deny-list holds the host's name or the address, in words. */
+  /** Returns the deny-list entry that matches the host or address, or null. */
   denial(target: { readonly host?: string; readonly address?: string }): string | null;
 }
 
@@ -33,9 +32,8 @@ export function addressGuard(lists: {
   readonly allowRanges: readonly string[];
   readonly denyRanges: readonly string[];
   readonly denyDomains: readonly string[];
-  /** Of the machine's own interfaces, where these are not to be contacted. */
   readonly ownNetworks?: readonly string[];
-  /** Under which this network reaches IPv4 from IPv6: what is really contacted counts. */
+  /** Prefixes under which this network reaches IPv4 from IPv6; the IPv4 address behind them is checked. */
   readonly nat64Prefixes?: readonly Nat64Prefix[];
 }): AddressGuard {
   const allowed = lists.allowRanges.map(parseAllowance).filter((allowance) => allowance !== null);
@@ -79,7 +77,7 @@ export function addressGuard(lists: {
   };
 }
 
-/** Both the address and what it carries must be public, or allowed. A mapped address is the IPv4 address itself. */
+/** Both the address and any embedded address must be public or allowed. A mapped address is the IPv4 address itself. */
 function refusalOf(
   [address, ...carried]: readonly [IpAddress, ...IpAddress[]],
   allowed: readonly Allowance[],
@@ -97,7 +95,6 @@ function refusalOf(
 const isIn = (ranges: readonly IpRange[], address: IpAddress) =>
   ranges.some((range) => rangeHolds(range, address));
 
-/** The host itself, or a domain that it lies below. */
 function deniedDomain(host: string, domains: ReadonlySet<string>): string | null {
   if (domains.size === 0) return null;
   let name = host.toLowerCase().replace(/\.$/, "");
@@ -113,17 +110,16 @@ function rangesOf(texts: readonly string[]): IpRange[] {
   return texts.map((text) => parseRange(text)).filter((range) => range !== null);
 }
 
-/** The host part of a URL as an address, when it is a literal one; null for names. */
+/** Parses the host part of a URL as a literal address; null for names. */
 export function literalAddress(host: string): string | null {
   const address = parseAddress(host);
   return address === null ? null : formatAddress(address);
 }
 
-// The IPv4 address that an IPv6 address carries for some translator or tunnel on the way: what is really
-// contacted in the end, and so checked like any other. NAT64 under a network's own prefix is
-// known where DNS tells of it (nat64-prefixes.ts).
+// Extracts the IPv4 address that an IPv6 address embeds for a translator or tunnel, because it is what is finally
+// contacted. NAT64 under a network's own prefix is known where DNS reveals it (nat64-prefixes.ts).
 
-/** Every form whose bits fit; several where the address is tunnelled to a server and a client. */
+/** Returns every form that fits; a tunnel embeds both a server and a client. */
 function embeddedIpv4({ value }: Ipv6Address): Ipv4Address[] {
   const found = carriers.flatMap((carrier) => (carrier.holds(value) ? carrier.read(value) : []));
   return found.map((inner) => ({ family: 4, value: Number(inner & 0xffffffffn) }));
@@ -156,7 +152,7 @@ const carriers: readonly Carrier[] = [
   { holds: (value) => ((value >> 32n) & 0xfdff_ffffn) === 0x0000_5efen, read: lowest },
 ];
 
-/** Whether the partner names this very port, not only the address. */
+/** Checks whether an exception names this port, not only the address. */
 function isNamed(allowances: readonly Allowance[], address: IpAddress, port: number): boolean {
   const plain = unmapAddress(address);
   return allowances.some(
@@ -165,7 +161,7 @@ function isNamed(allowances: readonly Allowance[], address: IpAddress, port: num
   );
 }
 
-/** Without a port: whether any port of the address is allowed. */
+/** Without a port, checks whether any port of the address is allowed. */
 function isAllowed(allowances: readonly Allowance[], address: IpAddress, port: number | undefined): boolean {
   return allowances.some(
     ({ range, firstPort, lastPort }) =>

@@ -1,7 +1,7 @@
 /**
- * Opens every connection that the crawler makes to the web: resolve, check the addresses, connect to exactly
- * one of those that are allowed (straight or through the partner's proxy), then TLS verified against the
- * host's name. Each phase is timed. Nothing else in the crawler opens sockets to sites.
+ * Opens every connection of the crawler to the web: it resolves the name, checks the addresses, connects to exactly one
+ * allowed address (directly or through the partner's proxy), and verifies TLS for the host's name. Each phase is timed.
+ * No other code opens sockets to sites.
  */
 
 import { readFileSync } from "node:fs";
@@ -24,19 +24,18 @@ import { ipv4OnlyName, type Nat64Prefix, nat64PrefixesOf } from "./nat64-prefixe
 import { connectThroughProxy } from "./proxy.ts";
 
 interface ConnectTarget {
-  /** Name or literal address without brackets. */
+  /** A name, or a literal address without brackets. */
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** Connect to this address instead of resolving the host; it is checked all the same. */
+  /** Connects to this address instead of resolving the host; it is checked too. */
   readonly address?: string;
-  /** Offered to the site under TLS; HTTP/1.1 alone when absent. */
+  /** The protocols offered under TLS; HTTP/1.1 alone when absent. */
   readonly protocols?: readonly HttpProtocol[];
-  /** For everything together. */
   readonly timeoutMs: number;
 }
 
-/** Null where a phase did not take place. */
+/** A phase that did not take place is null. */
 export interface ConnectPhases {
   readonly dnsMs: number | null;
   readonly connectMs: number;
@@ -47,18 +46,17 @@ interface OpenConnection {
   readonly socket: net.Socket;
   readonly address: string;
   readonly phases: ConnectPhases;
-  /** `TLSv1.3`, say; null without TLS. */
+  /** The TLS version, such as `TLSv1.3`; null without TLS. */
   readonly tls: string | null;
-  /** The site chose HTTP/2. */
   readonly http2: boolean;
-  /** To be told of bytes that have come, or are on their way, and that nobody will read. */
+  /** Reports bytes that arrived, or are arriving, and that nobody will read. */
   readonly unread: (bytes: number) => void;
 }
 
-/** So many of a name's addresses are tried, one after the other. */
+/** At most this many addresses of a name are tried in turn. */
 const maxTries = 4;
 
-/** What the host may not want to be contacted; can be changed while connections are open. */
+/** The host's target lists, which can change while connections are open. */
 type TargetLists = Pick<CrawlerConfig, "allowRanges" | "denyRanges" | "denyDomains"> & {
   readonly limits: Pick<CrawlerConfig["limits"], "ownNetwork">;
 };
@@ -68,10 +66,8 @@ interface ConnectorLimits {
   readonly slots: ConnectionSlots;
 }
 
-/** What somebody at the other end may ask the partner about. */
 interface MadeContact {
   readonly url: string;
-  /** The request's method; of a measurement, by what it was made. */
   readonly how: string;
   readonly status: number | null;
   readonly address: string | null;
@@ -85,9 +81,8 @@ interface Connected {
 
 export class Connector {
   readonly throughProxy: boolean;
-  /** Told of each request and measurement that went out, where the partner keeps a list of them. */
+  /** Called for each request and measurement sent, when the partner keeps a list. */
   contacted: (made: MadeContact) => void = () => {};
-  /** Not to be contacted, since the coordinator said so. */
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
   readonly #families: Pick<CrawlerConfig, "ipv6" | "proxy">;
@@ -99,7 +94,7 @@ export class Connector {
   #lists: TargetLists;
   #learned: LearnedTargets = { seenAddresses: [], nat64Prefixes: [] };
   #closed = false;
-  /** As it was last looked, and the look. */
+  /** The last known IPv6 state, and the check that determines it. */
   #ipv6: { spoken: boolean; readonly looked: Promise<boolean> };
 
   constructor(
@@ -129,14 +124,14 @@ export class Connector {
     return this.#guard;
   }
 
-  /** Other lists, in force at once: what they forbid and is open is broken off. */
+  /** Applies new lists at once and breaks off connections that they forbid. */
   apply(lists: TargetLists): void {
     this.#lists = lists;
     this.#guardAnew();
   }
 
   /**
-   * What the coordinator sees this crawler come from, and what the partner states: behind NAT, the address of the whole
+   * Remembers the public addresses that the coordinator sees or the partner states; behind NAT they belong to the whole
    * network, whose router answers there.
    */
   seenFrom(addresses: readonly string[]): void {
@@ -146,14 +141,13 @@ export class Connector {
     this.#guardAnew();
   }
 
-  /** Whether sites are contacted over IPv6, as it was last looked. */
   get speaksIpv6(): boolean {
     return this.#ipv6.spoken;
   }
 
   /**
-   * Looks whether there is IPv6 here now, and asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer
-   * those that are known stay.
+   * Checks for IPv6 and asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer the known prefixes
+   * stay.
    */
   async learnIpv6(): Promise<void> {
     this.#ipv6 = this.#lookForIpv6(this.#ipv6.spoken);
@@ -173,11 +167,11 @@ export class Connector {
     return look;
   }
 
-  /** Why an IPv6 address is not contacted from here; null: it may be, or it is none. */
+  /** Returns why an IPv6 address is not contacted from here; null when it may be, or is not IPv6. */
   async familyDenial(address: string, port?: number): Promise<string | null> {
     const parsed = parseAddress(address);
     if (parsed === null || unmapAddress(parsed).family === 4 || (await this.#ipv6.looked)) return null;
-    // What the partner names is reached over routes of its own.
+    // The partner's exceptions have routes of their own.
     const isNamed = port !== undefined && this.#families.ipv6 === null && this.guard.isAllowed(address, port);
     return isNamed ? null : `this crawler does not speak IPv6: ${withoutIpv6Words(this.#families)}`;
   }
@@ -191,12 +185,12 @@ export class Connector {
     }
   }
 
-  /** Breaks everything off that is under way, because of a limit; what is opened later goes on. */
+  /** Breaks off everything under way because of a limit; later connections are unaffected. */
   cut(reason: string): void {
     for (const socket of this.#open.keys()) socket.destroy(new Failure("held-back", reason));
   }
 
-  /** An open, verified connection. Throws a Failure that says which phase failed and why. */
+  /** Returns an open, verified connection. Throws a Failure that names the phase and the reason. */
   async open(target: ConnectTarget): Promise<OpenConnection> {
     const deadlineMs = performance.now() + target.timeoutMs;
     if (this.#closed) throw stopped();
@@ -223,7 +217,7 @@ export class Connector {
     };
   }
 
-  /** The first of the host's addresses that may be contacted. Throws a Failure when there is none. */
+  /** Returns the first allowed address of the host. Throws a Failure when there is none. */
   async pick(
     target: Pick<ConnectTarget, "host" | "address">,
   ): Promise<{ address: string; dnsMs: number | null }> {
@@ -231,7 +225,10 @@ export class Connector {
     return { address: addresses[0], dnsMs };
   }
 
-  /** Where a coordinator is that the partner did not name: resolved and checked as a site is, at its port too. Throws a Failure. */
+  /**
+   * Resolves and checks, like a site, a coordinator that the partner did not name, including its port. Throws a
+   * Failure.
+   */
   async coordinatorDestinations(
     host: string,
     port: number,
@@ -241,14 +238,13 @@ export class Connector {
     return addresses.slice(0, maxTries).map((address) => Destination.checked(this.guard, address, port));
   }
 
-  /** Ends every connection: what is under way over them fails. There will be no others. */
+  /** Closes every connection, which fails what is under way, and opens no others. */
   close(): void {
     this.#closed = true;
     this.#names.close();
     for (const socket of this.#open.keys()) socket.destroy();
   }
 
-  /** One of the connections that the host allows, from its beginning to its end. */
   async #connectInSlot(addresses: readonly [string, ...string[]], target: ConnectTarget, deadlineMs: number) {
     const endConnection = await this.#limits?.slots.take(leftUntil(deadlineMs));
     if (endConnection === null) throw new Failure("held-back", "all connections that are allowed are in use");
@@ -273,7 +269,6 @@ export class Connector {
     socket.once("close", () => this.#open.delete(socket));
   }
 
-  /** All of the host's addresses that may be contacted, at least one. */
   async #allowed(
     target: Partial<ConnectTarget> & Pick<ConnectTarget, "host">,
   ): Promise<{ readonly addresses: readonly [string, ...string[]]; readonly dnsMs: number | null }> {
@@ -303,7 +298,7 @@ export class Connector {
     });
   }
 
-  /** The next address when one fails: each may take half of the time that is left, the last all of it. */
+  /** Tries the addresses in turn: each gets half of the remaining time, the last all of it. */
   async #connectToAny(
     addresses: readonly [string, ...string[]],
     port: number,
@@ -345,10 +340,10 @@ function guardOf(lists: TargetLists, { seenAddresses, nat64Prefixes }: LearnedTa
 const stopped = () => new Failure("stopped", "the crawler stops");
 const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.now());
 
-// The public networks that this machine's own interfaces are in: its owner's, most likely, and not the web. Private
-// ones are special-purpose and refused anyway.
+// Finds the public networks of this machine's own interfaces, which usually belong to its owner. Private ones are
+// special-purpose and refused anyway.
 
-/** As a/prefix. */
+/** Returns networks in the form a/prefix. */
 export function ownNetworks(
   interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
 ): string[] {
@@ -361,14 +356,14 @@ export function ownNetworks(
   return [...new Set(networks)];
 }
 
-// Counts what the crawler's connections carry, both ways: the bytes of every socket, below TLS, so handshakes,
-// headers and framing are in it. What goes another way (DNS, ICMP) is added by those who send it.
+// Counts the bytes of every socket in both directions below TLS, so handshakes, headers and framing are included.
+// Senders of DNS and ICMP add theirs.
 
 export class WireMeter {
   readonly #open = new Set<net.Socket>();
   #closedBytes = 0;
 
-  /** The TCP socket itself, not one for TLS on top of it. */
+  /** Pass the TCP socket itself, not the TLS socket on top of it. */
   watch(socket: net.Socket): void {
     if (this.#open.has(socket)) return;
     this.#open.add(socket);
@@ -386,7 +381,6 @@ export class WireMeter {
     return this.#open.size;
   }
 
-  /** Since the meter was made. */
   carriedBytes(): number {
     let bytes = this.#closedBytes;
     for (const socket of this.#open) bytes += carriedBy(socket);

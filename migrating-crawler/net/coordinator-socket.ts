@@ -1,6 +1,6 @@
 /**
- * Opens the crawler's connections to its coordinator: straight or through the partner's proxy, with the pinned
- * TLS key. `createConnection` fits node:https requests (downloads) and the ws package (the link) alike.
+ * Opens connections to the coordinator, directly or through the partner's proxy, with the pinned TLS key.
+ * `createConnection` suits both node:https (downloads) and the ws package (the link).
  */
 
 import type { X509Certificate } from "node:crypto";
@@ -13,17 +13,19 @@ import { Destination, dialTcp, secureWithTls } from "./dial.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
 export interface CoordinatorRoute {
-  /** SHA-256 of the SubjectPublicKeyInfo, base64url; null: authorities decide. */
+  /** SHA-256 of the SubjectPublicKeyInfo in base64url; null trusts the authorities. */
   readonly certificatePin: string | null;
-  /** PEM of authorities in place of the system's; of no matter with a pin. */
+  /** PEM authorities that replace the system's; ignored with a pin. */
   readonly ca?: string | undefined;
-  /** As `parseProxy` of config.ts reads it; null: straight out. */
+  /** The result of `parseProxy` in config.ts; null connects directly. */
   readonly proxy: ProxyAddress | null;
-  /** For connection, proxy and TLS, each. */
+  /** The timeout of each phase: connection, proxy and TLS. */
   readonly timeoutMs: number;
-  /** Called with each TCP connection as soon as it stands. */
+  /** Called with each TCP connection as soon as it is established. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
-  /** Of a coordinator that another one named: where it is by the lists that hold for sites. Left out: the partner named it. */
+  /**
+   * Resolves and checks, like a site, a coordinator that another coordinator named. Absent when the partner named it.
+   */
   readonly checked?:
     | ((host: string, port: number, timeoutMs: number) => Promise<readonly Destination[]>)
     | undefined;
@@ -37,13 +39,13 @@ export async function openCoordinatorSocket(url: URL, route: CoordinatorRoute): 
   const socket = await connect(host, port, route);
   if (!secure) return socket;
   const { certificatePin: pin, ca, timeoutMs } = route;
-  // RFC 7469 section 2.4: a pinned key is taken self-signed or not, expired or not, and no other.
+  // A pinned key is accepted whether self-signed or expired, and no other is (RFC 7469 section 2.4).
   const judge = pin === null ? undefined : (shown: tls.TLSSocket) => wrongPin(shown, pin);
   const protocols = ["http/1.1"] as const;
   return (await secureWithTls(socket, { host, protocols, authorities: ca, timeoutMs, judge })).socket;
 }
 
-/** For the `createConnection` option of http.request, https.request and ws. */
+/** Suits the `createConnection` option of http.request, https.request and ws. */
 export function connectionTo(
   url: URL,
   route: CoordinatorRoute,
@@ -59,7 +61,7 @@ export function connectionTo(
 
 async function connect(host: string, port: number, route: CoordinatorRoute): Promise<net.Socket> {
   const { checked, timeoutMs } = route;
-  // By name: the partner's network may resolve nothing but through its proxy.
+  // Connects by name, because the partner's network may resolve names only through its proxy.
   const all = (await checked?.(host, port, timeoutMs)) ?? [Destination.namedByPartner(host, port)];
   for (const [at, destination] of all.entries()) {
     try {
@@ -81,13 +83,12 @@ async function connectTo(
     return socket;
   }
   const { socket } = await connectThroughProxy(proxy, { address: to.host, port: to.port, timeoutMs, watch });
-  // It comes paused; who takes it over asks first and is not spoken to before.
+  // The socket arrives paused; no data comes before the caller sends a request.
   return socket.resume();
 }
 
-/** Not the pinned key: somebody stands between, or the coordinator has another key. */
+/** The key differs from the pinned one: a man in the middle, or a new key of the coordinator. */
 export class WrongPin extends Error {
-  /** Who issued the certificate that was shown, in one line. */
   readonly issuer: string;
 
   constructor(shown: X509Certificate) {

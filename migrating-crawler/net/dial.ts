@@ -1,7 +1,7 @@
 /**
- * The door: every TCP connection that the crawler makes is opened here, and TLS on top of it. A connection goes either
- * to an address that the guard has passed, or to a host that the partner himself named: his proxy, or the coordinator
- * of his invitation and settings. Whatever a coordinator or a site names is of the first kind.
+ * Opens every TCP connection of the crawler, and TLS on top. A connection goes either to an address that the guard has
+ * passed or to a host that the partner named: the proxy, or the coordinator of the invitation and settings. Whatever a
+ * coordinator or site names is of the first kind.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -10,7 +10,7 @@ import { timerMs } from "#core/timer-ms";
 import { Failure } from "../core/failure.ts";
 import { type AddressGuard, literalAddress } from "./address-guard.ts";
 
-/** Where a connection may go. Can be made in two ways only, so that no caller can leave out the check. */
+/** Only two factories create a destination, so no caller can skip the check. */
 export class Destination {
   readonly host: string;
   readonly port: number;
@@ -20,7 +20,7 @@ export class Destination {
     this.port = port;
   }
 
-  /** Throws a Failure (refused-address) for an address or port that the guard refuses, and for a name. */
+  /** Throws a Failure (refused-address) for a name, and for an address or port that the guard refuses. */
   static checked(guard: AddressGuard, address: string, port: number): Destination {
     const refusal = guard.refusal(address, port);
     if (refusal !== null) throw new Failure("refused-address", refusal, { address });
@@ -33,7 +33,7 @@ export class Destination {
   }
 }
 
-/** Throws a Failure when it takes too long, else the system's error. */
+/** Throws a Failure on timeout, else the system's error. */
 export function dialTcp(
   { host, port }: Destination,
   timeoutMs: number,
@@ -61,21 +61,23 @@ export function dialTcp(
   });
 }
 
-/** What TLS is to agree on (RFC 7301), in order of preference. */
+/** The ALPN protocols (RFC 7301) in order of preference. */
 export type HttpProtocol = "h2" | "http/1.1";
 
 interface SecureSettings {
-  /** The name that the certificate must be for, or an address. */
+  /** The name or address that the certificate must be valid for. */
   readonly host: string;
   readonly protocols: readonly HttpProtocol[];
-  /** Trusted authorities in PEM; undefined: the built-in ones. */
+  /** Trusted authorities in PEM; undefined uses the built-in ones. */
   readonly authorities?: string | string[] | undefined;
   readonly timeoutMs: number;
-  /** Judges the certificate in place of the authorities; returns why it is not taken, or null. */
+  /** Judges the certificate instead of the authorities; returns the reason for refusing it, or null. */
   readonly judge?: ((shown: tls.TLSSocket) => Error | null) | undefined;
 }
 
-/** Verified before anything is written. Throws the error of the handshake or of `judge`; the connection is closed then. */
+/**
+ * Verifies before anything is written. Throws the error of the handshake or of `judge`, after closing the connection.
+ */
 export function secureWithTls(
   socket: net.Socket,
   { host, protocols, authorities, timeoutMs, judge }: SecureSettings,

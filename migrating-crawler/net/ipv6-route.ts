@@ -1,11 +1,11 @@
 /**
- * Whether this machine has IPv6 that leads anywhere. Nothing is sent: a UDP socket's connect only picks a route, and the
- * address that it would be sent from.
+ * Finds out whether this machine has working IPv6. Nothing is sent: connecting a UDP socket only selects a route and a
+ * source address.
  */
 import { createSocket } from "node:dgram";
 import type { CrawlerConfig } from "../settings/config.ts";
 
-/** k.root-servers.net, which is anycast from everywhere. */
+/** k.root-servers.net, an anycast address. */
 const farAddress = "2001:7fd::1";
 
 export function hasIpv6Route(): Promise<boolean> {
@@ -20,12 +20,12 @@ export function hasIpv6Route(): Promise<boolean> {
   });
 }
 
-/** Of a proxy's routes nothing is known: behind one, IPv6 is spoken only where the setting says so. */
+/** The proxy's routes are unknown, so behind one IPv6 needs the setting. */
 export async function speaksIpv6({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): Promise<boolean> {
   return ipv6 ?? (proxy === null && (await hasIpv6Route()));
 }
 
-/** Why a crawler does not speak it. */
+/** Explains why a crawler does not use IPv6. */
 export function withoutIpv6Words({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): string {
   if (ipv6 === false) return "ipv6 is false in its settings";
   return proxy === null ? "its machine has no route for it" : "it goes through a proxy, and ipv6 is not set";

@@ -1,7 +1,6 @@
 /**
- * Names to addresses by our own resolver (c-ares: real TTLs, no thread pool), remembered for the TTL.
- * `localhost` never leaves the machine (RFC 6761 section 6.3). Failures are remembered briefly, and those
- * who ask for the same name at once share one query.
+ * Resolves names with c-ares (real TTLs, no thread pool) and caches the answers for their TTL. `localhost` never leaves
+ * the machine (RFC 6761 section 6.3). Failures are cached briefly, and simultaneous callers share one query.
  */
 import { Resolver } from "node:dns/promises";
 import { LRUCache } from "lru-cache";
@@ -15,13 +14,16 @@ const minTtlSeconds = 5;
 const maxTtlSeconds = 3600;
 const failureSeconds = 30;
 const queryTimeoutMs = 3000;
-/** Headers of a query and its answer with what RFC 6891 adds, and a record of an address. Nobody tells the real sizes. */
+/**
+ * Estimates, since the real sizes are unknown: headers of a query and its answer with the RFC 6891 record, and an
+ * address record.
+ */
 const messageBytes = 2 * (12 + 6 + 11);
 const recordBytes = 28;
 
 interface NameAnswer {
   readonly addresses: readonly string[];
-  /** Null when the answer was remembered or needed no query. */
+  /** Null when the answer was cached or needed no query. */
   readonly dnsMs: number | null;
 }
 
@@ -33,7 +35,9 @@ export class NameCache {
 
   readonly #onQuery: (bytes: number) => void;
 
-  /** `ipv6`: whether IPv6 addresses are of use now. `onQuery`: told about how many bytes a query and its answer had. */
+  /**
+   * `ipv6`: whether IPv6 addresses are useful now. `onQuery`: receives the estimated bytes of a query and its answer.
+   */
   constructor(settings: {
     readonly servers: readonly string[];
     readonly ipv6: () => Promise<boolean>;
@@ -44,7 +48,7 @@ export class NameCache {
     this.#ipv6 = settings.ipv6;
   }
 
-  /** The host's addresses, IPv4 first. Throws a Failure when there are none, or none in time. */
+  /** Returns IPv4 addresses first. Throws a Failure when there are none, or none in time. */
   async resolve(host: string, withinMs = Number.POSITIVE_INFINITY): Promise<NameAnswer> {
     const literal = literalAddress(host);
     if (literal !== null) return { addresses: [literal], dnsMs: null };
@@ -53,7 +57,7 @@ export class NameCache {
     if (known instanceof Failure) throw known;
     if (known) return { addresses: known, dnsMs: null };
     const startedMs = performance.now();
-    // c-ares asks each of its servers in turn, several times: longer than a connection may take.
+    // c-ares asks each server several times, which can take longer than a connection may.
     const addresses = await within(withinMs, this.#ask(host));
     if (addresses === null) {
       throw new Failure(
@@ -64,7 +68,9 @@ export class NameCache {
     return { addresses, dnsMs: performance.now() - startedMs };
   }
 
-  /** Asked anew each time: all IPv6 addresses of a name, none where it has none; null: no resolver answers in time. */
+  /**
+   * Asks without the cache for all IPv6 addresses; empty when the name has none, null when no resolver answers in time.
+   */
   async ipv6Of(name: string): Promise<string[] | null> {
     if (!(await this.#ipv6())) return [];
     try {
@@ -105,8 +111,8 @@ export class NameCache {
   }
 
   /**
-   * Both families at once, where both are of use; one of them is enough. Otherwise a name without an IPv4 address is
-   * asked for the others, too: that it has those, and no more, is something else than having none.
+   * Asks for both families at once where both are useful, and one is enough. Otherwise IPv6 is asked only for a name
+   * without IPv4, because having IPv6 alone differs from not existing.
    */
   async #records(host: string, ipv6: boolean): Promise<{ address: string; ttl: number }[]> {
     const ask = (rrtype: "resolve4" | "resolve6") => {

@@ -1,7 +1,7 @@
 /**
- * The prefixes under which this network translates IPv6 to IPv4 (NAT64), found as RFC 7050 says: the name
- * ipv4only.arpa has two well-known IPv4 addresses and no other, so an IPv6 address of it was made by the network's
- * DNS64, and shows where under which prefix an IPv4 address stands in it (RFC 6052 section 2.2).
+ * Finds the prefixes under which this network translates IPv6 to IPv4 (NAT64, RFC 7050). The name ipv4only.arpa has two
+ * well-known IPv4 addresses and no others, so the network's DNS64 made any IPv6 address of it, which shows the prefix
+ * and the position of the IPv4 address (RFC 6052 section 2.2).
  */
 import { type IpAddress, parseAddress } from "#core/ip/address";
 
@@ -10,7 +10,7 @@ export const ipv4OnlyName = "ipv4only.arpa";
 /** 192.0.0.170 and 192.0.0.171. */
 const wellKnown: ReadonlySet<number> = new Set([0xc00000aa, 0xc00000ab]);
 
-/** In bits; the lengths that RFC 6052 knows. */
+/** The prefix lengths of RFC 6052, in bits. */
 const lengths = [96, 64, 56, 48, 40, 32] as const;
 
 export interface Nat64Prefix {
@@ -18,7 +18,7 @@ export interface Nat64Prefix {
   readonly length: (typeof lengths)[number];
 }
 
-/** Of the IPv6 addresses that `ipv4OnlyName` resolves to; those that hold no well-known address teach nothing. */
+/** Pass the IPv6 addresses of `ipv4OnlyName`; those without a well-known address are ignored. */
 export function nat64PrefixesOf(addresses: readonly string[]): Nat64Prefix[] {
   const found = new Map<string, Nat64Prefix>();
   for (const address of addresses.map(parseAddress)) {
@@ -32,13 +32,13 @@ export function nat64PrefixesOf(addresses: readonly string[]): Nat64Prefix[] {
   return [...found.values()];
 }
 
-/** The IPv4 address that is contacted under this prefix; null: the address is not under it. */
+/** Returns the IPv4 address behind this prefix, or null when the address does not have it. */
 export function translatedBy({ bits, length }: Nat64Prefix, address: IpAddress): IpAddress | null {
   if (address.family !== 6 || address.value >> BigInt(128 - length) !== bits) return null;
   return { family: 4, value: ipv4At(address.value, length) };
 }
 
-/** Behind the prefix, around bits 64 to 71, which are kept at zero. */
+/** The IPv4 address follows the prefix and skips bits 64 to 71, which are zero. */
 function ipv4At(value: bigint, length: Nat64Prefix["length"]): number {
   if (length === 96) return Number(value & 0xffffffffn);
   const before = BigInt(64 - length);

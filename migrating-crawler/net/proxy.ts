@@ -1,8 +1,7 @@
 /**
- * Opens a TCP connection to an address through the partner's proxy: HTTP CONNECT (RFC 9110 section 9.3.6)
- * or SOCKS5 (RFC 1928). The proxy is given the checked address, never the name, so that it cannot resolve
- * the name to something else. The time reported is the one between asking the proxy and its answer: the
- * target's handshake as the proxy saw it.
+ * Connects to an address through the partner's proxy by HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5 (RFC 1928). The
+ * proxy gets the checked address, never the name, so it cannot resolve the name differently. The reported time runs
+ * from the request to the proxy's answer: the target's handshake as the proxy saw it.
  */
 import type net from "node:net";
 import type { SocksClient } from "socks";
@@ -11,7 +10,6 @@ import { Failure } from "../core/failure.ts";
 import type { ProxyAddress } from "../settings/config.ts";
 import { Destination, dialTcp } from "./dial.ts";
 
-/** Longest CONNECT answer that is read, in bytes. */
 const maxAnswerBytes = 8192;
 
 interface ProxiedConnection {
@@ -23,11 +21,11 @@ interface ProxyTarget {
   readonly address: string;
   readonly port: number;
   readonly timeoutMs: number;
-  /** Told of the connection as soon as it stands, before anything is asked over it. */
+  /** Called with the connection once established, before any request. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
 }
 
-/** What a proxy said of the target; `answerMs` is the time until it said so. */
+/** What a proxy reported about the target; `answerMs` is the time until then. */
 export class ProxyRefusal extends Failure {
   readonly answerMs: number;
 
@@ -41,7 +39,7 @@ export async function connectThroughProxy(
   proxy: ProxyAddress,
   target: ProxyTarget,
 ): Promise<ProxiedConnection> {
-  // It goes into the line that asks the proxy as it stands.
+  // The address becomes part of the request line unescaped.
   if (!isHostName(target.address.replace(/\.$/, ""))) {
     throw new Failure("internal", "what to connect to is neither an address nor a host's name");
   }
@@ -90,7 +88,7 @@ function authorization(proxy: ProxyAddress): string {
   return `Proxy-Authorization: Basic ${secret}\r\n`;
 }
 
-/** Reads up to the empty line; bytes after it go back into the socket. */
+/** Reads up to the empty line and returns later bytes to the socket. */
 function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly answeredMs: number }> {
   return new Promise((resolve, reject) => {
     let answeredMs = 0;
@@ -122,7 +120,7 @@ function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly
   });
 }
 
-/** Loaded when it is needed, and before the proxy is reached: nobody would hear of a socket that fails meanwhile. */
+/** Loaded on demand, before connecting: otherwise a socket error during the import would go unhandled. */
 async function socksAsking(): Promise<typeof askHttp> {
   const { SocksClient } = await import("socks");
   return (socket, proxy, target) => askSocks(SocksClient, { socket, proxy, target });
@@ -153,7 +151,7 @@ async function askSocks(
   }
 }
 
-/** The replies of RFC 1928 section 6 as the socks package words them. */
+/** Maps the replies of RFC 1928 section 6 as the socks package words them. */
 function socksFailure(error: unknown, answerMs: number): Failure {
   if (error instanceof Failure) return error;
   const words = error instanceof Error ? error.message : String(error);

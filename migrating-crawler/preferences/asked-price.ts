@@ -1,19 +1,19 @@
 /**
- * What a site asks for a page that it answers with 402: `crawler-price` (Cloudflare's pay per crawl, as of April 2026:
- * `USD 0.01`), else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). We do not
- * pay; the price is for people to see.
+ * Reads the price that a site asks with a 402: `crawler-price` (Cloudflare's pay per crawl, as of April 2026: `USD
+ * 0.01`), else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). The price is
+ * shown to people; we do not pay.
  */
 
 const maxPriceCharacters = 80;
 const maxOfferCharacters = 16_384;
 
-/** Null: the site names no price that can be read. */
+/** Returns null when no readable price is named. */
 export function askedPrice(headers: Readonly<Record<string, string | string[] | undefined>>): string | null {
   const stated = legible([headers["crawler-price"] ?? []].flat()[0] ?? "");
   return stated === "" ? offeredPrice([headers["payment-required"] ?? []].flat()[0] ?? "") : stated;
 }
 
-/** In the asset's smallest units, as the offer has it: `10000 USDC on eip155:84532 (x402)`. */
+/** The amount is in the asset's smallest units, as offered: `10000 USDC on eip155:84532 (x402)`. */
 function offeredPrice(header: string): string | null {
   if (header === "" || header.length > maxOfferCharacters) return null;
   try {

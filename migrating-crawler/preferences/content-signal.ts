@@ -1,10 +1,11 @@
 /**
- * `Content-Signal` (contentsignals.org, the policy of September 2025 with the `use` level added in July 2026;
- * labels: draft-romm-aipref-contentsignals-00 of October 2025): `search=yes, ai-train=no`, in a group of robots.txt and in
- * headers. `yes` allows, `no` denies, what is absent is neither. The policy has no word for contradictions: denied wins.
+ * Parses `Content-Signal` (contentsignals.org, the policy of September 2025 with the `use` level added in July 2026;
+ * labels: draft-romm-aipref-contentsignals-00 of October 2025), such as `search=yes, ai-train=no`, in robots.txt groups
+ * and headers. `yes` allows, `no` denies, and an absent use is neither. The policy does not cover contradictions, so
+ * denied wins.
  *
- * `use=immediate` lets nobody store anything, so that no index may; `reference` (index, excerpt, link) and `full` deny
- * nothing of what we do.
+ * `use=immediate` forbids storing, so it denies indexing; `reference` (index, excerpt, link) and `full` deny nothing
+ * that we do.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
 import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";

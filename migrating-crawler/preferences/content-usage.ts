@@ -1,10 +1,10 @@
 /**
- * `Content-Usage` in headers and rules of robots.txt (draft-ietf-aipref-attach-05, 19 August 2026), with the labels of
- * draft-ietf-aipref-vocab-08 (14 September 2026): a dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and `search`,
- * each the token `y` or `n`. Any other value says nothing, and a dictionary that cannot be parsed says nothing at all.
+ * Parses `Content-Usage` of headers and robots.txt rules (draft-ietf-aipref-attach-05, 19 August 2026) with the labels
+ * of draft-ietf-aipref-vocab-08 (14 September 2026): a dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and
+ * `search`, each `y` or `n`. Other values, and invalid dictionaries, say nothing.
  *
- * The drafts are departed from in two points, both to the strict side: of a key that stands twice `n` holds and not the
- * last, and each line of a header is a dictionary by itself, so that one that is broken undoes itself alone.
+ * It is stricter than the drafts in two points: for a repeated key `n` wins instead of the last, and each header line
+ * is a dictionary of its own, so a broken line only invalidates itself.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
 import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";
@@ -25,7 +25,9 @@ export function contentUsage(value: string, place: StatedPreference["place"]): S
   return statementsOf({ standard: "content-usage", place }, withoutContradictions(said), value);
 }
 
-/** The keys of a dictionary in order, each with its value where that is a token; null: it is none (section 4.2.2). */
+/**
+ * Returns the keys in order, each with its value if that is a token; null for an invalid dictionary (section 4.2.2).
+ */
 function dictionaryTokens(text: string): (readonly [key: string, token: string | null])[] | null {
   const reader = new FieldReader(text.replace(/^ +| +$/g, ""));
   const members: (readonly [string, string | null])[] = [];
@@ -48,7 +50,7 @@ function dictionaryTokens(text: string): (readonly [key: string, token: string |
 
 const keyForm = /[a-z*][a-z0-9_.*-]*/y;
 const tokenForm = /[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*/y;
-/** Of section 3.3: integers and decimals, dates, strings, byte sequences, booleans, display strings. */
+/** The other items of section 3.3: integers and decimals, dates, strings, byte sequences, booleans, display strings. */
 const otherItem =
   /@?-?\d{1,15}(?:\.\d{1,3})?|"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"|:[A-Za-z0-9+/=]*:|\?[01]|%"(?:[\x20\x21\x23\x24\x26-\x7e]|%[0-9a-f]{2})*"/y;
 
@@ -64,7 +66,7 @@ class FieldReader {
     return this.#at >= this.#text.length;
   }
 
-  /** What stands here in this form (a sticky expression), passed over; null: nothing does. */
+  /** Consumes a match of the sticky expression here, or returns null. */
   take(form: RegExp): string | null {
     form.lastIndex = this.#at;
     const found = form.exec(this.#text);
@@ -73,7 +75,7 @@ class FieldReader {
     return found[0];
   }
 
-  /** An item that is no token, or an inner list (section 4.2.1.2). */
+  /** Skips an item that is no token, or an inner list (section 4.2.1.2). */
   skipValue(): boolean {
     if (this.take(/\(/y) === null) return this.take(otherItem) !== null;
     for (;;) {

@@ -1,39 +1,38 @@
 /**
- * Whether a robots.txt rule matches a path: both sides in one percent-encoding (RFC 9309 section 2.2.2), `*` for
- * anything and a final `$` for the end (section 2.2.3). Our own matcher: each rule is matched in one pass over the
- * path, so that a hostile file costs time in proportion to its length.
+ * Matches robots.txt rules against paths: both sides in one percent-encoding (RFC 9309 section 2.2.2), `*` for anything
+ * and a final `$` for the end (section 2.2.3). Each rule takes one pass over the path, so a hostile file only costs
+ * time linear in its length.
  */
 
 export interface RobotsRule {
   readonly allow: boolean;
-  /** The line of the file, from 1. */
+  /** The line number, from 1. */
   readonly line: number;
-  /** The pattern's bytes as they stand there, one character each. */
+  /** The pattern's bytes as written, one character each. */
   readonly source: string;
-  /** In the one encoding: what "longest match" compares. */
+  /** The length in the common encoding, which "longest match" compares. */
   readonly length: number;
-  /** The pattern's literal pieces between `*`, in the one encoding. */
+  /** The literal pieces between `*`, in the common encoding. */
   readonly pieces: readonly string[];
-  /** The pattern ends in `$`. */
   readonly anchored: boolean;
 }
 
-/** A path in the spellings that rules are compared with; for nearly every URL they are one. */
+/** A path in the spellings that rules are compared with, which are equal for nearly every URL. */
 interface RobotsPath {
-  /** For rules that forbid: fully brought to the one encoding. */
+  /** The fully normalised encoding, for rules that forbid. */
   readonly meant: string;
-  /** For rules that allow: characters beyond ASCII left as they came, escaped letters and digits read or left. */
+  /** For rules that allow: non-ASCII characters stay as received, with escaped letters and digits decoded or not. */
   readonly spelled: readonly string[];
 }
 
-/** Our longest URL, every character of it escaped. A rule whose literal text is longer matches nothing. */
+/** The longest URL with every character escaped. A rule with longer literal text matches nothing. */
 const maxLiteralLength = 6 * 1024;
-/** U+FFFD in UTF-8: what a program writes for a character that it has lost. */
+/** U+FFFD in UTF-8, which programs write for a lost character. */
 const replacementCharacter = "\xef\xbf\xbd";
 
 /**
- * The rule of a line; null when no URL can match it. The value's characters are bytes. A rule with a lost
- * character names something else than its writer meant, which nobody can tell: it matches nothing.
+ * Returns null when no URL can match. The value's characters are bytes. A rule with a lost character matches nothing,
+ * because its intended path is unknown.
  */
 export function robotsRule(allow: boolean, value: string, line: number): RobotsRule | null {
   if (value === "" || value.includes(replacementCharacter)) return null;
@@ -47,12 +46,12 @@ export function robotsRule(allow: boolean, value: string, line: number): RobotsR
   return { allow, line, source: copyOf(value), length, pieces, anchored };
 }
 
-/** The order in which rules are asked: the longest first, Allow before Disallow of the same length. */
+/** The longest rule comes first, and Allow before Disallow of the same length. */
 export function byPrecedence(a: RobotsRule, b: RobotsRule): number {
   return b.length - a.length || Number(b.allow) - Number(a.allow);
 }
 
-/** A path with its query, as in a URL or as somebody typed it. */
+/** Takes a path with its query, as in a URL or as typed. */
 export function robotsPath(pathAndQuery: string): RobotsPath {
   if (alreadyEncoded.test(pathAndQuery)) return { meant: pathAndQuery, spelled: [pathAndQuery] };
   const spelled = [encodedPath(pathAndQuery, "plain", "kept"), encodedPath(pathAndQuery, "kept", "kept")];
@@ -60,15 +59,17 @@ export function robotsPath(pathAndQuery: string): RobotsPath {
 }
 
 /**
- * In doubt the stricter reading: a rule that forbids is compared with what the path means, one that allows with
- * how it is spelled. `Allow: /%62` does not allow `/b`, and no rule allows a character beyond ASCII in a path
- * that is not percent-encoded as every URL is.
+ * Takes the stricter reading in doubt: rules that forbid compare a path's meaning, rules that allow its spelling.
+ * `Allow: /%62` does not allow `/b`, and no rule allows a non-ASCII character in a path that lacks the percent-encoding
+ * of every URL.
  */
 export function ruleMatches(rule: RobotsRule, path: RobotsPath): boolean {
   return rule.allow ? path.spelled.some((spelling) => fits(rule, spelling)) : fits(rule, path.meant);
 }
 
-/** Leftmost fit of each piece in turn: right for `*` because an earlier fit never hinders a later one. */
+/**
+ * Takes the leftmost match of each piece, which is correct for `*` because an earlier match never prevents a later one.
+ */
 function fits({ pieces, anchored }: RobotsRule, path: string): boolean {
   const first = pieces[0]!;
   if (!path.startsWith(first)) return false;
@@ -86,9 +87,9 @@ function fits({ pieces, anchored }: RobotsRule, path: string): boolean {
 }
 
 /**
- * The one encoding: unreserved characters and `'` plain, everything outside ASCII and all that is neither
- * reserved nor unreserved (RFC 3986 section 2) as upper-case `%XX`, reserved ones as they came. A `*` or `$` in a
- * path is data, as `%2A` and `%24` are in a rule. A lone surrogate has no encoding and stays: no rule matches it.
+ * Encodes a path: unreserved characters and `'` plain; non-ASCII characters, and those neither reserved nor unreserved
+ * (RFC 3986 section 2), as upper-case `%XX`; reserved ones as received. A `*` or `$` in a path is data, like `%2A` and
+ * `%24` in a rule. A lone surrogate stays and matches no rule.
  */
 function encodedPath(path: string, octets: Octets, beyondAscii: "escaped" | "kept"): string {
   return path.replace(toEncode, (found) => {
@@ -99,8 +100,8 @@ function encodedPath(path: string, octets: Octets, beyondAscii: "escaped" | "kep
 }
 
 /**
- * A rule's characters are bytes. An escaped letter or digit in a rule that forbids means what it spells; in one
- * that allows it means the URL so escaped (RFC 9309 has only the URL's escapes undone).
+ * A rule's characters are bytes. In a rule that forbids, an escaped letter or digit means that character; in one that
+ * allows, it means the escaped URL (RFC 9309 only decodes the URL's escapes).
  */
 function encodedRule(piece: string, allow: boolean): string {
   if (alreadyEncoded.test(piece)) return piece;
@@ -115,7 +116,7 @@ const loneSurrogate = /^\p{Surrogate}$/u;
 const alreadyEncoded = /^[A-Za-z0-9\-._~:/?#@!&()+,;=']*$/;
 const toEncode = /%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:/?#@!&()+,;=']/gu;
 
-/** What becomes of an escaped letter or digit. */
+/** How escaped letters and digits are treated. */
 type Octets = "plain" | "kept";
 
 function octet(triplet: string, lettersAndDigits: Octets): string {
@@ -128,5 +129,5 @@ function escaped(bytes: Buffer): string {
   return Array.from(bytes, (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-/** A string of its own: a slice would keep the whole file in memory for as long as the rule is remembered. */
+/** Copies the text, because a slice would keep the whole file in memory as long as the rule is cached. */
 const copyOf = (text: string): string => Buffer.from(text, "latin1").toString("latin1");

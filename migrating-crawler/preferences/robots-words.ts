@@ -1,7 +1,7 @@
 /**
- * Words among robots directives (meta and X-Robots-Tag) that speak of what is made of a page: in no standard, each with
- * the meaning that those who brought it up gave it. `noai` and `noimageai` (DeviantArt, 2022): not for training, of images;
- * `noml` (noml.info, 2023): not for machine learning. None of them is about an index for people.
+ * Reads unstandardised robots directives (meta and X-Robots-Tag) about uses of a page, each as its inventors meant it.
+ * `noai` and `noimageai` (DeviantArt, 2022) forbid training, the latter on images; `noml` (noml.info, 2023) forbids
+ * machine learning. None concerns a search index.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
 import { statementsOf } from "./statements.ts";
@@ -12,7 +12,7 @@ const words: ReadonlyMap<string, readonly ContentUse[]> = new Map([
   ["noimageai", []],
 ]);
 
-/** `names`: the directives that are for us, in lower case. */
+/** `names` are the directives that apply to us, in lower case. */
 export function robotsWords(names: readonly string[], place: StatedPreference["place"]): StatedPreference[] {
   const stated = { standard: "robots-words", place } as const;
   return [...new Set(names)].flatMap((name): StatedPreference[] => {

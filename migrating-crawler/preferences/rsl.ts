@@ -1,27 +1,26 @@
 /**
- * Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): a license in XML that robots.txt (`License:`), a
- * `Link` header, a link element or a script element names or holds.
+ * Reads Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): an XML license that robots.txt
+ * (`License:`), a `Link` header, a link element or a script element names or contains.
  *
- * A license that is only named is not fetched: one request more for a host is a price, and what it permits is said of
- * uses that the site lists there, mostly by machines that learn. So it is kept as *licensed*, of uses that we do not know,
- * and restricts search no more than a link to terms does. A license that stands in the page itself costs nothing and is
- * read: a use that it prohibits is denied, one that it permits is allowed, or licensed where it wants a payment or names
- * a license server. Uses that it does not speak of are not stated.
+ * A license that is only named is not fetched: it would cost a request per host, and mostly concerns machine learning.
+ * It counts as *licensed* for unknown uses, and restricts search no more than a link to terms would. A license inside
+ * the page costs nothing and is read: prohibited uses are denied; permitted ones are allowed, or licensed when it asks
+ * for payment or names a license server. Other uses are not stated.
  */
 import type { ContentUse, PreferenceAnswer, StatedPreference } from "#protocol/preferences";
 import { robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { maxStatementValues, type SaidUses, statementsOf } from "./statements.ts";
 
-/** Of an inline license so much is read; real ones have under 4 KB. */
+/** Limits an inline license; real ones have under 4 KB. */
 export const maxLicenseCharacters = 64 * 1024;
 
-/** `Link` headers name styles and scripts, too, and are long. */
+/** `Link` headers also name styles and scripts, so they are long. */
 const maxLinkCharacters = 8192;
 
 const maxLinks = 5;
 const maxElements = 2000;
 
-/** RSL 1.0 section 3: what a license may speak of. */
+/** The uses of RSL 1.0 section 3. */
 const labels: ReadonlyMap<string, readonly ContentUse[]> = new Map([
   ["search", ["search"]],
   ["ai-input", ["ai-input"]],
@@ -31,12 +30,11 @@ const labels: ReadonlyMap<string, readonly ContentUse[]> = new Map([
   ["all", ["search", "ai-input", "ai-train", "text-and-data-mining"]],
 ]);
 
-/** A license that a site names. */
 export function namedLicense(url: string, place: StatedPreference["place"]): StatedPreference[] {
   return statementsOf({ standard: "rsl", place }, [], url).map((one) => ({ ...one, answer: "licensed" }));
 }
 
-/** The licenses that `Link` headers name (RFC 8288). */
+/** Reads `Link` headers (RFC 8288). */
 export function licenseLinks(header: string | readonly string[] | undefined): StatedPreference[] {
   const values = [header ?? []].flat().slice(0, maxStatementValues);
   const targets = values.flatMap((value) =>
@@ -58,7 +56,7 @@ function parameter(parameters: string, name: string): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-/** What a license in the page's own script element says of this page. */
+/** Reads the license in the page's own script element. */
 export function inlineLicense(xml: string, url: URL): StatedPreference[] {
   const said: SaidUses[number][] = [];
   let content = { isOurs: true, hasServer: false };
@@ -100,7 +98,7 @@ function answersOf({ permits, prohibits, isFree }: LicenseUses, hasServer: boole
   ];
 }
 
-/** Of a use that several licenses speak of, the strictest answer. */
+/** The strictest answer wins when several licenses cover a use. */
 function strictest(said: SaidUses): SaidUses {
   const order: readonly PreferenceAnswer[] = ["allowed", "licensed", "denied"];
   const answers = new Map<ContentUse, PreferenceAnswer>();
@@ -109,7 +107,7 @@ function strictest(said: SaidUses): SaidUses {
   return [...answers];
 }
 
-/** Its `url` is one of the page's origin, or a path of it as in robots.txt; empty: the page itself. */
+/** `isOurs` is true when `url` is of the page's origin, matches its path as in robots.txt, or is empty. */
 function contentOf(attributes: string, url: URL): { isOurs: boolean; hasServer: boolean } {
   const hasServer = (attributeOf(attributes, "server") ?? "").trim() !== "";
   const stated = (attributeOf(attributes, "url") ?? "").trim();
@@ -131,7 +129,7 @@ function usesOf(text: string): ContentUse[] {
   return text.split(/[\s,]+/).flatMap((word) => labels.get(word.toLowerCase()) ?? []);
 }
 
-/** `<!-- … -->` in one pass; an open one hides the rest. */
+/** Removes `<!-- … -->` in one pass; an unclosed comment hides the rest. */
 function withoutComments(xml: string): string {
   const bounded = xml.slice(0, maxLicenseCharacters);
   let text = "";

@@ -1,6 +1,6 @@
 /**
- * What a site states of the uses of its pages, as statements that travel (protocol/preferences): legible, bounded, each
- * once. Each standard has a file of its own here; all of them read what strangers wrote.
+ * Normalises a site's statements about page uses for transport (protocol/preferences): legible, limited, without
+ * duplicates. Each standard has its own file here; all of them read untrusted text.
  */
 import { withoutUsers } from "#core/ip/url-host";
 import {
@@ -11,21 +11,21 @@ import {
   type StatedPreference,
 } from "#protocol/preferences";
 
-/** Where a statement stands, and in the words of which standard. */
+/** Where a statement was found, and which standard it follows. */
 export type Stated = Pick<StatedPreference, "standard" | "place">;
 
-/** What one text says of each use: what it allows and what it denies are statements of their own. */
+/** The answers of one text; allowed and denied uses become separate statements. */
 export type SaidUses = readonly (readonly [use: ContentUse, answer: PreferenceAnswer])[];
 
-/** A longer text is cut before it is read. */
+/** Longer texts are cut before they are read. */
 const maxStatementCharacters = 1000;
 
-/** Values of one header, and lines of one kind, that are read. */
+/** The maximum of values per header and of lines per kind. */
 export const maxStatementValues = 50;
 
 const maxTextCharacters = 300;
 
-/** The statements of one text. One that says nothing that we know is kept for its text, and denies nothing. */
+/** A text without known uses is kept as text and denies nothing. */
 export function statementsOf(stated: Stated, said: SaidUses, text: string): StatedPreference[] {
   const written = legible(text);
   if (written === "") return [];
@@ -39,13 +39,13 @@ export function statementsOf(stated: Stated, said: SaidUses, text: string): Stat
   }));
 }
 
-/** One text that allows and denies a use denies it. */
+/** A use that one text both allows and denies is denied. */
 export function withoutContradictions(said: SaidUses): SaidUses {
   const denied = new Set(said.filter(([, answer]) => answer === "denied").map(([use]) => use));
   return said.filter(([use, answer]) => answer === "denied" || !denied.has(use));
 }
 
-/** A header's values, those beyond the bound left out; a long one without the part that its bound cuts in two. */
+/** Drops values beyond the limit and the part that the limit cuts in two. */
 export function boundedValues(header: string | readonly string[] | undefined): string[] {
   return [header ?? []].flat().slice(0, maxStatementValues).map(boundedValue);
 }
@@ -56,7 +56,7 @@ export function boundedValue(value: string): string {
   return start.slice(0, Math.max(0, start.lastIndexOf(",")));
 }
 
-/** Each statement once, in order; of too many those that deny most. */
+/** Removes duplicates and keeps the order; beyond the limit, the statements that deny most stay. */
 export function mergedStatements(stated: readonly StatedPreference[]): StatedPreference[] {
   if (stated.length < 2) return [...stated];
   const each = [...new Map(stated.map((one) => [JSON.stringify(one), one])).values()];
@@ -69,7 +69,10 @@ export function mergedStatements(stated: readonly StatedPreference[]): StatedPre
   return each.filter((one) => kept.has(one));
 }
 
-/** On one line, and without users and passwords of URLs; a long text is cut and says how long it is. Postgres' text holds neither NUL nor half characters. */
+/**
+ * Puts text on one line without user names and passwords in URLs; a long text is cut and states its length. Postgres'
+ * text cannot hold NUL or half characters.
+ */
 export function legible(text: string): string {
   const start = withoutUsers(text.slice(0, maxTextCharacters)).replace(/[\p{Cc}\s]+/gu, " ");
   const whole = start.replace(/\p{Surrogate}/gu, "\ufffd").trim();

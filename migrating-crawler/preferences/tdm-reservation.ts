@@ -1,19 +1,19 @@
 /**
- * The TDM Reservation Protocol (W3C community group, final report of 2 February 2024): whether rights to mine text and data
- * are reserved, in `/.well-known/tdmrep.json` by path, in the header and in metas. 1 reserves them, 0 does not, any other
- * value is as if it were not there; a policy says whom to ask, so that the use is *licensed* and not *denied*.
+ * Reads the TDM Reservation Protocol (W3C community group, final report of 2 February 2024): whether text and data
+ * mining rights are reserved, in `/.well-known/tdmrep.json` by path, in headers and in metas. 1 reserves them, 0 does
+ * not, and any other value is ignored; a policy names whom to ask, which makes the use *licensed* instead of *denied*.
  *
- * The report lets the header overrule the file and the page overrule both (section "Processing priority"). We do not: a
- * reservation that stands anywhere holds. It says nothing of search, which the report has no word for.
+ * In the report the header overrides the file and the page overrides both (section "Processing priority"). Here any
+ * reservation applies. The report does not cover search.
  */
 import type { StatedPreference } from "#protocol/preferences";
 import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { boundedValues, statementsOf } from "./statements.ts";
 
-/** A longer file is not read: nobody knows what it reserves, so that all is reserved. */
+/** A longer file is not read, so everything is treated as reserved. */
 export const maxTdmFileBytes = 64 * 1024;
 
-/** Rules beyond are not kept; where one of them reserves, all that no kept rule names is reserved. */
+/** Further rules are dropped; if one of them reserves, everything that no kept rule names is reserved. */
 const maxTdmRules = 500;
 
 const maxLocationCharacters = 2000;
@@ -22,11 +22,11 @@ const maxPolicyCharacters = 500;
 export interface TdmRule {
   readonly location: string;
   readonly reserved: boolean;
-  /** Where to ask; empty: the rule names none. */
+  /** Where to ask, or empty. */
   readonly policy: string;
 }
 
-/** The rules of a tdmrep.json in their order; what is no rule is left out. */
+/** Keeps the order; invalid rules are dropped. */
 export function parseTdmFile(bytes: Buffer): TdmRule[] {
   if (bytes.length > maxTdmFileBytes) return [reservedAll];
   const listed = jsonOf(bytes);
@@ -58,7 +58,7 @@ function ruleOf(listed: unknown): TdmRule[] {
   return [{ location, reserved, policy: policyOf(policy) }];
 }
 
-/** Matches paths for one origin's rules, which are compiled once. */
+/** Compiles one origin's rules once. */
 export class TdmRules {
   readonly rules: readonly TdmRule[];
   readonly #compiled: readonly { readonly rule: TdmRule; readonly path: RobotsRule }[];
@@ -71,7 +71,7 @@ export class TdmRules {
     });
   }
 
-  /** By the first rule that matches: the most specific one is the first in sequence, as the report has it. */
+  /** The first matching rule applies: the report puts the most specific one first. */
   stated(pathAndQuery: string): StatedPreference[] {
     const path = robotsPath(pathAndQuery);
     const found = this.#compiled.find((one) => ruleMatches(one.path, path))?.rule;
@@ -82,7 +82,7 @@ export class TdmRules {
   }
 }
 
-/** Of headers or metas: the values of `tdm-reservation` and of `tdm-policy`. */
+/** Takes the `tdm-reservation` and `tdm-policy` values of headers or metas. */
 export function tdmReservation(
   said: {
     readonly reservation: string | readonly string[] | undefined;
@@ -90,7 +90,7 @@ export function tdmReservation(
   },
   place: StatedPreference["place"],
 ): StatedPreference[] {
-  // Several headers of one name may have been joined on their way (RFC 9110 section 5.2).
+  // Several headers of one name may have been joined on the way (RFC 9110 section 5.2).
   const values = boundedValues(said.reservation).flatMap((value) => value.split(",").slice(0, 50));
   if (values.length === 0) return [];
   const policy = policyOf(boundedValues(said.policy)[0]);
@@ -109,7 +109,7 @@ function reservation(
   return statementsOf({ standard: "tdm", place }, [["text-and-data-mining", answer]], text);
 }
 
-/** Null: a value that says neither. */
+/** Returns null for any other value. */
 function reservedBy(value: unknown): boolean | null {
   if (value === 1 || value === "1") return true;
   return value === 0 || value === "0" ? false : null;

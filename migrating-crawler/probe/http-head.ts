@@ -1,14 +1,13 @@
 /**
- * HTTP HEAD on one open keep-alive connection: the time from writing the request to the first byte of the
- * answer, several times. Spoken directly on the socket, because the time stamps must sit next to it; so what goes
- * into the request is checked here, wherever it comes from.
+ * Times HTTP HEAD on one keep-alive connection, from writing the request to the first byte of the answer, several
+ * times. It uses the socket directly to take precise timestamps, so it must validate the request itself.
  */
 import type net from "node:net";
 import { hostInUrl, isHostName } from "#core/ip/url-host";
 import { Failure, failureOf } from "../core/failure.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 
-/** Longest response header that is read. */
+/** The longest header that is read. */
 const maxHeadBytes = 32 * 1024;
 
 interface HeadSettings {
@@ -18,28 +17,28 @@ interface HeadSettings {
   readonly userAgent: string;
   readonly tries: number;
   readonly sign?: SignRequest | undefined;
-  /** Asked before each further try; absent: always. */
+  /** Called before each further try; without it all tries run. */
   readonly mayGoOn?: () => boolean;
-  /** By how much an answer that is noticed now may have been waiting. */
+  /** How long an answer noticed now may have been waiting. */
   readonly lateMs: () => number;
 }
 
 export interface TimedTry {
   readonly rttMs: number;
-  /** The answer may have come by so much earlier than it was noticed. */
+  /** The answer may have arrived this much earlier than noticed. */
   readonly lateMs: number;
 }
 
 interface HeadTimes {
-  /** One for each answered try. */
+  /** One entry per answered try. */
   readonly tries: readonly TimedTry[];
-  /** Null, or why HEAD does not work there: the prober falls back to TCP connect. */
+  /** Why HEAD does not work there, or null: the prober then falls back to TCP connect. */
   readonly refused: string | null;
 }
 
 /**
- * Throws a Failure before anything is written when something cannot stand in a request. Stops early, keeping what was measured, when
- * the site closes the connection. The caller ends the socket.
+ * Throws a Failure before writing anything when the request would be invalid. Stops early when the site closes the
+ * connection, keeping the measurements. The caller closes the socket.
  */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
   const tries: TimedTry[] = [];
@@ -86,7 +85,7 @@ function headRequest(settings: HeadSettings): string {
 }
 
 interface HeadAnswer extends TimedTry {
-  /** Null: not HTTP. */
+  /** Null when the answer is not HTTP. */
   readonly status: number | null;
   readonly keptOpen: boolean;
 }
@@ -131,16 +130,14 @@ function judge(head: string, end: number, timed: TimedTry): HeadAnswer {
   return { ...timed, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
 }
 
-// When enough tries were made. Noise only ever adds to a round trip, so the smallest try is the best; when a
-// second one comes as close to it as clocks and paths allow, a third would teach nothing. A quiet path takes
-// two tries, a noisy moment as many as are allowed.
+// Decides when enough tries were made. Noise only adds to a round trip, so the smallest is best; when a second one is
+// as close as clocks and paths allow, a third adds nothing. A quiet path takes two tries, a noisy one the maximum.
 
-/** Two tries that differ by no more than the larger of these are the same measurement. */
+/** Two tries that differ by at most the larger of these are equal. */
 const sameWithinMs = 0.75;
 
 const sameWithinShare = 0.02;
 
-/** True when the two smallest times agree. */
 export function triesAgree(rttsMs: readonly number[]): boolean {
   const [smallest, second] = rttsMs.toSorted((a, b) => a - b);
   if (smallest === undefined || second === undefined) return false;

@@ -1,17 +1,16 @@
 /**
- * ICMP echo by the system's `ping`, where it exists and may be used: raw sockets need rights that a crawler
- * should not have. Systems' pings differ in their options: the first way that brings an answer from loopback is the one
- * that is used.
+ * Sends ICMP echoes with the system's `ping`, if available, because raw sockets need rights that a crawler should not
+ * have. The options of `ping` differ, so the first variant that gets an answer from loopback is used.
  */
 import { execFile } from "node:child_process";
 import { timerMs } from "#core/timer-ms";
 
 const searchPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** Who asks for echoes: this process, or the dock of one that may start no process. */
+/** Implemented by this process, or by the supervisor of a crawler that may start no process. */
 export interface Echoes {
   canPing(): Promise<boolean>;
-  /** The times of those that came back, in ms; empty when none did. */
+  /** Resolves with the round-trip times in ms of the echoes that returned. */
   timeEchoes(settings: EchoRequest): Promise<number[]>;
 }
 
@@ -21,7 +20,7 @@ export interface EchoRequest {
   readonly deadlineMs: number;
 }
 
-/** Command and arguments, without the address. */
+/** The command and its arguments without the address. */
 type Way = (asked: {
   readonly isIpv6: boolean;
   readonly tries: number;
@@ -29,22 +28,22 @@ type Way = (asked: {
 }) => string[];
 
 const ways: readonly Way[] = [
-  // iputils (Linux); of BusyBox those that know fractions of seconds.
+  // iputils (Linux), and BusyBox versions with fractional seconds.
   ({ isIpv6, tries, seconds }) =>
     `ping ${isIpv6 ? "-6" : "-4"} -n -c ${tries} -i 0.2 -w ${seconds}`.split(" "),
-  // BusyBox otherwise: once a second.
+  // Other versions of BusyBox send once a second.
   ({ isIpv6, tries, seconds }) => `ping ${isIpv6 ? "-6" : "-4"} -c ${tries} -w ${seconds}`.split(" "),
-  // BSD and macOS: IPv6 has a command of its own, less than a second is root's, and -w means something else.
+  // BSD and macOS have a separate IPv6 command, restrict intervals below a second to root, and give -w another meaning.
   ({ isIpv6, tries }) => `${isIpv6 ? "ping6" : "ping"} -n -c ${tries}`.split(" "),
 ];
 
-/** `path`: where the commands are sought. */
+/** `path` is the search path for the commands. */
 export function systemEchoes(path = searchPath): Echoes {
   let way: Way | null = null;
   const echoesBy = async (by: Way, { address, tries, deadlineMs }: EchoRequest): Promise<number[]> => {
     const seconds = Math.max(1, Math.ceil(deadlineMs / 1000));
     const [command, ...args] = by({ isIpv6: address.includes(":"), tries, seconds }) as [string, ...string[]];
-    // Interrupted, a ping prints what it has.
+    // When interrupted, ping prints its results so far.
     const options = { timeout: timerMs(deadlineMs), killSignal: "SIGINT", maxBuffer: 64 * 1024 } as const;
     const env = { PATH: path, LC_ALL: "C" };
     return await new Promise((resolve) => {
@@ -67,7 +66,7 @@ export function systemEchoes(path = searchPath): Echoes {
   };
 }
 
-/** `64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms` */
+/** Example: `64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms` */
 export function timesIn(output: string): number[] {
   return [...output.matchAll(/\btime[=<]([\d.]{1,12}) ?ms/g)]
     .map((match) => Number(match[1]))

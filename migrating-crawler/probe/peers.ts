@@ -1,4 +1,4 @@
-/** Measures the way to the other crawlers, a few at a time, and gives the report in one piece. */
+/** Measures the distance to the other crawlers, a few at a time, and returns one report. */
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { Prober } from "./prober.ts";
@@ -13,10 +13,7 @@ const atATime = 4;
 const triesPerPeer = 5;
 const deadlineMs = 5000;
 
-/**
- * The outcomes in the order of the peers. A newer list takes over by aborting the older one's signal; what was
- * measured until then is given.
- */
+/** Keeps the order of the peers. A newer list aborts the older one's signal, which returns the results so far. */
 export async function measurePeers(
   prober: Pick<Prober, "probe">,
   peers: readonly Peer[],

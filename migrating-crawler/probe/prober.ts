@@ -1,21 +1,19 @@
 /**
- * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries
- * (as few as agree), within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
- * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
- * Looking a name up is no part of the measurement, but of its deadline.
+ * Measures the round trip to an address by HTTP HEAD, TCP connect or ICMP echo: the smallest of several tries (as few
+ * as agree) within a deadline. An unanswered HEAD falls back to connect, and the outcome names the method used. Through
+ * a proxy, connect means the time of the proxy's answer, and ICMP is impossible. A DNS look-up counts towards the
+ * deadline but not the measurement.
  *
- * A machine that is busy notices answers late: how late at most is part of the outcome (`LoopTicks`).
+ * A busy machine notices answers late, so the outcome includes the maximum delay (`LoopTicks`).
  *
- * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
- * moment: an answer that waits for the processor would measure us, not the network.
+ * During a probe, `quiet()` briefly defers the crawler's long computations (extraction): an answer that waits for the
+ * processor would measure us, not the network.
  *
- * A site is asked once at a time and not before its pace allows it, for pages and measurements together: a probe waits
- * for its turn among the pages of the address. A HEAD that finds no turn of the host in time, or that robots.txt forbids,
- * becomes a TCP connect, which asks the site for nothing.
+ * A site gets one request at a time at its own pace, pages and probes together, so a probe waits for a turn. A HEAD
+ * without a turn in time, or forbidden by robots.txt, becomes a TCP connect, which requests nothing.
  *
- * Whoever asks, every measurement goes through the gate (limits/probe-gate.ts), which holds it back for half of its
- * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
- * allows by name (`allowRanges`).
+ * Every measurement passes the gate (limits/probe-gate.ts), which delays it for at most half of its deadline, and only
+ * goes to web ports: 80 and 443, those of leased URLs, and those that the partner allows by name (`allowRanges`).
  */
 
 import { hostInUrl } from "#core/ip/url-host";
@@ -32,44 +30,44 @@ import type { CrawlerConfig } from "../settings/config.ts";
 import { type TimedTry, timeHeads, triesAgree } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
-/** Longest that a computation is held back for probes. */
+/** The longest deferral of a computation for probes. */
 const mostQuietMs = 250;
-/** Between two connects to the same address: no burst that looks like a scan. */
+/** The gap between two connects to an address, so that they do not look like a scan. */
 const betweenConnectsMs = 20;
 
-/** An echo request or its answer, as `ping` sends them over IPv4. */
+/** The size of an IPv4 echo request or answer of `ping`. */
 const echoBytes = 84;
 
-/** What TCP takes for a connection that carries nothing: seven segments. No socket shows them. */
+/** A TCP connection without data takes seven segments, which sockets do not count. */
 const connectBytes = 400;
-/** Of a deadline, for the wait until it is let out; the measurement has the rest. */
+/** The part of a deadline for waiting; the measurement gets the rest. */
 const waitPart = 1 / 2;
-/** Of that, for a turn of the host; a connect, which needs none, has the rest. */
+/** The part of that wait for a host's turn; a connect, which needs none, gets the rest. */
 const headWaitPart = 1 / 2;
 const webPorts: readonly number[] = [80, 443];
 
-/** What the host's limits have to do with probes. */
+/** How the host's limits affect probes. */
 interface ProbeLimits {
   readonly gate: ProbeGate;
-  /** Why nothing may be contacted now, in words; empty when something may. */
+  /** Returns why nothing may be contacted now, or an empty string. */
   readonly silence: () => string;
-  /** Told of bytes that no socket of ours shows. */
+  /** Counts bytes that none of our sockets shows. */
   readonly addBytes: (bytes: number) => void;
   /** Whether a URL with this host and port is being crawled. */
   readonly isLeased: (host: string, port: number) => boolean;
   /**
-   * The turn of an address among the pages of its hosts; with a host, that one's, too. Resolves to what ends it, or to
-   * null when there is none within the time.
+   * Takes a turn among the pages of the address and, if given, of the host. Resolves with its end, or null when there
+   * is none in time.
    */
   readonly turn: (
     target: { readonly host: string | null; readonly address: string },
     withinMs: number,
   ) => Promise<(() => void) | null>;
-  /** False: the site's robots.txt is known and keeps us from `/`. */
+  /** Returns false when the site's known robots.txt forbids `/`. */
   readonly mayHead: (origin: string) => boolean;
 }
 
-/** Of a crawler without a host that limits it: the gate's own bounds. */
+/** Without a limiting host, only the gate's own bounds apply. */
 const noLimits = (): ProbeLimits => ({
   gate: new ProbeGate({
     limits: () => ({ probesPerSecond: 50, concurrentHosts: 32 }),
@@ -101,7 +99,7 @@ export class Prober {
     readonly probeMethods: CrawlerConfig["probeMethods"];
     readonly userAgent: () => string;
     readonly sign?: SignRequest;
-    /** Absent: the system's `ping`, which this process starts by itself. */
+    /** Defaults to the system's `ping`, started by this process. */
     readonly echoes?: Echoes | undefined;
     readonly limits?: ProbeLimits;
   }) {
@@ -113,26 +111,25 @@ export class Prober {
     this.#limits = settings.limits ?? noLimits();
   }
 
-  /** Finds out whether ICMP works here. Call once before the first probe. */
+  /** Tests whether ICMP works here. Call once before the first probe. */
   async start(): Promise<void> {
     this.#mayPing =
       this.#allowed.has("icmp") && !this.#connector.throughProxy && (await this.#echoes.canPing());
   }
 
-  /** Other methods are allowed from now on. */
   apply(probeMethods: CrawlerConfig["probeMethods"]): void {
     const mayPing = this.#allowed.has("icmp");
     this.#allowed = new Set(probeMethods);
     if (this.#allowed.has("icmp") && !mayPing) void this.start();
   }
 
-  /** What the partner allows and this machine can do. */
+  /** The methods that the partner allows and this machine supports. */
   get methods(): ProbeMethod[] {
     const usable = [...this.#allowed].filter((method) => method !== "icmp" || this.#mayPing);
     return (["head", "connect", "icmp"] as const).filter((method) => usable.includes(method));
   }
 
-  /** Resolves when no probe is under way, at the latest after a quarter of a second. */
+  /** Resolves when no probe is under way, after a quarter of a second at the latest. */
   async quiet(): Promise<void> {
     if (this.#running === 0) return;
     await new Promise<void>((resolve) => {
@@ -144,7 +141,7 @@ export class Prober {
     });
   }
 
-  /** Never throws. Asked by name, it measures what the name resolves to here and reports that address. */
+  /** Never throws. For a name it measures and reports the address that the name resolves to here. */
   async probe(request: ProbeRequest): Promise<ProbeOutcome> {
     const mayBeginUntilMs = performance.now() + waitPart * request.deadlineMs;
     const deadlineAtMs = performance.now() + request.deadlineMs;
@@ -157,7 +154,7 @@ export class Prober {
     };
   }
 
-  /** The address that a fetch of this host would go to. A question to DNS is let out like a probe. */
+  /** Returns the address that a fetch of this host would use. A DNS query passes the gate like a probe. */
   async #resolve({ host, method }: ProbeRequest, mayBeginUntilMs: number): Promise<string | ProbeOutcome> {
     const silence = this.#limits.silence();
     if (silence !== "") return heldBack(method, silence);
@@ -193,7 +190,7 @@ export class Prober {
     this.#running++;
     this.#ticks.begin();
     try {
-      // Much may have changed while it waited.
+      // Conditions may have changed during the wait.
       const deadlineMs = Math.max(1, Math.round(leftUntil(times.deadlineAtMs)));
       return this.#refused(request) ?? this.#noted(request, await this.#measure({ ...request, deadlineMs }));
     } finally {
@@ -204,7 +201,7 @@ export class Prober {
     }
   }
 
-  /** For the partner's list of what was asked of whom. */
+  /** Adds the probe to the partner's list of requests. */
   #noted({ host, address, port, secure }: ProbeRequest, outcome: ProbeOutcome): ProbeOutcome {
     const url = `${secure ? "https" : "http"}://${hostInUrl(host)}:${port}/`;
     const failure = outcome.type === "measured" ? {} : { failure: outcome.type };
@@ -315,7 +312,7 @@ export class Prober {
     );
   }
 
-  /** A reset is an answer, too: it crossed the network. */
+  /** A reset is also an answer that crossed the network. */
   async #connectOnce(request: ProbeRequest, timeoutMs: number): Promise<number | Failure> {
     const startedMs = performance.now();
     this.#limits.addBytes(connectBytes);
@@ -341,7 +338,7 @@ export class Prober {
     const { address, tries, deadlineMs } = request;
     this.#limits.addBytes(2 * tries * echoBytes);
     const times = await this.#echoes.timeEchoes({ address, tries, deadlineMs });
-    // The kernel notes when an echo is back.
+    // The kernel timestamps returning echoes.
     if (times.length > 0) {
       return measured(
         "icmp",
@@ -353,14 +350,14 @@ export class Prober {
 }
 
 interface ProbeTimes {
-  /** `performance.now()`: it is let out until then, or not at all. */
+  /** The probe must start before this time (`performance.now()`) or not at all. */
   readonly mayBeginUntilMs: number;
   readonly deadlineAtMs: number;
 }
 
 const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 
-/** The crawler's own limits are to blame; nothing is known of the target, and the round goes on with others. */
+/** The crawler's own limits are to blame, so nothing is known about the target and the round continues with others. */
 function heldBack(method: ProbeMethod, reason: string): ProbeOutcome {
   return { type: "failed", code: "held-back", method, reason: `${heldBackWords}: ${reason}`.slice(0, 500) };
 }
@@ -394,12 +391,11 @@ function outcomeType(failure: Failure): FailedType {
   }
 }
 
-// How late this process may be to notice an answer: it is kept from looking by a computation of its own, or by other
-// programs that have the processor.
+// Estimates how late this process may notice an answer, because of its own computations or other programs.
 
 const tickMs = 5;
 
-/** Ticks while anybody measures. Between two ticks the loop has looked at every socket. */
+/** Ticks while anybody measures. Between two ticks the loop has checked every socket. */
 class LoopTicks {
   #users = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -422,8 +418,8 @@ class LoopTicks {
   }
 
   /**
-   * An event that is handled now had not come when the loop last looked, which was behind the tick before the last:
-   * where the loop was kept, timers are served first, and sockets only then.
+   * An event handled now had not arrived at the loop's last check, before the second to last tick: after a stall,
+   * timers run before sockets.
    */
   lateMs(): number {
     return Math.max(0, performance.now() - this.#beforeMs - 2 * tickMs);

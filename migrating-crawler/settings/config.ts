@@ -1,7 +1,7 @@
 /**
- * The settings of one crawler: where its coordinator is, and the limits that its host sets and nobody else
- * can raise. Values come from the command or from a settings file; this is the only place that checks them.
- * Unknown keys are refused, and every fault is listed in one error.
+ * The settings of one crawler: its coordinator, and the limits that its host sets and nobody else can raise. Values
+ * come from the command or a settings file and are checked only here. Unknown keys are refused, and one error lists
+ * every fault.
  */
 import { resolve } from "node:path";
 import { z } from "zod";
@@ -15,10 +15,10 @@ import { readMembership } from "../core/membership.ts";
 import { limitsSchema } from "./limits-config.ts";
 import { releasePolicy } from "./release-policy.ts";
 
-/** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
+/** The default floor between two requests to one host; 1 s is the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;
 
-/** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
+/** The wait before the next request, as a multiple of the last answer time (Heritrix's default). */
 const defaultResponseTimeFactor = 5;
 
 const mebibyte = 1024 * 1024;
@@ -41,7 +41,7 @@ const allowance = z.string().refine((text) => parseAllowance(text) !== null, {
   error: "must be an address, a/prefix or first-last, with :port or :port-port after it if need be",
 });
 
-/** In the form in which DNS has it: xn-- labels for letters beyond ASCII. */
+/** The DNS form, with xn-- labels for letters beyond ASCII. */
 const domain = z
   .string()
   .max(253)
@@ -50,7 +50,7 @@ const domain = z
   })
   .transform((text) => text.toLowerCase());
 
-/** Read in full by the coordinator, which refuses the crawler with the reason where it cannot be read. */
+/** The coordinator parses it in full, and refuses the crawler with the reason when it is invalid. */
 const domainSet = z
   .string()
   .trim()
@@ -67,25 +67,25 @@ const timeouts = z.strictObject({
   totalMs: z.int().min(10).max(900_000).default(60_000),
 });
 
-/** What is fetched is kept at the partner, too: WARC/1.1 files, each record compressed by itself. */
+/** The partner's own copy of fetched pages: WARC/1.1 files with each record compressed separately. */
 const warc = z.strictObject({
   folder: z.string().min(1),
-  /** Of all files together; at it, nothing more is written, or the oldest file is removed. */
+  /** The size of all files together; beyond it, writing stops or the oldest file is removed. */
   maxBytes: z
     .int()
     .min(mebibyte)
     .max(1e15)
     .default(10 * 1024 * mebibyte),
   whenFull: z.enum(["stop", "remove-oldest"]).default("stop"),
-  /** A file that has reached this is followed by another; 1 GB is the usual size (WARC/1.1, annex C). */
+  /** A file of this size is followed by the next; 1 GB is usual (WARC/1.1, annex C). */
   fileBytes: z.int().min(mebibyte).max(1e12).default(1_000_000_000),
 });
 
-/** What was asked of whom, one line each, so that the partner can answer a complaint. */
+/** The list of requests, one line each, with which the partner can answer a complaint. */
 const fetched = z.strictObject({
-  /** 0: nothing is kept. */
+  /** With 0, no list is kept. */
   days: z.int().min(0).max(3650).default(30),
-  /** Of all files of the list; the oldest is removed. */
+  /** The size of all files of the list; beyond it, the oldest is removed. */
   maxBytes: z
     .int()
     .min(mebibyte)
@@ -98,15 +98,13 @@ const coordinatorUrl = z.string().refine(isCoordinatorUrl, {
 });
 
 const configSchema = z.strictObject({
-  /** `ws://` on loopback, `wss://` elsewhere. */
   coordinatorUrl,
-  /** Of the same fleet, tried when the first cannot be reached; coordinators tell of others by themselves. */
+  /** Coordinators of the same fleet, tried when the first is unreachable; coordinators also announce others. */
   otherCoordinatorUrls: z.array(coordinatorUrl).max(16).default([]),
   key: z.string().min(16).max(200),
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
     error: "must be 1 to 63 of a-z, 0-9, '.', '_', '-', and begin with a letter or digit",
   }),
-  /** The folder that holds the spool and the day's counters. */
   home: z.string().min(1),
   publicAddress: z
     .string()
@@ -126,7 +124,7 @@ const configSchema = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** `http://host:port` (CONNECT) or `socks5://host:port`; null: straight out. */
+  /** `http://host:port` (CONNECT) or `socks5://host:port`; null connects directly. */
   proxy: z
     .string()
     .refine((text) => parseProxy(text) !== null, {
@@ -134,70 +132,67 @@ const configSchema = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** DNS servers as `address:port`; empty: the system's. */
+  /** DNS servers as `address:port`; empty uses the system's. */
   resolvers: z.array(dnsServer).max(8).default([]),
   limits: limitsSchema.prefault({}),
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
-  /** Below the floor: what a host that answers well and quickly comes to, step by step; null: no less than the floor. */
+  /** The rest that a host reaches in steps by answering well and quickly; null never goes below the floor. */
   politenessFastestMs: z.number().min(50).max(3_600_000).nullable().default(null),
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
-  /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
+  /** Simultaneous requests to one address over all its hosts; each host always gets one. */
   requestsPerAddress: z.int().min(1).max(64).default(1),
   /**
-   * tdmrep.json of an origin is asked for, once a day, where so many of its URLs are to be fetched at once; 1: always, 0:
-   * never. 10: a tenth of a lease's requests at most.
+   * An origin's tdmrep.json is fetched once a day when this many of its URLs are leased at once; 1 always, 0 never.
+   * With 10 it takes at most a tenth of a lease's requests.
    */
   tdmFileFromUrls: z.int().min(0).max(1000).default(10),
-  /** Whom to reach at the partner, added to the User-Agent that the coordinator states: `abuse@example.org`, say. */
+  /** The partner's contact, such as `abuse@example.org`, added to the coordinator's User-Agent. */
   contact: partnerContact.nullable().default(null),
-  /** False: this crawler's address is not in the list by which sites can verify that a request is ours. */
+  /** When false, this crawler's address is absent from the list with which sites verify our requests. */
   listAddress: z.boolean().default(true),
-  /** Special-purpose ranges that may be contacted all the same: for tests, and partners who crawl their own network. */
+  /** Special-purpose ranges that may be contacted: for tests, and for partners who crawl their own network. */
   allowRanges: z.array(allowance).max(100).default([]),
-  /** Ranges that are never contacted, neither crawled nor probed. */
   denyRanges: z.array(addressRange).max(10_000).default([]),
-  /** Domains that are never contacted, neither crawled nor probed, with everything below them. */
+  /** Domains that, with their subdomains, are never crawled or probed. */
   denyDomains: z.array(domain).max(10_000).default([]),
-  /** What the coordinator may give this crawler: hosts in one of these domain sets, each a text; empty: any. */
+  /** The coordinator may only assign hosts in one of these domain sets; empty allows any. */
   domainSets: z.array(domainSet).max(maxDomainSetsInHello).default([]),
   probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
-  /** Null: where this machine has a route, and sites are not reached through a proxy. */
+  /** Null uses IPv6 when this machine has a route and sites are not reached through a proxy. */
   ipv6: z.boolean().nullable().default(null),
-  /** A PEM file with certificates to trust for sites besides the built-in ones. */
   certificateFile: z.string().nullable().default(null),
-  /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */
+  /** A PEM file with the only authority, or certificate, to trust for the coordinator. */
   coordinatorCertificateFile: z.string().nullable().default(null),
-  /** The way to the coordinator: `as-sites` (through `proxy`, if there is one), `none`, or another proxy's URL. */
+  /** How to reach the coordinator: `as-sites` (through `proxy`, if set), `none`, or another proxy's URL. */
   coordinatorProxy: z
     .string()
     .refine((text) => text === "as-sites" || text === "none" || parseProxy(text) !== null, {
       error: "must be as-sites, none, http://host:port or socks5://host:port",
     })
     .default("as-sites"),
-  /** Null: nothing is kept. */
+  /** Null keeps no archive. */
   warc: warc.nullable().default(null),
   fetched: fetched.prefault({}),
-  /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; 0: none. */
+  /** A page for browsers on this machine at http://127.0.0.1:PORT/; 0 turns it off. */
   status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),
-  /** For the dock, which reads it by itself. */
+  /** Only the supervisor reads this. */
   releases: releasePolicy.prefault({}),
 });
 
 export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;
 
-/** What fetching needs; who the crawler is, and where its coordinator, does not matter to it. */
+/** Fetching does not depend on the crawler's identity or its coordinator. */
 export type FetchingConfig = Omit<CrawlerConfig, keyof typeof connection>;
 
-/** What a settings file or a caller may state: everything with a default can be left out. */
 export type CrawlerSettings = z.input<typeof configSchema>;
 
 const connection = { coordinatorUrl: true, key: true, name: true, home: true } as const;
 const fetchingSchema = configSchema.omit(connection);
 
 /**
- * The settings of somebody who fetches single pages under a host's rules; the four that only a connected
- * crawler has are ignored. Throws a ConfigError that lists every fault.
+ * Settings for fetching single pages under a host's rules; the four of a connected crawler are ignored. Throws a
+ * ConfigError that lists every fault.
  */
 export function fetchingConfig(settings: Readonly<Record<string, unknown>>): FetchingConfig {
   const given = Object.entries(settings).filter(([name]) => !(name in connection));
@@ -209,8 +204,8 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
 }
 
 /**
- * Checks settings and fills in the defaults; coordinator, name and key come from the home's membership where there
- * is one. Throws a ConfigError that lists every fault.
+ * Validates settings and fills in defaults; a membership in the home provides coordinator, name and key. Throws a
+ * ConfigError that lists every fault.
  */
 export function crawlerConfig(given: unknown): CrawlerConfig {
   const { settings, faults } = joinedSettings(given);
@@ -251,9 +246,8 @@ export function parseProxy(text: string): ProxyAddress | null {
   };
 }
 
-// Special-purpose addresses that a partner allows all the same: an address, a/prefix or first-last, and
-// after it a port or ports where only some are meant: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`,
-// `[fd00::/8]:443`.
+// Parses special-purpose addresses that a partner allows: an address, a/prefix or first-last, with an optional port or
+// port range: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`, `[fd00::/8]:443`.
 
 export interface Allowance {
   readonly range: IpRange;
@@ -265,7 +259,6 @@ export interface Allowance {
 const ipv4Form = /^([^:[\]]+)(?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
 const ipv6Form = /^\[([^[\]]+)\](?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
 
-/** Null when the text is none of the forms. */
 export function parseAllowance(text: string): Allowance | null {
   const [, form, first, last] = ipv4Form.exec(text) ?? ipv6Form.exec(text) ?? [null, text];
   const range = parseRange(form ?? "");
@@ -283,12 +276,12 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-// Settings of a crawler whose home has a membership: coordinator, name and key come from there, so that the
-// settings file holds no secret and nothing that could disagree.
+// A membership in the crawler's home provides coordinator, name and key, so the settings file holds no secret and
+// cannot contradict it.
 
 const fromMembership = ["coordinatorUrl", "name", "key"] as const;
 
-/** The settings as they were when their home has none. What both state and differs is a fault. */
+/** Returns the settings unchanged without a membership. A value that differs from the membership is a fault. */
 function joinedSettings(settings: unknown): { readonly settings: unknown; readonly faults: string[] } {
   const given = settings as Readonly<Record<string, unknown>> | null;
   if (typeof given !== "object" || given === null || typeof given.home !== "string") {
@@ -303,23 +296,23 @@ function joinedSettings(settings: unknown): { readonly settings: unknown; readon
   return { settings: { ...given, coordinatorUrl, name, key }, faults };
 }
 
-// What is wrong with settings, in lines for people: which setting, what it must be, what it is; for a name that no
-// setting has, the one that was probably meant.
+// Describes faults in settings: which setting, what it must be and what it is; for an unknown name, the probable
+// intended one.
 
 type Issue = z.core.$ZodIssue;
 type Schema = z.core.$ZodType;
 
-/** Values are shown up to so many characters; secrets never. */
+/** Longer values are cut; secrets are never shown. */
 const mostShown = 60;
 
-/** Settings of earlier releases, and what is in their place. */
+/** Settings of earlier releases and their replacements. */
 const gone: Readonly<Record<string, string>> = {
   userAgent: "the coordinator states it; your own address goes into contact",
 };
 
 const secrets = new Set(["key", "proxy", "coordinatorProxy"]);
 
-/** Each begins with the setting's path and a colon: `limits.pagesPerDay: …`. */
+/** Each fault starts with the setting's path and a colon: `limits.pagesPerDay: …`. */
 function settingFaults(error: z.ZodError, schema: Schema, settings: unknown): string[] {
   return error.issues.flatMap((issue) => faultsOf(issue, schema, settings));
 }
@@ -336,7 +329,7 @@ function faultsOf(issue: Issue, schema: Schema, settings: unknown): string[] {
   return [`${path.join(".") || "settings"}: ${issue.message}${shown(path, settings)}`];
 }
 
-/** Other spellings alone: `pages_per_day`. */
+/** Recognises only other spellings, such as `pages_per_day`. */
 function meant(key: string, known: readonly string[]): string {
   const bare = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
   const near = known.find((name) => bare(name) === bare(key));
@@ -351,14 +344,13 @@ function shown(path: Issue["path"], settings: unknown): string {
   return ` (it is ${text.length > mostShown ? `${text.slice(0, mostShown)}…` : text})`;
 }
 
-/** The names that settings may have at this place of the schema. */
 function namesAt(schema: Schema, path: Issue["path"]): string[] {
   let at: Schema | undefined = schema;
   for (const step of path) at = shapeOf(at)?.[String(step)];
   return Object.keys(shapeOf(at) ?? {});
 }
 
-/** Of an object, also behind defaults and `nullable`. */
+/** Finds the shape of an object schema behind defaults and `nullable`. */
 function shapeOf(schema: Schema | undefined): Readonly<Record<string, Schema>> | undefined {
   const def = schema?._zod.def as { innerType?: Schema; shape?: Record<string, Schema> } | undefined;
   return def?.shape ?? (def?.innerType === undefined ? undefined : shapeOf(def.innerType));

@@ -1,6 +1,6 @@
 /**
- * What a partner says about new releases, in `[releases]` of settings.toml, and what follows from it for one that
- * is offered. The coordinator cannot overrule it; only a revocation ends a release that a partner would keep.
+ * Reads a partner's policy for new releases, in `[releases]` of settings.toml, and applies it to an offer. The
+ * coordinator cannot overrule it; only a revocation ends a release that a partner would keep.
  */
 import { z } from "zod";
 import { releaseVersion } from "#protocol/messages";
@@ -16,7 +16,7 @@ export const releasePolicy = z.strictObject({
    * ask      only versions that `accept` lists are taken
    */
   policy: z.enum(["follow", "delay", "pin", "ask"]).default("follow"),
-  /** A day: what hurts others has come to light by then. */
+  /** After a day, problems of other crawlers have become known. */
   delayHours: z
     .number()
     .min(0)
@@ -24,7 +24,6 @@ export const releasePolicy = z.strictObject({
     .default(24),
   pin: releaseVersion.nullable().default(null),
   accept: versions,
-  /** Never taken, whatever the policy. */
   refuse: versions,
 });
 export type ReleasePolicy = Readonly<z.infer<typeof releasePolicy>>;
@@ -36,13 +35,12 @@ const hourMs = 3_600_000;
 export interface Judged {
   readonly policy: ReleasePolicy;
   readonly now: Date;
-  /** Here, with this digest. */
+  /** When this digest was first offered here. */
   readonly firstOfferedAt: Date;
-  /** Where nothing runs, there is nothing to stay with. */
+  /** Without a running release there is nothing to stay with. */
   readonly hasRelease: boolean;
 }
 
-/** Whether a release may be taken now; else what to report. */
 export function judgeByPolicy(version: string, judged: Judged): PolicyAnswer {
   const { policy, now, firstOfferedAt, hasRelease } = judged;
   if (policy.refuse.includes(version)) return pinned("the partner refuses this version");
@@ -63,7 +61,6 @@ export function judgeByPolicy(version: string, judged: Judged): PolicyAnswer {
   }
 }
 
-/** For people: one line that says what the policy is. */
 export function policyWords({ policy, delayHours, pin, accept, refuse }: ReleasePolicy): string {
   const rule = {
     follow: "follow: releases are taken when they are offered",

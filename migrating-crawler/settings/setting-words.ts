@@ -1,7 +1,7 @@
 /**
- * The settings file as people get it: every setting with what it does, its unit and its default, behind a `#`. What stands
- * there is the default, or an example where the default is that nothing is set; the words say which. A test holds them
- * against the schema. A table whose header is behind a `#`, too, switches something on when it is there.
+ * The settings file as installed: every setting with its effect, unit and default, behind a `#`. A value is the
+ * default, or an example where the default is unset, as the text says. A test compares it with the schema. A table with
+ * a commented header turns a feature on when it is uncommented.
  */
 export const settingsText = `# Settings of this Nearcrawl crawler. Nobody but you can change them: the coordinator can raise no limit.
 #
@@ -259,7 +259,7 @@ export const settingsText = `# Settings of this Nearcrawl crawler. Nobody but yo
 # longitude = 23.73
 `;
 
-/** The tables with the settings that the text has in them, in its order; the first has no name. */
+/** The tables and settings of the text in order; the first table has no name. */
 export const settingTables: readonly { readonly path: readonly string[]; readonly names: string[] }[] =
   settingsText.split("\n").reduce<{ path: readonly string[]; names: string[] }[]>(
     (tables, line) => {
@@ -272,12 +272,10 @@ export const settingTables: readonly { readonly path: readonly string[]; readonl
     [{ path: [], names: [] }],
   );
 
-/** Of a line that begins a table, in force or not. */
 export function tablePath(line: string): readonly string[] | null {
   return /^(?:# )?\[([\w.]+)\]$/.exec(line)?.[1]?.split(".") ?? null;
 }
 
-/** Of a line with a setting that is not in force. */
 export function settingName(line: string): string | null {
   return /^# (\w+) = /.exec(line)?.[1] ?? null;
 }

@@ -1,23 +1,23 @@
 /**
- * A crawler's settings file: TOML 1.0 (`settings.toml`, which people edit) or one JSON object (`.json`, which
- * programs write). Every fault names the file and the line.
+ * Reads a crawler's settings file: TOML 1.0 (`settings.toml`, for people) or a JSON object (`.json`, for programs).
+ * Every fault names the file and line.
  */
 import { readFileSync, statSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { ConfigError } from "#core/errors";
 import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 
-/** Deny-lists can be long; a file beyond this is none of ours. */
+/** Deny-lists can be long, but no settings file is longer than this. */
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** The settings as they stand there; what they may hold is for `crawlerConfig` to check. Throws a ConfigError. */
+/** Parses without validating, which `crawlerConfig` does. Throws a ConfigError. */
 export function readSettingsFile(path: string): Record<string, unknown> {
   return parseSettings(path, textOf(path));
 }
 
 /**
- * The checked settings of a file. `more` wins over what it states: the home folder, flags of the command. Throws a
- * ConfigError with all faults at once, each with the file and, where it stands in the file, its line.
+ * Validates a file's settings. `more` (home folder, command flags) overrides the file. Throws a ConfigError that lists
+ * all faults with the file and, where known, the line.
  */
 export function settingsFileConfig(path: string, more: Readonly<Record<string, unknown>>): CrawlerConfig {
   const settings = { ...readSettingsFile(path), ...more };
@@ -28,7 +28,7 @@ export function settingsFileConfig(path: string, more: Readonly<Record<string, u
   }
 }
 
-/** What is wrong with settings from a file, with the file and the lines; another error as it is. */
+/** Adds the file and lines to faults in settings; returns other errors unchanged. */
 export function placedFaults(error: unknown, path: string): unknown {
   if (!(error instanceof ConfigError)) return error;
   const text = textOf(path);
@@ -69,7 +69,7 @@ function parseJson(path: string, text: string): Record<string, unknown> {
   throw new ConfigError([`${path}: must hold one JSON object`]);
 }
 
-/** Faults begin with the setting's path. */
+/** Faults start with the setting's path. */
 function placed(fault: string, path: string, text: string): string {
   const names = /^[A-Za-z0-9_.-]+(?=:)/.exec(fault)?.[0].split(".") ?? [];
   const line = lineOf(text, names.findLast((name) => !/^\d+$/.test(name)) ?? "");
@@ -78,7 +78,7 @@ function placed(fault: string, path: string, text: string): string {
 
 const isToml = (path: string) => !path.endsWith(".json");
 
-/** Counted from 1; null unless one line alone gives a value to this name: parsers give values without their places. */
+/** Counts from 1; null unless exactly one line sets this name, because parsers do not report positions. */
 function lineOf(text: string, name: string): number | null {
   const gives = new RegExp(`(^|[{,.])\\s*["']?${name}["']?\\s*[=:]`);
   const lines = text.split("\n").flatMap((line, at) => (gives.test(line) ? [at + 1] : []));

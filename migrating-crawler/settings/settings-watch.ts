@@ -1,6 +1,6 @@
 /**
- * Looks at the settings file while the crawler runs: told by the system where it tells, and every few seconds. What
- * is read is checked as at the start; a file with a fault changes nothing and is told of once, with file and line.
+ * Watches the settings file while the crawler runs, by system notification and every few seconds. Changes are validated
+ * as at the start; a faulty file changes nothing and is logged once with file and line.
  */
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -9,10 +9,10 @@ import { keepPriority } from "../core/priority.ts";
 import type { CrawlerConfig } from "./config.ts";
 
 const lookEveryMs = 3000;
-/** Editors write a file in several steps. */
+/** Editors save a file in several steps. */
 const settleMs = 200;
 
-/** Has a running crawler take over what is changed in its settings file. `read` throws what is wrong with the settings. */
+/** Lets a running crawler apply changed settings. `read` throws when they are invalid. */
 export function watchSettings(watched: {
   readonly file: string;
   readonly read: () => CrawlerConfig;
@@ -50,7 +50,7 @@ export function watchSettings(watched: {
   };
 }
 
-/** Of the folder: editors put a new file in the old one's place. Null where the system tells nothing. */
+/** Watches the folder, because editors replace the file. Returns null where the system has no notification. */
 function watcherOf(file: string, onEvent: () => void): FSWatcher | null {
   try {
     const watcher = watch(dirname(file), { persistent: false }, (_event, name) => {

@@ -1,7 +1,7 @@
 /**
- * What this crawler asked of whom, and when, for the partner who gets a complaint: one line of JSON for each request and
- * each measurement, in `crawler/fetched/`. A file that is full is packed. What is older than the partner wants, or more than
- * may be kept, is removed, the oldest first. Reading needs no running crawler.
+ * Records every request and measurement for partners who receive complaints: one JSON line each in `crawler/fetched/`.
+ * Full files are compressed, and lines beyond the partner's age or size limit are removed, oldest first. Reading needs
+ * no running crawler.
  */
 import {
   createReadStream,
@@ -23,14 +23,14 @@ import type { KeptSettings } from "../limits/state-file.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 
 const contact = z.object({
-  /** When the answer's head came, or the request failed. */
+  /** When the answer's header arrived or the request failed. */
   at: z.iso.datetime(),
-  /** Of a measurement: the origin, or the address with its port. */
+  /** For a measurement, the origin or the address with its port. */
   url: z.string(),
   how: z.string(),
-  /** Null: no answer came, or none was asked for. */
+  /** Null when no answer came or none was expected. */
   status: z.number().nullable(),
-  /** The other end; null: none was reached, or a proxy knows it alone. */
+  /** The peer's address; null when none was reached or only a proxy knows it. */
   address: z.string().nullable(),
   /** Why there is no status. */
   failure: z.string().optional(),
@@ -43,7 +43,7 @@ const fileForm = /^fetched-(\d{15})\.jsonl(\.gz)?$/;
 const writeEveryMs = 250;
 const dayMs = 86_400_000;
 const mostPieceBytes = 8 * 1024 * 1024;
-/** Of the bytes of all files. */
+/** The size of one file, as a share of the limit. */
 const pieceShare = 1 / 8;
 const mostUrlCharacters = 2048;
 
@@ -59,7 +59,7 @@ export class FetchedList {
   #fileFromMs = 0;
   #hasWarned = false;
 
-  /** `wanted`: asked again and again, settings change. */
+  /** `wanted` is called repeatedly, because settings change. */
   constructor(settings: {
     readonly kept: KeptSettings;
     readonly wanted: () => CrawlerConfig["fetched"];
@@ -78,7 +78,7 @@ export class FetchedList {
     this.#timer ??= setTimeout(() => this.write(), writeEveryMs).unref();
   }
 
-  /** What was noted since. */
+  /** Writes the lines recorded since the last call. */
   write(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -110,10 +110,10 @@ export class FetchedList {
     this.#fileBytes += Buffer.byteLength(text);
   }
 
-  /** One that is not packed in time stays as it is, and is read like the others. */
+  /** A file that is not compressed in time stays as it is and remains readable. */
   #pack(file: string): void {
     gzip(readFileSync(file), (error, packed) => {
-      // It may have been forgotten meanwhile.
+      // The file may have been removed meanwhile.
       if (error !== null || !existsSync(file)) return;
       try {
         writeFileSync(`${file}.gz.new`, packed, { mode: 0o600 });
@@ -125,13 +125,13 @@ export class FetchedList {
     });
   }
 
-  /** `roomBytes`: for the file to come, and its packed copy. */
+  /** `roomBytes` is reserved for the next file and its compressed copy. */
   #forget(roomBytes: number): void {
     const { days, maxBytes } = this.#wanted();
     const files = filesIn(this.#folder);
     let bytes = files.reduce((sum, { bytes }) => sum + bytes, 2 * roomBytes);
     files.forEach((file, at) => {
-      // It ends where the next one begins, and is written for a day at most.
+      // A file ends where the next begins, and covers at most a day.
       const endedMs = Math.min(files[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY, file.fromMs + dayMs);
       if (bytes <= maxBytes && endedMs >= this.#now().getTime() - days * dayMs) return;
       rmSync(file.path, { force: true });
@@ -146,11 +146,11 @@ interface ListFile {
   readonly bytes: number;
 }
 
-/** Oldest first. */
+/** Returns the oldest first. */
 function filesIn(folder: string): ListFile[] {
   if (!existsSync(folder)) return [];
   const files = new Map<string, ListFile>();
-  // A packed file follows the plain one, which is left over where both are there.
+  // When both exist, the compressed file replaces the left-over plain one.
   for (const name of readdirSync(folder).sort()) {
     const stem = fileForm.exec(name)?.[1];
     const path = join(folder, name);
@@ -163,17 +163,17 @@ function filesIn(folder: string): ListFile[] {
 interface FetchedQuestion {
   readonly since: Date;
   readonly until: Date;
-  /** This host and what is below it, or this address; null: any. */
+  /** A host with its subdomains, or an address; null matches any. */
   readonly host: string | null;
 }
 
-/** When the oldest line was noted; null: nothing is kept. */
+/** Returns the time of the oldest line, or null when there is none. */
 export function fetchedFrom(home: string): Date | null {
   const [first] = filesIn(folderOf(home));
   return first === undefined ? null : new Date(first.fromMs);
 }
 
-/** In the order in which the answers came. */
+/** Keeps the order in which answers arrived. */
 export async function* readFetched(home: string, question: FetchedQuestion): AsyncGenerator<Contact> {
   const [since, until] = [question.since.toISOString(), question.until.toISOString()];
   const files = filesIn(folderOf(home));
@@ -195,13 +195,13 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   try {
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {
-    // Packed meanwhile: the copy has the same lines, and a line is better said twice than not at all.
+    // It was compressed meanwhile: the copy has the same lines, and a repeated line is better than a missing one.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path.endsWith(".gz")) throw error;
     yield* linesOf(`${path}.gz`);
   }
 }
 
-/** Null: the last line before the machine went down, cut off. */
+/** Returns null for a line that was cut off when the machine went down. */
 function contactIn(line: string): Contact | null {
   return contact.safeParse(jsonOf(line)).data ?? null;
 }

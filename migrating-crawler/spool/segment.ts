@@ -1,7 +1,7 @@
 /**
- * One file of the spool: records one after the other, each `length u32 | crc32 u32 | sequence u64 | payload`
- * (record.ts), little-endian, the checksum over sequence and payload. Read up to the first record that is not
- * whole: that is where a kill or a power cut stopped the writing, and what follows was never reported as kept.
+ * Reads and writes one spool file: records of `length u32 | crc32 u32 | sequence u64 | payload`, little-endian, with
+ * the checksum over sequence and payload. Reading ends at the first incomplete record, where a kill or power cut
+ * interrupted writing; nothing after it was reported as kept.
  */
 import { readFileSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
@@ -9,10 +9,10 @@ import type { PackedMessage } from "#protocol/packed/packed-message";
 
 const headerBytes = 16;
 
-/** A record is one result; the message allows about 3 MB with the largest page. */
+/** A record is one result, and the largest page's message has about 3 MB. */
 const maxRecordBytes = 8 * 1024 * 1024;
 
-/** The whole records of a file: their sequences count up by one from `first`, the last ends where the file does. */
+/** The complete records: sequences increase by one from `first`, and the last record ends with the file. */
 interface RecoveredSegment {
   readonly first: number;
   readonly offsets: number[];
@@ -31,7 +31,7 @@ export function frame(sequence: number, payload: Buffer): Buffer {
   return framed;
 }
 
-/** The payload of a framed record, or null when it is damaged. */
+/** Returns the payload, or null when it is damaged. */
 export function unframe(framed: Buffer, sequence: number): Buffer | null {
   if (framed.length < headerBytes) return null;
   const length = framed.readUInt32LE(0);
@@ -42,7 +42,7 @@ export function unframe(framed: Buffer, sequence: number): Buffer | null {
   return record.subarray(headerBytes);
 }
 
-/** Reads a file, at most a segment and one record long, and cuts off what follows its whole records. */
+/** Truncates the file after its complete records; it has at most a segment plus one record. */
 export function recoverSegment(file: string): RecoveredSegment {
   const bytes = readFileSync(file);
   const offsets: number[] = [];
@@ -62,14 +62,14 @@ export function recoverSegment(file: string): RecoveredSegment {
   return { first, offsets, bytes: offset, lostBytes: bytes.length - offset, leases };
 }
 
-// A result as the spool keeps it: packed as it will be shipped, so that it is packed once.
+// Encodes a result packed as it will be shipped, so that packing happens once.
 //
 // form u8 = 2 | lease u64 | length of the numbers u32 | links + 1, or 0 for none, u32 | numbers | lines, UTF-8
 
 const form = 2;
 const [leaseAt, numbersAt, linksAt, headBytes] = [1, 9, 13, 17] as const;
 
-/** A result and the lease that it was fetched under. */
+/** A result and its lease. */
 export interface KeptResult {
   readonly leaseId: string;
   readonly packed: PackedMessage;
@@ -88,7 +88,7 @@ export function writeRecord({ leaseId, packed }: KeptResult): Buffer {
   return record;
 }
 
-/** The checksum has been looked at: what is read is what was written. */
+/** Trusts the content, because its checksum was verified. */
 export function readRecord(record: Buffer): KeptResult {
   const numbersEnd = headBytes + record.readUInt32LE(numbersAt);
   const linkCount = record.readUInt32LE(linksAt) - 1;

@@ -1,4 +1,4 @@
-/** The spool's folder: whose it is (a lock file names the process), what it is called (a UUID), its files. */
+/** Manages the spool's folder: its owner (a lock file names the process), its UUID and its files. */
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ interface SpoolFolder {
   readonly files: readonly string[];
 }
 
-/** Opens or makes the folder. Throws UsageError when another process has it, or it cannot be written. */
+/** Creates the folder if necessary. Throws UsageError when another process owns it or it is not writable. */
 export function openSpoolFolder(folder: string): SpoolFolder {
   try {
     mkdirSync(folder, { recursive: true });
@@ -33,11 +33,11 @@ export function leaveSpoolFolder(folder: string): void {
   try {
     unlinkSync(join(folder, "lock"));
   } catch {
-    // The lock names a process that will be gone, which is as good.
+    // The lock names a process that will have ended, which is equivalent.
   }
 }
 
-/** The process that has the spool of a home folder open; null: nobody has. */
+/** Returns the process that has the home's spool open, or null. */
 export function spoolHolder(home: string): number | null {
   try {
     const holder = Number(readFileSync(join(home, "spool", "lock"), "utf8"));
@@ -70,7 +70,7 @@ function readOrMakeId(file: string): string {
   return id;
 }
 
-/** The lock holds a process id; one that is no longer running has lost it. */
+/** A lock whose process no longer runs is void. */
 function takeLock(file: string): void {
   try {
     writeFileSync(file, String(process.pid), { flag: "wx" });

@@ -1,13 +1,13 @@
 /**
- * Results wait here, on disk, until the coordinator says that they are safe in its database. Append-only
- * segment files `results-<first sequence>.log`; sequence numbers count up by one for the life of the spool,
- * which its UUID names. The acknowledged beginning is removed file by file.
+ * Stores results on disk until the coordinator has committed them. Append-only segment files `results-<first
+ * sequence>.log`; sequences increase by one for the life of the spool, which its UUID names. Acknowledged files are
+ * removed from the front.
  *
- * Durability: a record is handed to the kernel before `append` returns, so it survives a kill of the
- * process; `fdatasync` runs at most a second later, so a power cut may lose the last second. Lost results
- * cost a second fetch: the lease of their URLs runs out. Under Node's permission model, which denies fdatasync, the
- * dock does that. A disk that takes nothing (full, read-only) is a
- * spool without room: it says why, is tried again after a while, and nothing else of the crawler is hurt.
+ * Durability: the kernel has a record before `append` returns, so it survives a kill; `fdatasync` follows within a
+ * second, so a power cut may lose the last second. Lost results are fetched again when their lease expires. Under
+ * Node's permission model, which denies fdatasync, the supervisor flushes instead. A disk that refuses writes (full,
+ * read-only) means a spool without room: it reports why and tries again later, and the rest of the crawler is
+ * unaffected.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export interface SpooledResult extends KeptResult {
 interface Segment {
   readonly file: string;
   readonly descriptor: number;
-  /** Sequence of its first record, and where each begins; the last ends at `bytes`. */
+  /** The first sequence, and the offset of each record; the last one ends at `bytes`. */
   readonly first: number;
   readonly offsets: number[];
   bytes: number;
@@ -31,16 +31,16 @@ interface Segment {
 
 const segmentBytes = 8 * 1024 * 1024;
 const syncEveryMs = 1000;
-/** Records written lately, kept in memory because they are shipped at once when the coordinator is there. */
+/** Recent records stay in memory, because they are usually shipped at once. */
 const recentRecords = 64;
-/** A disk that took nothing is tried again after this. */
+/** A disk that refused a write is tried again after this. */
 const retryMs = 10_000;
 
 export class Spool {
   readonly id: string;
-  /** Bytes cut off at the opening, after a crash. */
+  /** Bytes removed at opening, after a crash. */
   readonly lostBytes: number;
-  /** What was found at the opening: the latest sequence of each lease. */
+  /** The latest sequence of each lease, found at opening. */
   readonly leases: Map<string, number> = new Map();
   readonly #folder: string;
   readonly #maxBytes: () => number;
@@ -52,7 +52,7 @@ export class Spool {
   #closed = false;
   #fault: { readonly words: string; readonly atMs: number } | null = null;
 
-  /** Opens or makes the spool of a home folder. Throws UsageError when another process has it, or it cannot be written. */
+  /** Creates the spool if necessary. Throws UsageError when another process owns it or it is not writable. */
   constructor(settings: { readonly home: string; readonly maxBytes: number | (() => number) }) {
     this.#folder = join(settings.home, "spool");
     const { maxBytes } = settings;
@@ -62,7 +62,7 @@ export class Spool {
     this.lostBytes = files.reduce((sum, file) => sum + this.#recover(file), 0);
   }
 
-  /** Results not acknowledged yet. */
+  /** The number of unacknowledged results. */
   get waiting(): number {
     return Math.max(0, this.#nextSequence - 1 - Math.max(this.#acknowledged, this.#firstKept() - 1));
   }
@@ -71,13 +71,13 @@ export class Spool {
     return this.#acknowledged;
   }
 
-  /** The oldest sequence that is waiting, or null. */
+  /** The oldest waiting sequence, or null. */
   get first(): number | null {
     const first = Math.max(this.#firstKept(), this.#acknowledged + 1);
     return first < this.#nextSequence ? first : null;
   }
 
-  /** The newest sequence that is waiting, or null. */
+  /** The newest waiting sequence, or null. */
   get last(): number | null {
     return this.first === null ? null : this.#nextSequence - 1;
   }
@@ -86,17 +86,19 @@ export class Spool {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
-  /** False when no more work should be taken on: nine tenths of the bound are used, or the disk takes nothing. */
+  /**
+   * Returns false when nine tenths of the limit are used or the disk refuses writes, so no more work should be taken.
+   */
   hasRoom(): boolean {
     return this.bytes < 0.9 * this.#maxBytes() && !this.#isResting();
   }
 
-  /** What the disk refused last, until it takes something again; null: nothing. */
+  /** The disk's last error until a write succeeds, or null. */
   get diskFault(): string | null {
     return this.#fault?.words ?? null;
   }
 
-  /** Why there is no room, in words; empty when there is. */
+  /** Returns why there is no room, or an empty string. */
   holdingBack(): string {
     if (this.#isResting()) return `the spool cannot be written: ${this.#fault!.words}`;
     if (this.hasRoom()) return "";
@@ -104,9 +106,9 @@ export class Spool {
     return `the spool is full: ${this.waiting} results wait for the coordinator (${mebibytes} MiB are allowed)`;
   }
 
-  /** Keeps a result; returns its sequence number, or null when the spool is full or the disk takes nothing. */
+  /** Returns the sequence number, or null when the spool is full or the disk refuses the write. */
   append(leaseId: string, packed: PackedMessage): number | null {
-    // The folder may be another process's by now.
+    // The folder may belong to another process by now.
     if (this.#closed) return null;
     const framed = frame(this.#nextSequence, writeRecord({ leaseId, packed }));
     if (this.bytes + framed.length > this.#maxBytes() || !this.#write(framed)) return null;
@@ -116,7 +118,7 @@ export class Spool {
     return sequence;
   }
 
-  /** A waiting result by its sequence; null when it is not there (any more) or damaged on disk. */
+  /** Returns null when the result is gone or damaged on disk. */
   read(sequence: number): SpooledResult | null {
     const recent = this.#recent.get(sequence);
     if (recent) return recent;
@@ -130,8 +132,8 @@ export class Spool {
   }
 
   /**
-   * Everything up to this sequence is safe elsewhere. When the coordinator knows more than we do (the tail
-   * was lost in a power cut), numbering goes on after what it knows, or new results would count as old ones.
+   * Everything up to this sequence is stored elsewhere. If the coordinator knows more than we do (a power cut lost the
+   * tail), numbering continues after that, or new results would count as old ones.
    */
   acknowledge(sequence: number): void {
     if (sequence <= this.#acknowledged) return;
@@ -144,7 +146,7 @@ export class Spool {
     this.#try(() => this.#dropAcknowledged());
   }
 
-  /** What is acknowledged goes from the disk now, not when a file is full; what waits, with its acknowledgement. */
+  /** Removes acknowledged results from the disk at once, and waiting ones with their acknowledgement. */
   erase(): void {
     this.#try(() => {
       if (!this.#closed && (this.#segments.at(-1)?.offsets.length ?? 0) > 0) this.#addSegment();
@@ -167,7 +169,7 @@ export class Spool {
     return this.#segments.find(({ offsets }) => offsets.length > 0)?.first ?? this.#nextSequence;
   }
 
-  /** The bytes that had to be cut off. */
+  /** Returns the number of bytes removed. */
   #recover(file: string): number {
     const { offsets, bytes, lostBytes, leases, ...found } = recoverSegment(file);
     const first = offsets.length > 0 ? found.first : firstSequenceOf(file);
@@ -177,7 +179,7 @@ export class Spool {
     return lostBytes;
   }
 
-  /** A record that is written in part only is written over by the next one, or cut off at the next opening. */
+  /** The next record, or the next opening, overwrites or cuts off a partially written one. */
   #write(framed: Buffer): boolean {
     return this.#try(() => {
       const segment = this.#writable();
@@ -190,7 +192,7 @@ export class Spool {
     });
   }
 
-  /** The segment that the next record goes to; its name keeps the numbering when all else is removed. */
+  /** The segment for the next record; its name preserves the numbering when all others are removed. */
   #writable(): Segment {
     const last = this.#segments.at(-1);
     const follows = last && last.first + last.offsets.length === this.#nextSequence;
@@ -209,7 +211,7 @@ export class Spool {
 
   #dropAcknowledged(): void {
     const isDone = ({ first, offsets }: Segment) => first + offsets.length - 1 <= this.#acknowledged;
-    // A new, empty segment carries the numbering on, so that the full ones can go.
+    // A new, empty segment preserves the numbering, so that the full ones can be removed.
     if (this.#segments.every(isDone) && (this.#segments.at(-1)?.bytes ?? 0) >= segmentBytes / 8)
       this.#addSegment();
     while (this.#segments.length > 1 && isDone(this.#segments[0]!)) {
@@ -228,12 +230,12 @@ export class Spool {
     this.#dirty ??= setTimeout(() => {
       this.#dirty = null;
       const last = this.#segments.at(-1);
-      // Not the Sync one: the disk may take its time, and sockets are waiting.
+      // Uses the asynchronous call, because the disk may be slow and sockets are waiting.
       if (last && maySync) fdatasync(last.descriptor, (error) => this.#noteSync(error));
     }, syncEveryMs).unref();
   }
 
-  /** A segment that was dropped meanwhile is closed, and its results are safe elsewhere. */
+  /** A segment dropped meanwhile is closed, and its results are stored elsewhere. */
   #noteSync(error: NodeJS.ErrnoException | null): void {
     if (error !== null && error.code !== "EBADF") this.#note(error);
   }
@@ -242,7 +244,6 @@ export class Spool {
     return this.#fault !== null && performance.now() - this.#fault.atMs < retryMs;
   }
 
-  /** What the disk refuses is remembered in words. */
   #try(work: () => void): boolean {
     try {
       work();

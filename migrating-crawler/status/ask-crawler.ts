@@ -1,4 +1,4 @@
-/** Asks the crawler that runs in a folder, over its control socket. What comes back is bounded in size and time. */
+/** Asks a folder's running crawler over its control socket, with limits on the answer's size and time. */
 import { type ClientRequest, request } from "node:http";
 import { NearcrawlError } from "#core/errors";
 import { openControlPath } from "./control-server.ts";
@@ -6,18 +6,18 @@ import { openControlPath } from "./control-server.ts";
 const answerMs = 5000;
 const mostAnswerBytes = 1024 * 1024;
 
-/** Exit code 1: the socket is there, and may not be used, or what answers does not answer well. */
+/** Exit code 1: the socket exists but may not be used, or the answer is invalid. */
 export class ControlError extends NearcrawlError {
   readonly code = "NC_CONTROL";
 }
 
 export interface Asked {
   readonly method: "GET" | "POST";
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
 }
 
-/** The answer's text; null when nobody listens there: no crawler runs. Throws a ControlError. */
+/** Returns null when nobody listens, so no crawler runs. Throws a ControlError. */
 export async function askCrawler(home: string, { method, path }: Asked): Promise<string | null> {
   const control = openPathOrNull(home);
   if (control === null || control.path === null) return null;
@@ -40,7 +40,7 @@ export async function askCrawler(home: string, { method, path }: Asked): Promise
   }
 }
 
-/** Null when there is no such folder. */
+/** Returns null when the folder does not exist. */
 function openPathOrNull(home: string): ReturnType<typeof openControlPath> | null {
   try {
     return openControlPath(home);

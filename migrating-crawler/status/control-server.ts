@@ -13,10 +13,10 @@ import type { CrawlerLog } from "../core/log.ts";
 import type { StatusReport } from "./status-report.ts";
 import { statusText } from "./status-text.ts";
 
-/** What can be looked at and steered; `Resident` is one. */
+/** What can be inspected and controlled; `Resident` implements it. */
 export interface Steered {
   report(): StatusReport;
-  /** Throw the system's error when that cannot be kept on disk. */
+  /** Throw the system's error when the change cannot be saved. */
   pause(reason: string): void;
   resume(): void;
   drain(reason: string): void;
@@ -26,7 +26,7 @@ interface ControlSettings {
   readonly home: string;
   readonly crawler: Steered;
   readonly log: CrawlerLog;
-  /** Of the local page, with its key, for whoever may read the socket; null: there is none. */
+  /** The local page's URL with its key, for whoever may read the socket; null when there is none. */
   readonly pageUrl?: () => string | null;
 }
 
@@ -37,7 +37,7 @@ const answersMs = 1000;
 const ownerOnly = 0o177;
 const byHand = "by the control socket";
 
-/** Listens; a crawler whose socket cannot be opened crawls all the same, and its log says why. */
+/** A crawler whose socket cannot be opened still crawls and logs the reason. */
 export async function openControl(settings: ControlSettings): Promise<{ close(): Promise<void> }> {
   const { home, log } = settings;
   const control = openControlPath(home);
@@ -63,13 +63,13 @@ export async function openControl(settings: ControlSettings): Promise<{ close():
   };
 }
 
-/** Open connections end, too. */
+/** Closes open connections too. */
 async function endServer(server: Server): Promise<void> {
   server.closeAllConnections();
   if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
-/** Small requests, no patience. */
+/** Requests must be small and quick. */
 const serverBounds = {
   maxHeaderSize: mostHeaderBytes,
   headersTimeout: requestMs,
@@ -79,8 +79,8 @@ const serverBounds = {
 } as const;
 
 /**
- * A server of which no request can end more than itself: what answering it throws or rejects with becomes a 500. What is no
- * HTTP is answered by Node (400), and upgrades and tunnels, which nobody listens for, are closed by it.
+ * Makes a server on which a failing request only fails itself: an exception becomes a 500. Node answers invalid HTTP
+ * (400) and closes upgrades and tunnels, for which nobody listens.
  */
 export function guardedServer(settings: {
   readonly mostConnections: number;
@@ -106,8 +106,8 @@ export function guardedServer(settings: {
 }
 
 /**
- * The path and query of a request, as they were sent. A request target need not be a URL (`//`, `*`, `http://x:99999/`), and
- * `new URL` throws for some: paths are compared as text.
+ * Compares paths as text, because a request target need not be a URL (`//`, `*`, `http://x:99999/`) and `new URL`
+ * throws for some.
  */
 export function targetOf({ url = "" }: IncomingMessage): {
   readonly path: string;
@@ -156,7 +156,7 @@ export function reply(response: ServerResponse, status: number, text: string): v
   response.end(`${text}\n`);
 }
 
-/** The socket is made within `listen`: nobody else can connect to it even for a moment. */
+/** `listen` creates the socket with its final permissions, so nobody else can connect even briefly. */
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject).once("listening", () => {
@@ -172,7 +172,7 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** Whether a process listens there; a socket that nobody will answer on is as good as none. */
+/** A socket on which nobody answers is stale. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -186,15 +186,15 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-// Where HOME/control.sock is for the system: a socket's path may have 103 bytes (sun_path of macOS; Linux has 107).
-// Where the folder is too deep for that, Linux reaches it through an open descriptor of it, /proc/self/fd/N; other
-// systems cannot, and the caller says so.
+// Resolves the path of HOME/control.sock: socket paths may have 103 bytes (sun_path of macOS; Linux has 107). For
+// deeper folders Linux goes through an open descriptor, /proc/self/fd/N; other systems cannot, and the caller reports
+// it.
 
 const mostPathBytes = 103;
 const fileName = "control.sock";
 
 interface ControlPath {
-  /** To listen on or to connect to, until `close`; null: this system cannot, the path is too long. */
+  /** The path to use until `close`; null when it is too long for this system. */
   readonly path: string | null;
   close(): void;
 }

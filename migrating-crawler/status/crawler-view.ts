@@ -1,4 +1,4 @@
-/** A running crawler as others see it: its host, its administrator, the coordinator. Looks into its rooms, changes nothing. */
+/** Presents a running crawler to its host, administrator and coordinator. Reads only. */
 
 import { contactPageOf } from "#protocol/user-agent";
 import type { TaskLoop } from "../crawl/task-loop.ts";
@@ -22,7 +22,7 @@ import type { StatusRecord } from "./status-record.ts";
 import { type PaceReport, type StatusReport, statusVersion } from "./status-report.ts";
 
 interface CrawlerRooms {
-  /** As it is in force now. */
+  /** The settings in force. */
   readonly config: () => CrawlerConfig;
   readonly surroundings: CrawlerSurroundings;
   readonly governor: Governor;

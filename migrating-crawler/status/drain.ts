@@ -11,9 +11,9 @@ const lookEveryMs = 500;
 
 interface DrainSettings {
   readonly home: string;
-  /** Nothing is open and nothing waits for the coordinator. */
+  /** Nothing is open and no result waits. */
   readonly isEmpty: () => boolean;
-  /** Called once; the crawler leaves for good then. */
+  /** Called once; the crawler then leaves for good. */
   readonly onDrained: () => void;
 }
 
@@ -60,9 +60,9 @@ export class Drain {
   }
 }
 
-// A crawler that was drained has itself end for good, in the way in which everybody else asks for it: by SIGUSR2.
+// Makes a drained crawler leave for good by the usual means, SIGUSR2.
 
-/** To the dock that runs this process, or to the process itself. Without its dock a docked crawler ends anyway. */
+/** Signals the supervisor, or else this process. A supervised crawler without its supervisor ends anyway. */
 export function askToLeave(isDocked: boolean): void {
   if (!isDocked) process.kill(process.pid, "SIGUSR2");
   else if (process.connected) process.kill(process.ppid, "SIGUSR2");

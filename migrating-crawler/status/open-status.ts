@@ -1,4 +1,4 @@
-/** Opens what a running crawler is looked at and steered through: the control socket, and the page if it is wanted. */
+/** Opens the control socket and, if wanted, the local page of a running crawler. */
 
 import { randomBytes } from "node:crypto";
 import type { Worker } from "node:worker_threads";
@@ -27,24 +27,24 @@ export async function openStatus(of: {
   };
 }
 
-// The local page is served by a thread of its own. Whoever can reach loopback can send it anything, which any web page in
-// the administrator's browser can; nothing of that is to cost the crawl more than a report a second. An error that nobody
-// caught or an endless loop over there ends or holds up that thread alone, and an ended one is started again. Memory is the
-// process's (V8 ends all of it when a thread's heap is full), and so requests, reports and connections are bounded there. A
-// process of its own would bound that, too, but Node's permission model lets a crawler start none.
+// Serves the local page from its own thread. Anyone who can reach loopback can send requests, including any web page in
+// the administrator's browser, and none of that may cost the crawl more than a report a second. An uncaught error or
+// endless loop only affects that thread, which is restarted. Memory is shared (V8 ends the whole process when a
+// thread's heap is full), so requests, reports and connections are limited. A separate process would isolate it, but
+// Node's permission model forbids starting one.
 
 interface PageSettings {
   readonly port: number;
   readonly report: () => StatusReport;
-  /** What can be paused and resumed here; left out: the page is to look at. */
+  /** What the page can pause and resume; without it the page is read-only. */
   readonly steered?: Pick<Steered, PageDeed>;
   readonly log: CrawlerLog;
-  /** A port that is taken (by the process before this one, say) is asked for again after this. */
+  /** A port in use (perhaps by the previous process) is tried again after this. */
   readonly retryMs?: number;
 }
 
 const defaultRetryMs = 10_000;
-/** Before a thread that has ended is followed by another: doubled each time. */
+/** The wait before an ended thread is replaced, doubled each time. */
 const restart = { firstMs: 1000, mostMs: 300_000 };
 
 export class PageServer {
@@ -66,7 +66,7 @@ export class PageServer {
     return this.#port;
   }
 
-  /** With the key; null while it does not listen. */
+  /** Includes the key; null while it does not listen. */
   get url(): string | null {
     return this.#port === null ? null : `http://127.0.0.1:${this.#port}/?key=${this.#key}`;
   }

@@ -1,11 +1,10 @@
 /**
- * The thread that serves the local page (open-status.ts says why it is one), on loopback alone. Whoever is logged in on the
- * machine may look; pausing and resuming takes the key in the link that the control socket tells, which only the folder's
- * owner can ask.
+ * Serves the local page on loopback in a thread (open-status.ts explains why). Anyone logged in on the machine may
+ * look; pausing and resuming needs the key in the link from the control socket, which only the folder's owner can read.
  *
- * A page of the web that the administrator's browser has open can read and do nothing here: names that lead to 127.0.0.1
- * (DNS rebinding) fail the check of the Host header, which comes before anything else of the request is looked at; what a
- * browser marks as another site's is refused (Sec-Fetch-Site, Origin); no answer may be used by another origin.
+ * A web page in the administrator's browser can read and do nothing here: names that resolve to 127.0.0.1 (DNS
+ * rebinding) fail the Host check, which comes first; requests marked as cross-site (Sec-Fetch-Site, Origin) are
+ * refused; and no other origin may use an answer.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -17,7 +16,7 @@ import type { StatusReport } from "./status-report.ts";
 
 export interface PageThreadData {
   readonly port: number;
-  /** Who has it may pause and resume; null: the page is to look at. */
+  /** Needed to pause and resume; null makes the page read-only. */
   readonly key: string | null;
   readonly retryMs: number;
 }
@@ -29,20 +28,20 @@ export type FromPageThread =
   | { readonly type: "listening"; readonly port: number }
   | { readonly type: "problem"; readonly words: string; readonly reason: string };
 
-/** One for each message, in their order. `fault`: it could not be done, in words; `report`: as JSON, where it was asked for. */
+/** Answers follow the order of the messages. `fault` is an error message; `report` is JSON if requested. */
 export interface ToPageThread {
   readonly fault: string | null;
   readonly report: string;
 }
 
 const loopback = "127.0.0.1";
-/** A port that is taken for so many tries belongs to another crawler: the next one is tried. */
+/** A port in use for this many tries belongs to another crawler, so the next port is tried. */
 const triesPerPort = 2;
 const mostPorts = 20;
 const mostConnections = 32;
 const mostFormBytes = 1024;
 const formType = "application/x-www-form-urlencoded";
-/** However many look, the crawl makes no more than a report in this time. */
+/** The crawl makes at most one report in this time, whatever the number of readers. */
 const reportMs = 1000;
 
 const headers = {
@@ -110,7 +109,7 @@ interface Page {
   readonly key: string | null;
   /** Null while it does not listen. */
   readonly port: () => number | null;
-  /** As JSON. */
+  /** The report as JSON. */
   readonly report: () => Promise<string>;
   readonly steer: (deed: PageDeed) => Promise<void>;
 }
@@ -152,7 +151,7 @@ const deeds: ReadonlyMap<string, PageDeed> = new Map([
   ["/resume", "resume"],
 ]);
 
-/** One Host, with the port that browsers name; 80 they leave out. */
+/** Requires one Host header with the port, which browsers omit for 80. */
 function isOurs({ headersDistinct }: IncomingMessage, port: number | null): boolean {
   const [host, ...more] = headersDistinct.host ?? [];
   const names = [loopback, "localhost"];
@@ -161,7 +160,7 @@ function isOurs({ headersDistinct }: IncomingMessage, port: number | null): bool
   );
 }
 
-/** What sends neither header is no browser that could be led here. */
+/** A client that sends neither header is not a browser that a site could misuse. */
 function isOfThisSite({
   headers: { host, origin, "sec-fetch-site": site = "none" },
 }: IncomingMessage): boolean {
@@ -173,7 +172,7 @@ function isKey(theirs: string | null, ours: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Null: it is no form, or a large one. */
+/** Returns null when the body is no form or too large. */
 async function formOf(request: IncomingMessage): Promise<URLSearchParams | null> {
   if (request.headers["content-type"] !== formType) return null;
   let text = "";

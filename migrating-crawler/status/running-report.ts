@@ -1,4 +1,4 @@
-/** The report of a crawler in words, and what of it is known whether the crawler runs or not. */
+/** Builds the report of a crawler, and the parts that are known whether or not it runs. */
 import { join } from "node:path";
 import { jsonIn } from "../core/json.ts";
 import { isWatched, type ReleaseState, releaseState } from "../core/release-state.ts";
@@ -11,10 +11,8 @@ export function limitReport({ resetsAt, ...usage }: LimitUsage): LimitReport {
   return { ...usage, resetsAt: resetsAt?.toISOString() ?? null };
 }
 
-/** `publicKey`: raw Ed25519 in base64url; null: it has none. */
+/** `publicKey` is raw Ed25519 in base64url, or null without one. */
 export const fingerprintOf = (publicKey: string | null) => publicKey?.slice(0, fingerprintLength) ?? null;
-
-// The state of a running crawler in a plain sentence.
 
 export function stateWords(
   report: Pick<
@@ -50,12 +48,12 @@ function leftWords({ work, shipping, coordinator }: Parameters<typeof stateWords
 const because = (reason: string | undefined) => (reason ? `: ${reason}` : "");
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-// What HOME/releases says of the releases that run here or do not, for a look from outside: nothing is set aside.
+// Reads from HOME/releases which releases run here or not, without changing anything.
 
 const maxFileBytes = 1024 * 1024;
 const mostListed = 20;
 
-/** Null when no dock has run here, or what it wrote cannot be read. `policy`: the host's, in words. */
+/** Returns null when no supervisor ran here or its file is unreadable. `policy` is the host's, as text. */
 export function releasesReport(home: string, policy: string | null): ReleasesReport | null {
   const state = readReleaseState(home);
   if (state === null) return null;
@@ -80,23 +78,23 @@ export function releasesReport(home: string, policy: string | null): ReleasesRep
   };
 }
 
-/** Null when there is none that can be read. */
+/** Returns null when there is no readable state. */
 export const readReleaseState = (home: string): ReleaseState | null =>
   jsonIn(join(home, "releases", "state.json"), maxFileBytes, releaseState);
 
-/** What takes the place of the current one if that is not well. */
+/** The release that replaces the current one if that fails. */
 function previousOf(state: ReleaseState): string | null {
   return (isWatched(state) ? state.good : state.previous)?.version ?? null;
 }
 
-// Amounts and times as people read them.
+// Formats amounts and times for people.
 
-/** `1 site`, `12,000 sites`; `many` where an "s" does not do. */
+/** Example: `1 site`, `12,000 sites`; pass `many` for irregular plurals. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** `4 min`, `3 h 20 min`, `2 days`. */
+/** Example: `4 min`, `3 h 20 min`, `2 days`. */
 export function durationInWords(ms: number): string {
   const minutes = Math.round(Math.max(0, ms) / 60_000);
   if (minutes < 1) return `${Math.round(Math.max(0, ms) / 1000)} s`;
@@ -106,7 +104,7 @@ export function durationInWords(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/** `2026-11-22 12:40 UTC`. */
+/** Example: `2026-11-22 12:40 UTC`. */
 export function minuteOf(at: string): string {
   return `${at.slice(0, 16).replace("T", " ")} UTC`;
 }
@@ -117,7 +115,7 @@ export function amountInWords(amount: number, unit: string): string {
   return `${rounded.toLocaleString("en")} ${unit}`.trim();
 }
 
-/** `slow down: 4 sites at a time since 2026-11-22 12:40 UTC (2 host slices due or in hand, under 4: …)`. */
+/** Example: `slow down: 4 sites at a time since 2026-11-22 12:40 UTC (2 host slices due or in hand, under 4: …)`. */
 export function paceInWords({ pace, places, since, reason }: PaceReport): string {
   const allowed =
     places === null ? "as many sites at a time as the limits allow" : `${plural(places, "site")} at a time`;

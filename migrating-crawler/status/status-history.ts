@@ -1,6 +1,6 @@
 /**
- * What an administrator may ask for after a restart, too, in HOME/status.json: the last errors, today's counts, how
- * earlier processes ended. Pure but for reading; whoever runs the crawler writes it (status-record.ts).
+ * Keeps what an administrator may ask for after a restart, in HOME/status.json: recent errors, today's counts, how
+ * earlier processes ended. Pure except for reading; status-record.ts writes it.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -11,17 +11,17 @@ import { jsonIn } from "../core/json.ts";
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 const mostErrors = 100;
 const mostEnds = 10;
-/** As many as the page shows. */
+/** The page shows this many. */
 const mostDays = 60;
 
-/** As in the protocol, and a little of what a failure says. */
+/** The protocol's limit, with part of a failure's message. */
 const mostErrorWords = 300;
 
 const count = z.int().min(0);
 
-// Counts URLs by what became of them: over the last minute, and since midnight by the host's clock.
+// Counts URLs by outcome over the last minute, and since the host's local midnight.
 
-/** By what became of each URL, as the protocol has it. */
+/** The outcomes of the protocol. */
 const urlCounts = z.object({
   urls: count,
   fetched: count,
@@ -39,13 +39,13 @@ export type UrlCounts = Readonly<z.infer<typeof urlCounts>>;
 const counted = Object.keys(urlCounts.shape) as readonly (keyof UrlCounts)[];
 export const noUrls = Object.fromEntries(counted.map((name) => [name, 0])) as UrlCounts;
 
-/** Who is to blame for a failure: the site, the way there, this machine and its limits, or our software. */
+/** Who is to blame for a failure: the site, the network, this machine with its limits, or our software. */
 export type Blame = (typeof blames)[number];
 
 const errorReport = z.object({
   at: z.iso.datetime(),
   blame: z.enum(blames),
-  /** The site's, or the coordinator's. */
+  /** The site's host, or the coordinator's. */
   host: z.string().max(253),
   code: z.string().max(60),
   words: z.string().max(mostErrorWords),
@@ -53,26 +53,26 @@ const errorReport = z.object({
 
 export type ErrorReport = Readonly<z.infer<typeof errorReport>>;
 
-/** `day`: `2026-11-22`; `pages`: fetched, or found unchanged. */
+/** `day` looks like `2026-11-22`; `pages` were fetched or found unchanged. */
 const dayCounted = z.object({ day: z.string().max(10), urls: count, pages: count });
 
 type DayCounts = Readonly<z.infer<typeof dayCounted>>;
 
 export interface Contribution {
-  /** Whole days in the host's time zone, the latest first, at most 60; without today. */
+  /** Complete days in the host's time zone, latest first, at most 60, without today. */
   readonly days: readonly DayCounts[];
-  /** Since it joined, or since this is counted; with today. */
+  /** Since joining, or since counting began, including today. */
   readonly total: Omit<DayCounts, "day">;
 }
 
 const story = z.object({
-  /** `2026-11-22`, in the host's time zone; the counts are of this day. */
+  /** The day of the counts in the host's time zone, such as `2026-11-22`. */
   day: z.string().max(10),
   urls: urlCounts,
   blames: z.object({ target: count, network: count, crawler: count, us: count }),
   errors: z.array(errorReport).max(mostErrors),
   lastEnds: z.array(z.object({ at: z.iso.datetime(), reason: words })).max(mostEnds),
-  /** The days before, the latest first, and the sum of all that ended. */
+  /** The previous days, latest first, and the sum of all complete days. */
   days: z.array(dayCounted).max(mostDays).default([]),
   total: z.object({ urls: count, pages: count }).default({ urls: 0, pages: 0 }),
 });
@@ -94,12 +94,12 @@ export function storyFrom(json: unknown): Story | null {
   return story.safeParse(json).data ?? null;
 }
 
-/** The empty one when there is none that can be read. */
+/** Returns an empty story when none is readable. */
 export function readStory(home: string): Story {
   return jsonIn(join(home, storyFile.name), storyFile.maxBytes, story) ?? emptyStory;
 }
 
-/** Counts begin anew with each day; those of a day on which something was asked for are kept. */
+/** Starts new counts each day; a day with requests is kept. */
 export function onDay(story: Story, day: string): Story {
   if (story.day === day) return story;
   const fresh = { ...story, day, urls: noUrls, blames: noBlames };
@@ -119,21 +119,21 @@ const dayCounts = ({ day, urls: { urls, fetched, unchanged } }: Story): DayCount
   pages: fetched + unchanged,
 });
 
-/** Of a story that is of today. */
+/** Expects today's story. */
 export function contributionOf(story: Story): Contribution {
   const today = dayCounts(story);
   const { urls, pages } = story.total;
   return { days: story.days, total: { urls: urls + today.urls, pages: pages + today.pages } };
 }
 
-/** The latest first. */
+/** The latest comes first. */
 export function withError(story: Story, error: ErrorReport): Story {
   const cut = { ...error, host: error.host.slice(0, 253), words: error.words.slice(0, mostErrorWords) };
   const errors = [cut, ...story.errors].slice(0, mostErrors);
   return { ...story, errors, blames: { ...story.blames, [error.blame]: story.blames[error.blame] + 1 } };
 }
 
-/** Told again by each process until the coordinator knows of it: the same end counts once. */
+/** Every process reports an end until the coordinator knows of it, so the same end counts once. */
 export function withEnd(story: Story, end: Story["lastEnds"][number]): Story {
   if (story.lastEnds.some(({ at }) => at === end.at)) return story;
   return { ...story, lastEnds: [end, ...story.lastEnds].slice(0, mostEnds) };
@@ -161,11 +161,11 @@ export function withUrl(counts: UrlCounts, outcome: FetchOutcome["type"]): UrlCo
   return { ...counts, urls: counts.urls + 1, [kind]: counts[kind] + 1 };
 }
 
-/** The last minute, in slices of a second. */
+/** Counts the last minute in slices of a second. */
 export class MinuteCounter {
   readonly #slices: { second: number; counts: UrlCounts }[] = [];
 
-  /** `nowMs`: of a clock that only goes on. */
+  /** `nowMs` is monotonic. */
   count(outcome: FetchOutcome["type"], nowMs: number): void {
     const second = Math.floor(nowMs / sliceMs);
     const last = this.#slices.at(-1);

@@ -1,4 +1,7 @@
-/** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
+/**
+ * Renders the report as a page for a local browser: plain sentences, bars, no script, no external content. Pure
+ * functions.
+ */
 import { createHash } from "node:crypto";
 import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 import { minuteOf, plural } from "./running-report.ts";
@@ -16,15 +19,12 @@ import {
   workFacts,
 } from "./status-text.ts";
 
-/** A page that looks again by itself; a reader may hold it still (WCAG 2.2, 2.2.1). */
+/** The page reloads itself, but readers may hold it (WCAG 2.2, 2.2.1). */
 export const refreshSeconds = 5;
 
 const mostErrors = 20;
 
-/**
- * The local page's style sheet: one column on a telephone, two beside each other where there is room; dark is a second
- * set of colours.
- */
+/** The style sheet: one column on a telephone, two where there is room; the dark scheme is a second set of colours. */
 const style = html`
 :root{color-scheme:light dark;--ground:#f6f7f6;--card:#fff;--ink:#17201f;--soft:#5a6866;--line:#dfe4e2;--accent:#0b6b66;
 --track:#e6ecea;--warm:#a64b07;--warm-soft:#fdf0dc;--good:#1b7f4b;--bad:#b3261e;--other:#8aa09d}
@@ -82,7 +82,7 @@ a{color:var(--accent)}
 @media (max-width:480px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:10px}}
 `;
 
-/** Nothing may be loaded, run or framed but the style sheet in the page itself; nor sent, but the buttons where they are. */
+/** Only the page's own style sheet may load, nothing may run or frame it, and forms only exist with the buttons. */
 export function pagePolicy(hasButtons: boolean): string {
   const digest = createHash("sha256").update(style.markup).digest("base64");
   const action = hasButtons ? "'self'" : "'none'";
@@ -90,9 +90,9 @@ export function pagePolicy(hasButtons: boolean): string {
 }
 
 interface PageView {
-  /** It stays as it is until it is loaded again. */
+  /** The page does not reload itself. */
   readonly isStill: boolean;
-  /** Who has it may pause and resume; null: the page is to look at. */
+  /** Needed to pause and resume; null makes the page read-only. */
   readonly key: string | null;
 }
 
@@ -149,7 +149,7 @@ function row([label, words]: Fact): Html | null {
   return html`<dt>${label[0]!.toUpperCase() + label.slice(1)}</dt><dd>${shown}</dd>`;
 }
 
-/** The coordinator states it. */
+/** The coordinator provides the URL, so it is checked. */
 function link(url: string): Html | string {
   const href = safeHref(url);
   return href === null ? url : html`<a href="${href}" rel="noreferrer">${url}</a>`;
@@ -171,7 +171,6 @@ function lookingAgain({ isStill, key }: PageView): Html {
     : html`the page looks again every ${refreshSeconds} seconds. <a href="${still}">Hold it still</a>`;
 }
 
-/** One button: pause, or resume. */
 function steering({ pause }: StatusReport, { key }: PageView): Html | null {
   if (key === null) return null;
   const [path, words] = pause === null ? ["/pause", "Pause"] : ["/resume", "Resume"];
@@ -221,7 +220,7 @@ function versionCard(report: StatusReport): Html {
   return card("What runs", facts([...versionFacts(report), ...ends]));
 }
 
-/** Days that the page lists; the JSON has all. */
+/** The page lists this many days; the JSON has all. */
 const shownDays = 14;
 
 function historyCard(report: StatusReport): Html {

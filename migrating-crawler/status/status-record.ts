@@ -1,4 +1,4 @@
-/** What a running crawler notes for whoever asks how it goes: its session, what it fetched, what went wrong. */
+/** Records a running crawler's session, fetches and errors for status reports. */
 import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
@@ -25,10 +25,10 @@ import type { ProbeCounts } from "./status-report.ts";
 
 interface RecordSettings {
   readonly kept: KeptSettings;
-  /** Of the coordinator, for errors of the link. */
+  /** The coordinator's host, for errors of the link. */
   readonly coordinatorHost: string;
   readonly timeZone: string | null;
-  /** How the process before this one ended, when nobody had asked it to. */
+  /** How the previous process ended when nobody had asked it to. */
   readonly lastEnd: Story["lastEnds"][number] | undefined;
   readonly now?: () => Date;
 }
@@ -36,14 +36,14 @@ interface RecordSettings {
 export class StatusRecord {
   readonly tally = new Tally();
   readonly startedAt: Date;
-  /** Of the last session. */
+  /** The welcome of the last session. */
   welcome: CoordinatorWelcome | null = null;
   connectedSince: Date | null = null;
-  /** Since when there is no link: the start, or the end of the last session. Null: there is one. */
+  /** Since when there is no link (the start, or the end of the last session); null when there is one. */
   notConnectedSince: Date | null;
-  /** Why there is no link, in words; empty when there is one. */
+  /** Why there is no link; empty when there is one. */
   downReason = "not connected to the coordinator yet";
-  /** The coordinator's words when it takes no results for a while. */
+  /** The coordinator's explanation when it accepts no results for a while. */
   paceReason = "";
   probes: ProbeCounts = { asked: 0, measured: 0, notAllowed: 0, unanswered: 0 };
   readonly #settings: RecordSettings;
@@ -53,7 +53,6 @@ export class StatusRecord {
   readonly #minute = new MinuteCounter();
   #story: Story;
 
-  /** Of a crawler under these settings. */
   static of(
     { home, coordinatorUrl, limits }: CrawlerConfig,
     { log, dock }: Pick<CrawlerSurroundings, "log" | "dock">,
@@ -77,7 +76,7 @@ export class StatusRecord {
     if (settings.lastEnd !== undefined) this.#set(withEnd(this.#story, settings.lastEnd));
   }
 
-  /** With today's counts. */
+  /** Includes today's counts. */
   get story(): Story {
     return onDay(this.#story, this.#time.at(this.#now()).day);
   }
@@ -93,7 +92,7 @@ export class StatusRecord {
     this.downReason = "";
   }
 
-  /** An attempt that fails again and again for the same reason is one error. */
+  /** Repeated attempts that fail for the same reason count as one error. */
   down(reason: string): void {
     const words = `no link to the coordinator: ${reason}`;
     if (words !== this.downReason) {
@@ -130,7 +129,6 @@ export class StatusRecord {
     };
   }
 
-  /** Writes what is kept. */
   close(): void {
     this.#file.close();
   }

@@ -1,8 +1,8 @@
 /**
- * What an administrator is told of the crawler on their machine: the one shape behind the command, its `--json`, the
- * local page and the control socket. Every list and text in it is bounded. Times are ISO 8601 in UTC, sizes bytes.
+ * The report that administrators get: one shape for the command, its `--json`, the local page and the control socket.
+ * Every list and text is limited. Times are ISO 8601 in UTC, sizes are bytes.
  *
- * `statusVersion` counts up when a field goes or changes its meaning; new fields come without notice.
+ * `statusVersion` increases when a field is removed or changes its meaning; new fields come without notice.
  */
 import type { SinceAndWhy } from "../limits/pause.ts";
 import type { Blame, Contribution, ErrorReport, UrlCounts } from "./status-history.ts";
@@ -11,10 +11,10 @@ export const statusVersion = 1;
 
 export interface PaceReport {
   readonly pace: "slow-down" | "steady" | "hurry-up";
-  /** Sites at a time by now; null: as many as the limits allow. */
+  /** Sites at a time now; null means as many as the limits allow. */
   readonly places: number | null;
   readonly since: string;
-  /** How much work there is, in words. */
+  /** A description of how much work there is. */
   readonly reason: string;
 }
 
@@ -30,67 +30,66 @@ export interface StatusReport {
    * not-running    no crawler runs in this folder; the rest is what its files say
    */
   readonly state: "crawling" | "waiting" | "not-connected" | "paused" | "draining" | "not-running";
-  /** The state in a plain sentence. */
+  /** The state as a sentence. */
   readonly words: string;
   readonly crawler: {
     readonly name: string | null;
-    /** At the coordinator; null before its first welcome. */
+    /** The id at the coordinator; null before the first welcome. */
     readonly id: number | null;
     readonly home: string;
     readonly processId: number | null;
     readonly startedAt: string | null;
-    /** Of its Ed25519 key, enough to compare with what the operator reads out; null: it has none. */
+    /** A prefix of the Ed25519 key to compare with what the operator reads out; null without a key. */
     readonly fingerprint: string | null;
-    /** As the coordinator sees it; null: not told. */
+    /** As the coordinator sees it; null when unknown. */
     readonly publicAddress: string | null;
   };
   readonly coordinator: {
     readonly url: string | null;
-    /** The page that says who crawls, why, and whom to ask; null: not told. */
+    /** The page that says who crawls, why, and whom to ask; null when unknown. */
     readonly contactPage: string | null;
-    /** Of every request to a site. */
+    /** The User-Agent of every request to a site. */
     readonly userAgent: string | null;
     readonly connectedSince: string | null;
-    /** Since when there is no link; null: there is one, or no crawler runs. */
+    /** Null when there is a link or no crawler runs. */
     readonly notConnectedSince: string | null;
     /** Why there is no link; empty when there is one. */
     readonly notConnectedBecause: string;
   };
   readonly pause: SinceAndWhy | null;
   readonly drain: SinceAndWhy | null;
-  /** The local page, with what it takes to pause and resume there; null: there is none. Absent on the page itself. */
+  /** The local page with its key; null when there is none. Absent on the page itself. */
   readonly pageUrl?: string | null;
-  /** What this machine has contributed. */
   readonly contribution: Contribution;
-  /** In plain sentences, the most important first; empty: nothing does. At most 20. */
+  /** Sentences about what blocks the crawler, most important first, at most 20. */
   readonly holdingBack: readonly string[];
-  /** Each of the host's limits, in the order of the settings file. */
+  /** The host's limits in the order of the settings file. */
   readonly limits: readonly LimitReport[];
-  /** Limits that this system does not tell enough for, in plain sentences. */
+  /** Sentences about limits for which this system lacks information. */
   readonly notTold: readonly string[];
-  /** Null: it does not run. */
+  /** Null when no crawler runs. */
   readonly work: {
     readonly openHosts: number;
-    /** Of these: left alone for their pace or Crawl-delay, or silent. */
+    /** Open hosts that rest for their pace or Crawl-delay, or are silent. */
     readonly hostsWaiting: number;
-    /** Of the open ones those that are asked more slowly than this host's settings would, and why; 10 at most. */
+    /** Open hosts that are asked more slowly than the settings allow, and why; at most 10. */
     readonly slowHosts: readonly { readonly host: string; readonly words: string }[];
-    /** What the coordinator asks for, inside this host's limits; null: nothing in this session. */
+    /** What the coordinator asks for within this host's limits; null when nothing in this session. */
     readonly pace: PaceReport | null;
     readonly lastMinute: UrlCounts;
     readonly today: UrlCounts;
     readonly probes: ProbeCounts;
   } | null;
-  /** Since its start; null: it does not run. */
+  /** Since the start; null when no crawler runs. */
   readonly shipping: {
     readonly pages: number;
-    /** Bodies as they came over the wire, and decoded; and everything that went to the coordinator. */
+    /** Bodies as transferred and as decoded, and everything sent to the coordinator. */
     readonly fetchedBytes: number;
     readonly bodyBytes: number;
     readonly shippedBytes: number;
-    /** `bodyBytes / shippedBytes`; null before anything was shipped. */
+    /** `bodyBytes / shippedBytes`, or null before anything was shipped. */
     readonly timesSmaller: number | null;
-    /** Results that wait on disk for the coordinator. */
+    /** Results waiting on disk for the coordinator. */
     readonly waitingResults: number;
     readonly spoolBytes: number;
     readonly spoolMostBytes: number;
@@ -98,38 +97,38 @@ export interface StatusReport {
   readonly errors: {
     /** Since midnight in the host's time zone. */
     readonly today: Readonly<Record<Blame, number>>;
-    /** The latest first, at most 100, over restarts. */
+    /** The latest first, at most 100, across restarts. */
     readonly latest: readonly ErrorReport[];
   };
   readonly versions: {
-    /** Of the crawler that runs. */
+    /** The version of the running crawler. */
     readonly crawler: string | null;
     readonly release: string | null;
     readonly dock: string | null;
     readonly node: string | null;
-    /** Spoken with the coordinator; null: not connected yet. */
+    /** The protocol version in use; null before a connection. */
     readonly protocol: number | null;
   };
-  /** Null: no dock has run here. */
+  /** Null when no supervisor has run here. */
   readonly releases: ReleasesReport | null;
-  /** How processes ended that nobody had asked to, the latest first; at most 10. */
+  /** Unrequested ends of processes, latest first; at most 10. */
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
 }
 
 export interface LimitReport {
-  /** The setting: `bytesPerDay`. */
+  /** The setting's name, such as `bytesPerDay`. */
   readonly limit: string;
   readonly unit: string;
-  /** Null: not measured. */
+  /** Null when not measured. */
   readonly used: number | null;
-  /** Null: there is none. */
+  /** Null when there is no cap. */
   readonly cap: number | null;
   readonly resetsAt: string | null;
-  /** What it holds back right now, in a plain sentence; empty: nothing. */
+  /** A sentence about what the limit blocks now, or empty. */
   readonly holdingBack: string;
 }
 
-/** Of the coordinator's requests to measure the way to a site, since the start. */
+/** Counts the coordinator's probe requests since the start. */
 export interface ProbeCounts {
   readonly asked: number;
   readonly measured: number;
@@ -139,23 +138,23 @@ export interface ProbeCounts {
 }
 
 export interface ReleasesReport {
-  /** What the dock runs; null: nothing yet. */
+  /** The release that the supervisor runs, or null. */
   readonly current: string | null;
-  /** It is new, and gives way to the one before by itself if it is not well. */
+  /** The release is new and is rolled back if it fails. */
   readonly isWatched: boolean;
   readonly previous: string | null;
-  /** Offered by the coordinator and not taken so far, since then. */
+  /** Since when the coordinator offers it without being taken. */
   readonly offeredSince: string | null;
-  /** No release is taken, since then and why; null: they are. */
+  /** Since when and why no release is taken, or null. */
   readonly takesNothing: { readonly since: string; readonly reason: string } | null;
-  /** The host's policy, in words; null: the settings cannot be read. */
+  /** The host's policy as text; null when the settings are unreadable. */
   readonly policy: string | null;
-  /** Releases that were not taken and why, the latest first; at most 20. */
+  /** Releases that were not taken, with the reason, latest first; at most 20. */
   readonly notTaken: readonly {
     readonly version: string;
     readonly state: "refused" | "pinned" | "delayed";
     readonly reason: string;
   }[];
-  /** Releases that gave way to the one before, the latest first; at most 20. */
+  /** Releases that were rolled back, latest first; at most 20. */
   readonly returned: readonly { readonly version: string; readonly at: string; readonly reason: string }[];
 }

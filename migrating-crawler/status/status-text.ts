@@ -1,4 +1,4 @@
-/** The report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure. */
+/** Renders the report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure functions. */
 import { plainWords } from "#protocol/fields";
 import { bytesInWords } from "../limits/limit-usage.ts";
 import { amountInWords, durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
@@ -10,7 +10,7 @@ const mostErrors = 8;
 const mostEnds = 3;
 const labelCharacters = 18;
 
-/** Lines without their ends. Characters that would steer a terminal are gone. */
+/** Returns lines without line ends and without control characters. */
 export function statusText(report: StatusReport): string[] {
   const sections = [
     head(report),
@@ -37,9 +37,9 @@ function head(report: StatusReport): string[] {
   ];
 }
 
-// What the terminal and the local page show of a report line by line, so that both say the same.
+// Formats the facts that terminal and local page share, so that both agree.
 
-/** A label in lower case, and what stands beside it; null: nothing does. */
+/** A label in lower case with its value; null when there is none. */
 export type Fact = readonly [label: string, words: string | null];
 
 export function connectionFacts({ coordinator, crawler, at }: StatusReport): readonly Fact[] {
@@ -131,7 +131,7 @@ export function versionFacts({ versions, releases, crawler, at }: StatusReport):
 const factLines = (facts: readonly Fact[]) =>
   facts.flatMap(([label, words]) => (words === null || words === "" ? [] : [labelled(label, words)]));
 
-/** "929 pages, of 950 URLs that were asked for". */
+/** Example: "929 pages, of 950 URLs that were asked for". */
 export function contributedWords({ contribution: { total } }: Pick<StatusReport, "contribution">): string {
   return `${plural(total.pages, "page")}, of ${plural(total.urls, "URL")} that were asked for`;
 }
@@ -158,7 +158,7 @@ function bar(share: number | null): string {
   return `[${"#".repeat(full)}${".".repeat(barCharacters - full)}]`;
 }
 
-/** Kinds that did not happen are left out. */
+/** Leaves out outcomes that did not happen. */
 export function countWords(counts: UrlCounts): string {
   const parts: [number, string][] = [
     [counts.fetched, "fetched"],
@@ -205,14 +205,14 @@ function ends({ lastEnds }: StatusReport): string[] {
 const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters - 1)} ${words}`;
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
 
-// Errors that say the same, one after the other, as one with a count: a site that is down would fill the list.
+// Groups equal consecutive errors with a count, because one failing site would fill the list.
 
 export interface GroupedError extends ErrorReport {
-  /** How often in a row; `at` is the last time. */
+  /** The number of repetitions; `at` is the last time. */
   readonly times: number;
 }
 
-/** In the order of the errors, the latest first. */
+/** Keeps the order of the errors, latest first. */
 export function groupedErrors(errors: readonly ErrorReport[]): GroupedError[] {
   const groups: GroupedError[] = [];
   for (const error of errors) {
@@ -227,21 +227,21 @@ function saysTheSame(one: ErrorReport, other: ErrorReport): boolean {
   return one.host === other.host && one.code === other.code && one.words === other.words;
 }
 
-// The host's limits as people read them: a name, what is used against what may be, a share for the bar.
+// Formats the host's limits: a name, the use against the cap, and a share for the bar.
 
 export interface LimitLine {
   readonly name: string;
-  /** `1.2 GiB of 50 GiB`. */
+  /** Example: `1.2 GiB of 50 GiB`. */
   readonly used: string;
-  /** Of the cap, 0 to 1; null: there is no cap, or use is not measured. */
+  /** The used share of the cap, 0 to 1; null without a cap or measurement. */
   readonly share: number | null;
-  /** `starts over in 3 h`; empty: it does not. */
+  /** Example: `starts over in 3 h`; empty when it does not. */
   readonly resets: string;
-  /** Empty: nothing. */
+  /** Empty when nothing is blocked. */
   readonly holdingBack: string;
 }
 
-/** Known ones read well; one that is not, still reads. */
+/** Unknown limits keep their setting's name. */
 const names: Readonly<Record<string, string>> = {
   pagesPerDay: "Pages today",
   bytesPerDay: "Bytes today",
@@ -256,7 +256,7 @@ const names: Readonly<Record<string, string>> = {
   onlyWhenIdle: "Only when idle",
 };
 
-/** Limits that are switched off and hold nothing back say nothing; a pause has no amount, and is told of elsewhere. */
+/** Leaves out limits that are off and block nothing, and pauses, which have no amount and appear elsewhere. */
 export function limitLines(limits: readonly LimitReport[], now: Date): LimitLine[] {
   return limits
     .filter(({ limit }) => limit !== "pause")

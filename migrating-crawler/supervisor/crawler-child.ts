@@ -13,13 +13,16 @@ import { timerMs } from "#core/timer-ms";
 import { type CrawlerToDock, crawlerToDock, type DockMessage } from "../core/supervisor-messages.ts";
 
 export interface ChildEnd {
-  /** How it ended and what it said last. */
+  /** How the process ended and its last output. */
   readonly words: string;
-  /** The dock had asked for it, or the process went with 0. */
+  /** True when the supervisor had asked for the end, or the exit code was 0. */
   readonly inOrder: boolean;
-  /** Somebody or something else ended it (a signal, the kernel for its memory, a full disk): it says nothing of the release. */
+  /**
+   * True when something external ended it (a signal, the kernel for lack of memory, a full disk), which says nothing
+   * about the release.
+   */
   readonly isFromOutside: boolean;
-  /** What the coordinator said when it wanted no more of this crawler; null: it said no such thing. */
+  /** The coordinator's refusal of this crawler, or null. */
   readonly refused: { readonly reason: string; readonly isRemoved: boolean } | null;
   readonly livedMs: number;
 }
@@ -27,20 +30,22 @@ export interface ChildEnd {
 interface ChildSettings {
   readonly command: ChildCommand;
   readonly onMessage: (message: CrawlerToDock) => void;
-  /** A line that it wrote, without its end. */
+  /** Receives each line of output without its line end. */
   readonly onLine: (line: string) => void;
   /** Called once. */
   readonly onEnd: (end: ChildEnd) => void;
-  /** Without a sign of life for so long it is stuck, and is ended. */
+  /** Without a sign of life for this long the process is stuck and is ended. */
   readonly silenceMs: number;
-  /** Asked to stop, it may take so long. */
+  /** How long the process may take to stop. */
   readonly stopMs: number;
 }
 
-/** Signs of life are looked for so often within `silenceMs`: a machine that slept for an hour has missed one look. */
+/**
+ * Signs of life are checked this often within `silenceMs`, so a machine that slept for an hour only misses one check.
+ */
 const looksPerSilence = 4;
 
-/** After its end; nobody else holds the other ends of its pipes. */
+/** Output is read this long after the end, when nobody else holds the pipes. */
 const readOutMs = 1000;
 
 export class CrawlerChild {
@@ -68,19 +73,19 @@ export class CrawlerChild {
     this.#looking = setInterval(() => this.#look(), timerMs(settings.silenceMs / looksPerSilence));
   }
 
-  /** Undefined when it could not be started. */
+  /** Undefined when the process could not start. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** False: it is not there to hear it. */
+  /** Returns false when the process cannot receive it. */
   send(message: DockMessage): boolean {
     if (!this.#process.connected) return false;
     this.#process.send(message, () => {});
     return true;
   }
 
-  /** Asks it to end; ends it when it takes too long. Resolves when it is gone. */
+  /** Ends the process when stopping takes too long. Resolves when it is gone. */
   async stop(): Promise<void> {
     this.#asked = true;
     this.send({ type: "stop" });
@@ -91,7 +96,7 @@ export class CrawlerChild {
     clearTimeout(late);
   }
 
-  /** At once. */
+  /** Ends the process at once. */
   end(because: string): void {
     if (this.#over) return;
     this.#endedBecause ??= because;
@@ -111,7 +116,7 @@ export class CrawlerChild {
     this.#process.stderr?.on("data", (piece: Buffer) => errors.add(piece));
     this.#process.on("message", (message) => this.#take(message));
     this.#process.on("error", (error) => this.#onProcessError(error));
-    // Not `close`, which does not come after the child has closed the IPC channel.
+    // Does not use `close`, which is missing when the child closed the IPC channel.
     this.#process.on("exit", async (code, signal) => {
       await this.#readOut();
       output.end();
@@ -123,14 +128,14 @@ export class CrawlerChild {
     });
   }
 
-  /** What it said last may still be in the pipes. */
+  /** The last output may still be in the pipes. */
   async #readOut(): Promise<void> {
     const pipes = [this.#process.stdout, this.#process.stderr].filter((pipe) => pipe !== null);
     const signal = AbortSignal.timeout(readOutMs);
     await Promise.all(pipes.map((pipe) => finished(pipe, { signal }).catch(() => {})));
   }
 
-  /** It could not be started, or a message to it was lost with it. */
+  /** The process could not start, or ended before it received a message. */
   #onProcessError(error: Error): void {
     if (this.#process.pid === undefined)
       this.#end(`it could not be started: ${error.message}`, { isWell: false, isFromOutside: true });
@@ -167,9 +172,9 @@ export class CrawlerChild {
   }
 }
 
-// Lines of a process's output, from the pieces in which it arrives: each of a bounded length, also without an end.
+// Splits a process's output into lines of limited length, even without line ends.
 
-/** A longer line is cut into several. */
+/** A longer line is split. */
 const mostCharacters = 16_384;
 
 class LineSplitter {
@@ -191,7 +196,7 @@ class LineSplitter {
     }
   }
 
-  /** What stands there without a line's end is a line, too. */
+  /** The rest without a line end also counts as a line. */
   end(): void {
     if (this.#rest !== "") this.#give(this.#rest);
     this.#rest = "";
@@ -204,14 +209,14 @@ class LineSplitter {
   }
 }
 
-// What a process said last, and how it ended: kept short, for the log, the next process and the coordinator.
+// Summarises a process's last output and how it ended, for the log, the next process and the coordinator.
 
-/** Lines of standard error, and characters of each. */
+/** The number of lines of standard error, and the characters of each. */
 const mostLines = 20;
 
 const mostLineCharacters = 300;
 
-/** Of the protocol's `words`. */
+/** The protocol's limit of `words`. */
 const mostReasonCharacters = 500;
 
 class LastWords {
@@ -224,7 +229,7 @@ class LastWords {
     if (this.#lines.length > mostLines) this.#lines.shift();
   }
 
-  /** How it ended, then as many of the last lines as there is room for; the newest are kept. */
+  /** Says how it ended, followed by as many of the newest lines as fit. */
   reason(end: string): string {
     const said = this.#lines.filter(isTelling).join(" | ");
     if (said === "") return end.slice(0, mostReasonCharacters);
@@ -233,29 +238,32 @@ class LastWords {
   }
 }
 
-/** By which a process ends itself, as V8 does when its heap is full. Any other was sent: by people, the system, the kernel. */
+/**
+ * Signals by which a process ends itself, as V8 does when its heap is full. People, the system or the kernel send all
+ * others.
+ */
 const ownSignals: ReadonlySet<string> = new Set([
   ...["SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"],
 ]);
 
-/** The system's own codes, in what Node says of a disk, memory, descriptors or processes that this machine has not. */
+/** System error codes that mean a lack of disk, memory, descriptors or processes. */
 const wantOfRoom = /\b(ENOSPC|EDQUOT|EROFS|EIO|ENOMEM|EMFILE|ENFILE|EAGAIN)\b/;
 
-/** Where in the bundle it happened says nothing to anybody at the other end. */
+/** Positions inside the bundle do not help anyone at the other end. */
 const isTelling = (line: string) => !/^(at |\^|node:internal|file:\/\/|Node\.js v)/.test(line);
 
-// How the dock starts a crawler: Node's permission model lets it read its own bundle and its home, write its own
-// files there, and start threads, but no process and no native code; the environment has nothing of the dock's but
-// the few names below. The model is a belt against mistakes, not a wall against hostile code (Node's own words): what
-// may run at all is decided by signatures, and what it can reach by the user, unit or container that the dock runs in.
+// Builds the command that starts a crawler. Node's permission model lets it read its bundle and home, write its own
+// files there and start threads, but no processes or native code; the environment has only the few names below. The
+// model prevents mistakes, not hostile code (as Node's documentation says): signatures decide what may run, and the
+// supervisor's user, unit or container limits what it can reach.
 
 interface ChildPlace {
   readonly bundle: string;
-  /** Real path, as those below: links are not followed out of it. */
+  /** A real path, like the ones below, because links out of it are not followed. */
   readonly home: string;
-  /** Files and folders besides that may be read: certificates. */
+  /** Further readable files and folders, such as certificates. */
   readonly readable: readonly string[];
-  /** Folders besides that may be written (and read): of WARC files. */
+  /** Further readable and writable folders, for WARC files. */
   readonly writable: readonly string[];
 }
 
@@ -265,9 +273,9 @@ interface ChildCommand {
 }
 
 /**
- * What the crawler writes in its home, by how the names begin: a file's draft lies beside it (`status.json.new`).
- * All else there it may only read: what the dock goes by (releases/, settings.toml, dock.pid) and its log.
- * `crawler` is a folder that is free for what later releases want to keep; a dock is older than they are.
+ * The prefixes of files that the crawler writes in its home: a file's draft is beside it (`status.json.new`). It can
+ * only read everything else there: the supervisor's files (releases/, settings.toml, dock.pid) and its log. `crawler`
+ * is for files of later releases, since a supervisor is older than they are.
  */
 const written = [
   ...["spool", "moving", "crawler", "control.sock"],
@@ -283,8 +291,8 @@ const written = [
 ] as const;
 
 /**
- * What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. Not all
- * of /proc: other processes' environments are there, the dock's among them.
+ * Files that show load, battery and users, so that the crawler can yield to them. The rest of /proc stays hidden,
+ * because it contains other processes' environments, including the supervisor's.
  */
 const systemFacts = [
   ...["/proc/loadavg", "/proc/self/task"],
@@ -292,10 +300,10 @@ const systemFacts = [
   ...["/run/utmp", "/var/run/utmp", "/dev/pts/", "/dev/tty1", "/dev/tty2"],
 ];
 
-/** Neither secret nor of any power; the time zone is what the hours of a partner's schedule are in. */
+/** These are neither secret nor powerful; the partner's schedule uses the time zone. */
 const passedOn = ["TZ", "LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS"] as const;
 
-/** `nodeFlags`: what this Node knows, `process.allowedNodeEnvironmentFlags`. Throws a ConfigError for a path that cannot be stated. */
+/** `nodeFlags` is `process.allowedNodeEnvironmentFlags`. Throws a ConfigError for a path that cannot be expressed. */
 export function childCommand(
   place: ChildPlace,
   { env, nodeFlags }: { readonly env: NodeJS.ProcessEnv; readonly nodeFlags: ReadonlySet<string> },
@@ -322,25 +330,25 @@ export function childCommand(
   return { args, env: Object.fromEntries(kept) };
 }
 
-/** Of V8's threads for collecting and compiling Node starts four, which cost more in waiting for each other than they spare. */
+/** Node starts four V8 helper threads by default, which cost more in waiting for each other than they save. */
 export const oneHelper = "--v8-pool-size=1";
 
-/** Node 20: experimental; from 22.13 on: stable; from 25 on the network is a permission, too. */
+/** The model is experimental in Node 20, stable from 22.13 on, and includes network access from 25 on. */
 function permissionFlags(nodeFlags: ReadonlySet<string>): string[] {
   const model = nodeFlags.has("--permission") ? "--permission" : "--experimental-permission";
   return [model, "--allow-worker", ...(nodeFlags.has("--allow-net") ? ["--allow-net"] : [])];
 }
 
-/** With the slash at its end, it means everything below. */
+/** A trailing slash includes everything below. */
 const asFolder = (path: string) => (path.endsWith("/") ? path : `${path}/`);
 
-/** Node (20 to 26) errs when one of the paths lies below another: what is stated would be denied then. */
+/** Node (20 to 26) wrongly denies access when one path contains another. */
 function disjoint(paths: readonly string[]): string[] {
   const all = [...new Set(paths)];
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(asFolder(other))));
 }
 
-/** Node 20 splits the list at commas, and all versions read `*` as anything. */
+/** Node 20 splits the list at commas, and all versions treat `*` as a wildcard. */
 function statable(path: string): string {
   if (!/[,*]/.test(path)) return path;
   throw new ConfigError([`${path}: a path with "," or "*" cannot be given to the crawler; choose another`]);

@@ -1,7 +1,6 @@
 /**
- * What the supervisor may fetch: its lists and bundles count against the same bytes of the second, day and month as all
- * that the crawler carries. While a crawler runs it is told, and its own bucket pays; else the ledger on disk is written
- * here.
+ * Limits the supervisor's downloads: its lists and bundles count towards the crawler's bytes per second, day and month.
+ * A running crawler is told and pays from its own bucket; otherwise the ledger on disk is updated here.
  */
 
 import { TransferRate } from "../limits/transfer-rate.ts";
@@ -18,35 +17,35 @@ export class DownloadAllowance {
   readonly #limits: () => DownloadLimits;
   readonly #rate: TransferRate;
   #isClosed = false;
-  /** Tells the crawler of bytes; false: none runs. */
+  /** Reports bytes to the crawler; returns false when none runs. */
   tell: (bytes: number) => boolean = () => false;
 
-  /** `limits`: asked again and again, settings change. */
+  /** `limits` is called repeatedly, because settings change. */
   constructor({ home, limits }: { readonly home: string; readonly limits: () => DownloadLimits }) {
     this.#home = home;
     this.#limits = limits;
     this.#rate = new TransferRate(limits().kilobytesPerSecond);
   }
 
-  /** Null: no limit. */
+  /** Null means no limit. */
   get bytesPerSecond(): number | null {
     const { kilobytesPerSecond } = this.#limits();
     return kilobytesPerSecond === null ? null : kilobytesPerSecond * 1024;
   }
 
-  /** Of the day and the month. */
+  /** The bytes left of the day and the month. */
   leftBytes(): number {
     return this.#caps().leftBytes("ship");
   }
 
-  /** Null: go on, else when to. */
+  /** Returns null to continue, or a promise to wait for. */
   take(bytes: number): Promise<void> | null {
     if (this.#isClosed) return null;
     this.#rate.apply(this.#limits().kilobytesPerSecond);
     return this.#rate.take(bytes);
   }
 
-  /** A connection has carried so much, all in all. */
+  /** Receives the total that a connection has carried. */
   carried(bytes: number): void {
     if (bytes === 0 || this.tell(bytes)) return;
     const caps = this.#caps();
@@ -54,7 +53,7 @@ export class DownloadAllowance {
     caps.close();
   }
 
-  /** Nobody waits any more, from now on. */
+  /** Releases everyone who waits. */
   close(): void {
     this.#isClosed = true;
     this.#rate.close();

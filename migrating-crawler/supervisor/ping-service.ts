@@ -1,4 +1,4 @@
-/** Runs the system's `ping` for the crawler, which may start no process: a few at a time, for addresses only. */
+/** Runs the system's `ping` for the crawler, which may start no process: a few at a time, to addresses only. */
 
 import type { CrawlerToDock } from "../core/supervisor-messages.ts";
 import { systemEchoes } from "../probe/icmp-echo.ts";
@@ -13,7 +13,7 @@ export class PingService {
   #mayPing = false;
   #running = 0;
 
-  /** Finds out, on loopback, whether this machine lets us. */
+  /** Tests on loopback whether this machine allows it. */
   async start(): Promise<void> {
     this.#mayPing = await this.#echoes.canPing();
   }
@@ -22,7 +22,7 @@ export class PingService {
     return this.#mayPing;
   }
 
-  /** The times of the echoes that came back, in ms; none where it is not possible, or too many run already. */
+  /** Resolves with the round-trip times in ms; empty when impossible or when too many run. */
   async ping({ address, tries, deadlineMs }: PingRequest): Promise<number[]> {
     if (!this.#mayPing || this.#running >= mostAtOnce) return [];
     this.#running += 1;

@@ -1,4 +1,6 @@
-/** The dock's state of releases in memory and on the disk: every change is saved before anything follows from it. */
+/**
+ * Keeps the supervisor's release state in memory and on disk; every change is saved before anything follows from it.
+ */
 import type { CrawlerLog } from "../core/log.ts";
 import * as states from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
@@ -10,9 +12,9 @@ interface MemorySettings {
   readonly shelf: ReleaseShelf;
   readonly log: CrawlerLog;
   readonly now: () => Date;
-  /** A release that gave way is tried again after this. */
+  /** A release that was rolled back is tried again after this. */
   readonly againMs: number;
-  /** There is more to tell the coordinator. */
+  /** Called when there are new reports for the coordinator. */
   readonly onReports: (reports: ReleaseReport[]) => void;
 }
 
@@ -45,7 +47,10 @@ export class ReleaseMemory {
     if (news.length > 0) this.#settings.onReports(news);
   }
 
-  /** A disk that takes nothing ends no crawl: the dock goes on by what it knows, and a restart by what was saved. */
+  /**
+   * A disk that refuses writes does not end the crawl: the supervisor continues from memory, and a restart from what
+   * was saved.
+   */
   #save(): void {
     const { shelf, log } = this.#settings;
     try {
@@ -55,7 +60,7 @@ export class ReleaseMemory {
     }
   }
 
-  /** Nothing runs, and why; null: something does. Said once in the log. */
+  /** Records why nothing runs and logs it once; null means that something does. */
   waitFor(reason: string | null): void {
     const { log, now } = this.#settings;
     const before = this.#state.waitsFor?.reason;
@@ -65,7 +70,6 @@ export class ReleaseMemory {
       log.warn({ waitsFor: waitsFor.reason }, "no crawler runs here for now");
   }
 
-  /** The watch is over. */
   pass(): void {
     const { shelf, log } = this.#settings;
     if (!this.isWatched) return;
@@ -74,7 +78,7 @@ export class ReleaseMemory {
     log.info({ version: this.#state.current?.version }, "the new release runs and is well");
   }
 
-  /** Back to the last good release. False: there is none, or the current one is it. */
+  /** Rolls back to the last good release. Returns false when there is none or it is already current. */
   returnToGood(reason: string): boolean {
     const { log, now, againMs } = this.#settings;
     const returned = states.returnToGood(this.#state, { reason, at: now(), againMs });
@@ -85,14 +89,14 @@ export class ReleaseMemory {
     return true;
   }
 
-  /** The current release must not run here any more. `forbidden`: nor may these. */
+  /** The current release and those in `forbidden` must not run here any more. */
   withdraw(reason: string, forbidden: readonly string[]): void {
     const { log, now } = this.#settings;
     log.warn({ version: this.#state.current?.version, reason }, "the release must not run here any more");
     this.change((state) => states.withdrawCurrent(state, { reason, at: now(), forbidden }));
   }
 
-  /** The current release's files are not what was signed: what else is there takes its place, until it is fetched again. */
+  /** The current release's files differ from what was signed, so another one replaces it until it is fetched again. */
   dropUnsound(reason: string): void {
     const { version } = this.#state.current ?? {};
     this.#settings.log.error(
@@ -102,7 +106,7 @@ export class ReleaseMemory {
     this.change((state) => states.dropCurrent(state));
   }
 
-  /** While what is newest is not stated, nothing is taken, and the administrator is told why. */
+  /** While the newest release is not known, nothing is taken and the administrator learns why. */
   noteNewness({ newness }: Trust): void {
     const reason = newness.type === "stale" ? newness.reason : null;
     const before = this.#state.takesNothing?.reason ?? null;
@@ -116,7 +120,7 @@ export class ReleaseMemory {
     if (reason === null && before !== null) log.info({}, "releases are taken again");
   }
 
-  /** True when what ran was revoked. */
+  /** Returns true when the running release was revoked. */
   heed({ revocations }: Trust): boolean {
     const { current } = this.#state;
     if (revocations === null || current === null || !revocations.digests.includes(current.digest))
@@ -125,7 +129,7 @@ export class ReleaseMemory {
     return true;
   }
 
-  /** True when the partner's policy names a version that lies here, and another one ran. */
+  /** Returns true when the partner's policy pins a stored version that does not run. */
   heedPin({ policy, pin }: ReleasePolicy, { revocations }: Trust): boolean {
     const { current, good, previous } = this.#state;
     if (policy !== "pin" || pin === null || current === null || current.version === pin) return false;

@@ -1,8 +1,7 @@
 /**
- * The coordinator's `/releases/` over HTTPS, as the supervisor reads it: pinned like the crawler's own link, through the
- * partner's proxy where there is one, bounded in size and time, and within the partner's bytes of the second, day and
- * month. A bundle comes in pieces (Range, RFC 9110 section 14), and goes on where it was cut off. Nothing that comes from
- * here is believed before its signature or digest was checked.
+ * Downloads from the coordinator's `/releases/` over HTTPS: pinned like the crawler's link, through the partner's
+ * proxy, limited in size and time, and within the partner's bytes per second, day and month. A bundle arrives in pieces
+ * (Range, RFC 9110 section 14) and resumes after an interruption. Callers verify every signature or digest.
  */
 import { truncateSync } from "node:fs";
 import { open, stat } from "node:fs/promises";
@@ -13,31 +12,34 @@ import { timerMs } from "#core/timer-ms";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
 import type { DownloadAllowance } from "./download-allowance.ts";
 
-/** An answer that ends before the whole of it is there, is longer than it may be, or comes too slowly. */
+/** The answer was truncated, too long or too slow. */
 export class SourceFailure extends Error {
   override readonly name = "SourceFailure";
 }
 
 interface SourceTimes {
-  /** For a signed list, all in all, besides what the partner's rate takes. */
+  /** The total time for a signed list, without waiting for the partner's rate. */
   readonly textMs: number;
-  /** For a piece of a bundle, likewise. */
+  /** The same for a piece of a bundle. */
   readonly bundleMs: number;
 }
 
 const defaultTimes: SourceTimes = { textMs: 30_000, bundleMs: 540_000 };
 
-/** A piece is what the partner's rate lets through in so long, and no less than this: an answer keeps a place at the coordinator. */
+/**
+ * A piece is what the partner's rate allows in this time, but no less than the minimum, because an answer occupies a
+ * slot at the coordinator.
+ */
 const pieceSeconds = 30;
 const leastPieceBytes = 64 * 1024;
 
 export interface SourceSettings {
-  /** `wss://` or, on loopback, `ws://`; the releases are on the same host and port. */
+  /** `wss://` or, on loopback, `ws://`; releases have the same host and port. */
   readonly coordinatorUrl: string;
-  /** Asked for each request: settings change. */
+  /** Called for each request, because settings change. */
   readonly route: () => CoordinatorRoute;
   readonly times?: SourceTimes;
-  /** Absent: as much as comes. */
+  /** Downloads are unlimited without it. */
   readonly allowance?: DownloadAllowance;
 }
 
@@ -49,7 +51,7 @@ export class ReleaseSource {
     this.#settings = settings;
   }
 
-  /** The whole answer; null: there is none (404). Throws a SourceFailure. */
+  /** Returns the whole answer, or null when there is none (404). Throws a SourceFailure. */
   async text(path: string, maxBytes: number): Promise<string | null> {
     const { textMs } = this.#settings.times ?? defaultTimes;
     return await this.#get(path, { totalMs: textMs, maxBytes }, async (answer) => {
@@ -60,7 +62,7 @@ export class ReleaseSource {
     });
   }
 
-  /** Into a file, which is flushed, or the rest of it where a part is there; false: there is none (404). Throws a SourceFailure. */
+  /** Downloads into a flushed file, resuming a partial one; false when there is none (404). Throws a SourceFailure. */
   async download(
     path: string,
     { bytes, file }: { readonly bytes: number; readonly file: string },
@@ -73,7 +75,7 @@ export class ReleaseSource {
     }
   }
 
-  /** The next piece, or all where the coordinator knows of no pieces. */
+  /** Fetches the next piece, or everything when the coordinator does not support pieces. */
   async #piece(
     path: string,
     { has, bytes, file }: { readonly has: number; readonly bytes: number; readonly file: string },
@@ -104,7 +106,6 @@ export class ReleaseSource {
     });
   }
 
-  /** Ends what is under way. */
   close(): void {
     this.#stopping.abort();
     this.#settings.allowance?.close();
@@ -155,7 +156,7 @@ export class ReleaseSource {
     });
   }
 
-  /** With what TLS and headers add to it. */
+  /** Includes the bytes of TLS and headers. */
   #count(socket: net.Socket): void {
     socket.once("close", () => this.#settings.allowance?.carried(socket.bytesRead + socket.bytesWritten));
   }

@@ -1,7 +1,6 @@
 /**
- * The folder HOME/releases: bundles under their digests with their signed manifests, what the dock remembers
- * (state.json), and the signed lists that it has followed. The crawler may only read it. Every file is written beside its place, flushed and
- * put there by a rename.
+ * Manages HOME/releases: bundles named by digest with their signed manifests, the supervisor's state (state.json), and
+ * the signed lists. The crawler can only read it. Every file is written as a draft, flushed and renamed.
  */
 import { createHash } from "node:crypto";
 import {
@@ -32,7 +31,7 @@ import {
   releaseState,
 } from "../core/release-state.ts";
 
-/** Of state.json and of each signed list; a longer file is none of ours. */
+/** A longer state.json or signed list is not one that this program wrote. */
 const maxFileBytes = 8 * 1024 * 1024;
 
 const manifestName = (digest: string) => `${digest}.manifest.json`;
@@ -51,12 +50,12 @@ export class ReleaseShelf {
     return join(this.#folder, `${digest}.mjs`);
   }
 
-  /** Where a bundle is written until it is verified. */
+  /** Holds a bundle until it is verified. */
   draftPath(digest: string): string {
     return join(this.#folder, `${digest}.draft`);
   }
 
-  /** A damaged file is set aside, and the dock starts over: it asks the coordinator what to run. */
+  /** A damaged file is set aside; the supervisor then asks the coordinator what to run. */
   readState(): ReleaseState {
     return this.read("state.json", releaseState) ?? emptyState;
   }
@@ -65,7 +64,7 @@ export class ReleaseShelf {
     this.write("state.json", state);
   }
 
-  /** Null when there is none, or none that can be used. */
+  /** Returns null when there is no usable file. */
   read<Schema extends z.ZodType>(name: string, schema: Schema): z.infer<Schema> | null {
     const path = join(this.#folder, name);
     const size = statSync(path, { throwIfNoEntry: false })?.size;
@@ -84,7 +83,7 @@ export class ReleaseShelf {
     this.#syncFolder();
   }
 
-  /** As it was signed; null: there is none. */
+  /** Returns the manifest as signed, or null. */
   readManifest(digest: string): Envelope | null {
     return this.read(manifestName(digest), envelope);
   }
@@ -93,13 +92,12 @@ export class ReleaseShelf {
     this.write(manifestName(digest), signed);
   }
 
-  /** The verified draft takes its place. */
   keepDraft(digest: string): void {
     renameSync(this.draftPath(digest), this.bundlePath(digest));
     this.#syncFolder();
   }
 
-  /** Whether the bundle is there, byte for byte. */
+  /** Checks that the bundle is stored and intact. */
   async holds({ digest, bytes }: KeptRelease): Promise<boolean> {
     const path = this.bundlePath(digest);
     if (statSync(path, { throwIfNoEntry: false })?.size !== bytes) return false;
@@ -108,12 +106,12 @@ export class ReleaseShelf {
     return hash.digest("hex") === digest;
   }
 
-  /** At the start: what a dock before this one did not finish. */
+  /** Call at the start, to remove unfinished files of an earlier supervisor. */
   removeDrafts(): void {
     this.#remove((name) => name.endsWith(".draft"));
   }
 
-  /** Bundles that nobody will want again. One that is offered may have just been put here. */
+  /** Removes unneeded bundles, but keeps an offered one, which may have just arrived. */
   removeOld(state: ReleaseState): void {
     const digests = [...keptReleases(state).map(({ digest }) => digest), state.offered?.digest];
     const wanted = new Set(digests.flatMap((digest) => [`${digest}.mjs`, manifestName(String(digest))]));
@@ -126,7 +124,7 @@ export class ReleaseShelf {
     }
   }
 
-  /** A rename is on the disk only when the folder is. */
+  /** A rename is durable only after the folder is flushed. */
   #syncFolder(): void {
     const folder = openSync(this.#folder, "r");
     try {
@@ -137,15 +135,15 @@ export class ReleaseShelf {
   }
 }
 
-// HOME/releases/pins.json: whose signatures the dock believes at first. The membership names these keys too, but the
-// crawler writes that file; this one it may only read, so that whoever got into a crawler adds no key of his own.
+// HOME/releases/pins.json stores whose signatures the supervisor initially trusts. The membership also names these
+// keys, but the crawler writes that file; it can only read this one, so nobody who controls a crawler can add a key.
 
 const pins = z.object({ releaseKeys, releaseThreshold });
 
 export const releasesFolder = (home: string) => join(home, "releases");
 const pinsFile = (home: string) => join(releasesFolder(home), "pins.json");
 
-/** At every join: a person vouches for the invitation. */
+/** Call at every join, where a person vouches for the invitation. */
 export function pinReleaseKeys(home: string, pinned: ReleasePins): void {
   mkdirSync(releasesFolder(home), { recursive: true, mode: 0o700 });
   writePrivateJson(pinsFile(home), pins.parse(pinned));
@@ -154,8 +152,8 @@ export function pinReleaseKeys(home: string, pinned: ReleasePins): void {
 type ReleasePins = Pick<Membership, "releaseKeys" | "releaseThreshold">;
 
 /**
- * Raw Ed25519 public keys, base64url. A folder that joined before there was such a file keeps those of its membership
- * from now on. Throws a ConfigError when the file is damaged: the membership's word would be no good replacement.
+ * Returns raw Ed25519 public keys in base64url. A folder that joined before this file existed adopts those of its
+ * membership. Throws a ConfigError when the file is damaged, because the membership cannot be trusted instead.
  */
 export function pinnedReleaseKeys(home: string, membership: ReleasePins): Role {
   const ifDamaged = "Put it back from a backup, or ask the operator for an invitation and join --again.";

@@ -1,7 +1,7 @@
 /**
- * Looks for releases: what the coordinator offers through the crawler, what it offers to all when nothing runs
- * well, and what was revoked. One look at a time; whoever looks in vain for the network's sake looks again soon.
- * What is to follow from a find is for the dock to do.
+ * Looks for releases: offers that arrive through the crawler, the general offer when nothing runs well, and
+ * revocations. One check runs at a time, and one that failed because of the network is repeated soon. The supervisor
+ * decides what follows.
  */
 
 import { createHash } from "node:crypto";
@@ -21,45 +21,45 @@ import type { ReleaseShelf } from "./release-store.ts";
 import { dockVersion } from "./supervisor-home.ts";
 import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 
-/** For what nothing runs: `It waits for …`. */
+/** Why nothing runs. */
 export interface ReleaseWait {
   readonly code: Goodbye["code"];
   readonly words: string;
 }
 
 interface UpdateHandlers {
-  /** Verified, wanted by the partner, and on the disk. */
+  /** The release is verified, allowed by the partner and on disk. */
   onRelease(release: KeptRelease): void;
-  /** A genuine manifest, signed by these keys, whether or not it is taken. */
+  /** Called for every genuine manifest with its signers, whether or not it is taken. */
   readonly onSeen: (manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]) => void;
-  /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
+  /** A release was not taken. `done` is the digest of an offer that need not be checked again. */
   onLeft(report: ReleaseReport, done: string | null): void;
-  /** There is no release to run. `isFound`: the coordinator was reached, and this is so. */
+  /** There is no release to run. `isFound` means that the coordinator confirmed it. */
   onNothing(wait: ReleaseWait, isFound: boolean): Promise<void>;
-  /** The lists were asked for: what was revoked may be what runs. */
+  /** Called after the lists were requested, because the running release may be revoked. */
   onTrust(trust: Trust): void;
 }
 
 interface UpdateSettings {
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
-  /** Of the invitation. */
+  /** The keys of the invitation. */
   readonly pinned: Role;
-  /** Asked for each look: settings change. */
+  /** Called for each check, because settings change. */
   readonly policy: () => ReleasePolicy;
   readonly state: () => ReleaseState;
-  /** Nothing runs, or what runs has not been welcomed by the coordinator: no offer can arrive through it. */
+  /** True when nothing runs or the running release was not welcomed, so no offer can arrive through it. */
   readonly isCutOff: () => boolean;
   readonly handlers: UpdateHandlers;
   readonly log: CrawlerLog;
   readonly now: () => Date;
-  /** Uniform in [0, 1): a fleet does not ask at once. */
+  /** A uniform number in [0, 1), so that a fleet does not ask at once. */
   readonly random: () => number;
-  /** Between two looks, and after one in vain (doubled each time). */
+  /** The intervals between checks, and after a failed one (doubled each time). */
   readonly pollMs: number;
   readonly emptyPollMs: number;
   readonly retryMs: number;
-  /** However often releases are offered: each look asks for lists. */
+  /** The minimum between checks triggered by offers, because each requests lists. */
   readonly lookMs: number;
 }
 
@@ -78,12 +78,12 @@ export class ReleaseUpdates {
     this.#settings = settings;
   }
 
-  /** What was believed when the dock last looked. */
+  /** What was trusted at the last check. */
   keptTrust(): Trust {
     return keptTrust(this.#settings);
   }
 
-  /** Now; and again when the look that is under way has ended. */
+  /** Checks now, and again after a check that is under way. */
   look(): void {
     if (this.#stopped) return;
     clearTimeout(this.#timer);
@@ -93,7 +93,6 @@ export class ReleaseUpdates {
     else this.#looking = this.#run();
   }
 
-  /** Whether the coordinator can be asked at all. */
   async reachesCoordinator(): Promise<boolean> {
     try {
       await refreshTrust(this.#settings);
@@ -123,7 +122,7 @@ export class ReleaseUpdates {
     this.#timer = setTimeout(() => this.look(), timerMs(waitMs));
   }
 
-  /** Between four fifths and six fifths of what it is meant to be. */
+  /** Varies the interval by up to a fifth. */
   #waitMs(): number {
     const { emptyPollMs, retryMs, random } = this.#settings;
     const pollMs =
@@ -134,7 +133,7 @@ export class ReleaseUpdates {
     return Math.round(meantMs * (0.8 + 0.4 * random()));
   }
 
-  /** Null, or why it was in vain. */
+  /** Returns null, or why the check failed. */
   async #lookOnce(): Promise<string | null> {
     const { handlers } = this.#settings;
     try {
@@ -148,7 +147,7 @@ export class ReleaseUpdates {
       return taken?.type === "failed" ? taken.reason : null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      // What is newest may have been stated for too long by now: whoever answers nothing keeps that from nobody.
+      // The newest release may have been known for too long, and an unresponsive coordinator must not hide that.
       handlers.onTrust(this.keptTrust());
       await this.#onNothing(coordinatorAway(reason), false);
       return reason;
@@ -160,7 +159,7 @@ export class ReleaseUpdates {
       await this.#settings.handlers.onNothing(wait, isFound);
   }
 
-  /** A release that is left again for the same reason is no news. */
+  /** A release refused again for the same reason is not reported again. */
   #onLeft(report: ReleaseReport, done: string | null): void {
     const words = JSON.stringify(report);
     if (words !== this.#lastLeft || done !== null) this.#settings.handlers.onLeft(report, done);
@@ -191,7 +190,7 @@ const coordinatorAway = (reason: string): ReleaseWait => ({
 
 const withNewInvitation = "run join with it and --again";
 
-/** What is missing before anything can run, and who can do something about it. */
+/** Explains what is missing before anything can run, and who can fix it. */
 function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Trust): ReleaseWait {
   if (roles.releases.keys.length === 0) {
     const why = "the invitation pinned none, so no release can be believed";
@@ -222,20 +221,20 @@ function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Tru
   };
 }
 
-// From an offer to a verified bundle on the disk: manifest, keys and revocations, the partner's policy, then the
-// bundle, whose length and digest must be the manifest's. Whatever is not right is an answer, not an error.
+// Turns an offer into a verified bundle on disk: manifest, keys and revocations, the partner's policy, then the bundle,
+// whose length and digest must match the manifest. A mismatch is a result, not an exception.
 
-/** A manifest, a list of revoked releases, and as much for all rotations together. */
+/** Room for a manifest, a revocation list, and as much for all rotations together. */
 const maxCurrentBytes = 3 * maxEnvelopeBytes;
 
-/** `retry`: it may be better another time (the network, a bundle that is not there yet). */
+/** `retry` means that it may succeed later (network, or the bundle is not there yet). */
 type Taken =
   | { readonly type: "taken"; readonly release: KeptRelease }
   | {
       readonly type: "left";
       readonly report: ReleaseReport;
       readonly retry: boolean;
-      /** No key that is trusted here has signed it. */
+      /** No trusted key has signed it. */
       readonly isUntrusted?: true;
     }
   | { readonly type: "failed"; readonly reason: string };
@@ -247,17 +246,17 @@ interface TakingTools {
   readonly trust: Trust;
   readonly now: Date;
   readonly onSeen: UpdateHandlers["onSeen"];
-  /** By digest, when what came under it was something else: megabytes each time, for as long as somebody offers it. */
+  /** Counts bundles that did not match their digest, because each download costs megabytes. */
   readonly wrongBundles: Map<string, number>;
 }
 
 const wrongBundleMs = 86_400_000;
 
-/** The release with this digest; null: it runs already. Throws nothing of the network's: that is `failed`. */
+/** Fetches the release with this digest; null when it already runs. Network errors give `failed`. */
 async function takeOffered(offer: Offer, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text(`/releases/${offer.digest}/manifest.json`, maxEnvelopeBytes);
-    // What was to be tried again has been held or revoked meanwhile: the coordinator knows already how it went here.
+    // The release to retry has been held or revoked meanwhile, and the coordinator already knows how it did here.
     const before = offer.state.bad.find(({ digest }) => digest === offer.digest);
     if (text === null && before !== undefined) {
       const { version, reason } = before;
@@ -270,7 +269,7 @@ async function takeOffered(offer: Offer, tools: TakingTools): Promise<Taken | nu
   });
 }
 
-/** What the coordinator offers to all; null: nothing, or what runs already. */
+/** Fetches the general offer; null when there is none or it already runs. */
 export async function takeCurrent(state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text("/releases/current.json", maxCurrentBytes);
@@ -282,33 +281,33 @@ export async function takeCurrent(state: ReleaseState, tools: TakingTools): Prom
   });
 }
 
-/** It gave way here, and nothing is said of it until it is tried again. */
+/** The release was rolled back here and is not reported until it is tried again. */
 function isTriedLater(state: ReleaseState, digest: string, now: Date): boolean {
   return (badRelease(state, digest, now)?.againAt ?? null) !== null;
 }
 
 interface Wanted {
-  /** Null: whatever is offered to all. */
+  /** Null accepts the general offer. */
   readonly digest: string | null;
-  /** When it was first offered here. */
+  /** When this release was first offered here. */
   readonly firstAt: Date;
   readonly state: ReleaseState;
 }
 
 type Offer = Wanted & { readonly digest: string };
 
-/** Null: it runs already, or nothing better is there. */
+/** Returns null when it already runs or nothing better is available. */
 async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools): Promise<Taken | null> {
   const { state, digest } = wanted;
   const { roles, revocations, newness } = tools.trust;
   const { now } = tools;
   const role = roles.releases;
-  // Whoever never saw what is offered to all is not led to something older either.
+  // Even without having seen the general offer, an older release than stated is not accepted.
   const stated = newness.type === "stated" ? (newness.timestamp.release?.sequence ?? 0) : 0;
   const newestSequence = Math.max(newestSeen(state, role), stated);
   const conditions = { role, now, newestSequence, revocations, dockVersion };
   const verified = verifyManifest(signed, conditions);
-  // What is offered to all is mostly what runs here, or older: that is no news.
+  // The general offer is usually what runs or older, which is not reported.
   if ("refused" in verified && digest === null && state.current !== null) return null;
   if ("refused" in verified)
     return {
@@ -337,7 +336,7 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
   return await fetchBundle(signed, manifest, tools);
 }
 
-/** The manifest stays beside the bundle: it is verified again whenever the bundle is started. */
+/** The manifest stays beside the bundle and is verified at each start. */
 async function fetchBundle(signed: Envelope, manifest: ReleaseManifest, tools: TakingTools): Promise<Taken> {
   const { source, shelf } = tools;
   const { version, digest, sequence, bytes } = manifest;
@@ -389,7 +388,7 @@ function refused(version: string, reason: string): Taken {
   return { type: "left", report: { version, state: "refused", reason: reason.slice(0, 500) }, retry: false };
 }
 
-/** Of a manifest that is not believed: to name it in the report, if it has a name at all. */
+/** Reads an untrusted manifest's version, only for the report. */
 function versionIn({ body }: Envelope): string {
   const { data } = z.object({ version: releaseVersion }).safeParse(jsonOf(body));
   return data?.version ?? "0.0";

@@ -1,4 +1,4 @@
-/** The report of a folder whose crawler does not run (or does not answer): what its files say. */
+/** Builds the report of a folder from its files when its crawler does not run or answer. */
 import { existsSync } from "node:fs";
 import { LocalTime } from "../core/local-time.ts";
 import { readMembership } from "../core/membership.ts";
@@ -14,7 +14,7 @@ import { contributionOf, onDay, readStory, type Story, withEnd } from "../status
 import { type LimitReport, type StatusReport, statusVersion } from "../status/status-report.ts";
 import { runningDock } from "./supervisor-home.ts";
 
-/** `program`: what to type to start this program, for words that say what to do. */
+/** `program` is what people type to start this program. */
 export function restingReport(home: string, program: string, now: Date): StatusReport {
   const { config, fault } = settingsOf(home);
   const waitsFor = waitsForIn(home);
@@ -62,20 +62,20 @@ function settingsOf(home: string): { readonly config: CrawlerConfig | null; read
   }
 }
 
-/** With an end that no crawler has been told of yet: none was started since. */
+/** Includes an end that was not reported to a crawler, because none was started since. */
 function storyOf(home: string): Story {
   const story = readStory(home);
   const lastEnd = readReleaseState(home)?.lastEnd ?? null;
   return lastEnd === null ? story : withEnd(story, lastEnd);
 }
 
-/** Null when no dock runs here: what it waited for then is no longer so. */
+/** Returns null when no supervisor runs here, since its old reason no longer applies. */
 function waitsForIn(home: string): string | null {
   if (runningDock(home) === null || crawlerProcess(home) !== null) return null;
   return readReleaseState(home)?.waitsFor?.reason ?? null;
 }
 
-/** Not the supervisor, which has the spool open itself while it tells the coordinator why nothing runs. */
+/** Excludes the supervisor, which opens the spool to tell the coordinator why nothing runs. */
 function crawlerProcess(home: string): number | null {
   const holder = spoolHolder(home);
   return holder === runningDock(home) ? null : holder;
@@ -113,7 +113,7 @@ function publicKeyIn(home: string): string | null {
   }
 }
 
-/** Written ahead: what lies there is never less than what was used. Read alone, nothing is changed. */
+/** Use is written ahead, so the file never shows too little. Reads only. */
 function capsOnDisk({ home, limits }: CrawlerConfig, now: Date): LimitReport[] {
   const caps = new UsageCaps({ limits, kept: { home, warn: () => {} }, now: () => now });
   return caps.usage().map(limitReport);

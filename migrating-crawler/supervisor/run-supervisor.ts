@@ -1,6 +1,6 @@
 /**
- * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
- * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
+ * Runs the supervisor of one home as a program until it is asked to stop. SIGTERM and SIGINT end the crawler in order;
+ * SIGUSR2 also tells the coordinator that it will not return.
  */
 
 import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
@@ -34,19 +34,18 @@ import {
 } from "./supervisor-home.ts";
 
 interface DockRun {
-  /** The crawler's folder, after `join`. */
+  /** The crawler's folder after `join`. */
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What to type to start this program, for words that say what to do. */
+  /** What people type to start this program. */
   readonly program: string;
-  /** A line of the log. */
+  /** Prints one line of the log. */
   readonly print: (line: string) => void;
   readonly timing?: DockTiming;
-  /** Resolves with what is asked. */
   readonly untilAsked: () => Promise<"stop" | "leave">;
 }
 
-/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot be started. */
+/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot start. */
 export async function runDock({
   home: given,
   env,
@@ -111,10 +110,10 @@ export async function runDock({
   }
 }
 
-/** For the session in which the coordinator hears why nothing runs here. */
+/** The time limit for telling the coordinator why nothing runs here. */
 const tellMs = 10_000;
 
-/** The crawler's own session is not there to do it. */
+/** Reports it in a separate session, because no crawler has one. */
 async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
   try {
     const member = openMember(home);
@@ -127,7 +126,7 @@ async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
     }
     return { type: outcome.type === "joined" ? "told" : "failed" };
   } catch {
-    // Settings that a later release knows, a full disk: whoever looks here sees it without the coordinator.
+    // Newer settings or a full disk may prevent it; people who look here still see the reason.
     return { type: "failed" };
   }
 }
@@ -135,12 +134,12 @@ async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
 interface RestingPageSettings {
   readonly home: string;
   readonly program: string;
-  /** 0: none. */
+  /** With 0 there is no page. */
   readonly port: () => number;
   readonly log: CrawlerLog;
 }
 
-/** The local page while no crawler runs that could serve it. One thing at a time: the crawler wants the same port. */
+/** Serves the local page while no crawler runs. Its steps are serialised, because the crawler wants the same port. */
 class RestingPage {
   readonly #settings: RestingPageSettings;
   #server: PageServer | null = null;
@@ -168,7 +167,7 @@ class RestingPage {
   }
 }
 
-/** Resolves at the first signal. Also keeps the process from ending when its output's reader is gone. */
+/** Resolves at the first signal. Also keeps the process alive when the reader of its output is gone. */
 export function untilSignal(): Promise<"stop" | "leave"> {
   outliveLog([process.stdout, process.stderr]);
   return new Promise((resolve) => {
@@ -177,7 +176,7 @@ export function untilSignal(): Promise<"stop" | "leave"> {
   });
 }
 
-/** The settings as the file has them now; at the start they must be right, later the last right ones count. */
+/** Reads the current settings: they must be valid at the start, later the last valid ones apply. */
 function freshSettings(read: () => DockedSettings, complain: (reason: string) => void): () => DockedSettings {
   let last = read();
   let complained = "";
@@ -194,8 +193,8 @@ function freshSettings(read: () => DockedSettings, complain: (reason: string) =>
   };
 }
 
-// Flushes the crawler's spool to the disk once a second: under Node's permission model the crawler itself may not
-// (fsync is denied to it), and a power cut should cost a second of results, not half a minute.
+// Flushes the crawler's spool every second. Node's permission model denies fsync to the crawler, and a power cut should
+// lose a second of results, not half a minute.
 
 const everyMs = 1000;
 
@@ -203,7 +202,7 @@ class SpoolFlusher {
   readonly #folder: string;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | null = null;
-  /** What was flushed last, and how long it was. */
+  /** The last flushed file and its length. */
   #flushed = "";
 
   constructor(home: string) {
@@ -224,7 +223,7 @@ class SpoolFlusher {
     await this.#flush();
   }
 
-  /** The newest segment is the one that is written. */
+  /** Only the newest segment is being written. */
   async #flush(): Promise<void> {
     try {
       const newest = (await readdir(this.#folder)).filter(isSegment).sort().at(-1);
@@ -235,7 +234,7 @@ class SpoolFlusher {
       if (seen !== this.#flushed) await syncFile(path);
       this.#flushed = seen;
     } catch {
-      // The folder is not there yet, or the segment was acknowledged and removed meanwhile.
+      // The folder does not exist yet, or the segment was acknowledged and removed.
     }
   }
 }
@@ -249,8 +248,8 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-// Lines in HOME/log/crawler.log, followed by a new file when it is full; the oldest are removed. A disk that takes
-// nothing loses lines and nothing else.
+// Writes HOME/log/crawler.log and rotates it when full; the oldest files are removed. A disk that refuses writes only
+// loses lines.
 
 /** 5 files of 4 MiB hold a day or two of a busy crawler's lines. */
 const defaultFileBytes = 4 * 1024 * 1024;
@@ -282,7 +281,7 @@ export class RotatingLog {
     });
   }
 
-  /** crawler.log is the newest, then crawler.1.log and so on; the last one is written over. */
+  /** crawler.log is the newest, then crawler.1.log and so on; the last one is overwritten. */
   #rotate(): void {
     for (let age = this.#files - 1; age > 0; age -= 1) {
       this.#try(() => renameSync(this.#path(age - 1), this.#path(age)));
@@ -298,7 +297,7 @@ export class RotatingLog {
     try {
       work();
     } catch {
-      // A log that cannot be written ends no crawl.
+      // A log that cannot be written does not end the crawl.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** One dock at a time runs a home, and not while the crawler of one that was killed still ends. */
+/** Ensures that one supervisor at a time runs a home, and only after the crawler of a killed one has ended. */
 
 import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,20 +16,20 @@ import { readSettingsFile } from "../settings/settings-file.ts";
 import type { DownloadLimits } from "./download-allowance.ts";
 import { releasesFolder } from "./release-store.ts";
 
-/** A crawler whose dock is gone stops by itself; it may take so long before it is ended. */
+/** A crawler without its supervisor stops by itself; after this time it is ended. */
 const orphanMs = 15_000;
 
 const lookMs = 100;
 
-/** For whoever asks whether the crawler of this home runs. */
+/** Tells others whether this home's crawler runs. */
 export const dockMark = (home: string) => join(home, "dock.pid");
 
-/** The process that runs this home's crawler; null: none does. */
+/** Returns the process that runs this home's crawler, or null. */
 export function runningDock(home: string): number | null {
   return holderOf(dockMark(home));
 }
 
-/** Throws a UsageError when another dock runs this home. */
+/** Throws a UsageError when another supervisor runs this home. */
 export function takeHome(home: string): void {
   const other = runningDock(home);
   if (other !== null && other !== process.pid) {
@@ -43,7 +43,7 @@ export function leaveHome(home: string): void {
   removeMark(dockMark(home));
 }
 
-/** Resolves when no crawler of an earlier dock runs any more. */
+/** Resolves when no crawler of an earlier supervisor runs any more. */
 export async function outwaitOrphan(home: string, { withinMs = orphanMs } = {}): Promise<void> {
   const startedMs = performance.now();
   for (;;) {
@@ -54,36 +54,42 @@ export async function outwaitOrphan(home: string, { withinMs = orphanMs } = {}):
   }
 }
 
-/** Where the crawler's process is noted, for a dock that comes after one that was killed. */
+/** Names the crawler's process for the successor of a killed supervisor. */
 export const childMark = (home: string) => join(home, "releases", "child.pid");
 
-/** Of the dock's own code, which its host updates by hand; a release's manifest names the oldest dock that can run it. */
+/**
+ * The version of the supervisor's own code, which its host updates by hand; a release's manifest names the oldest one
+ * that can run it.
+ */
 export const dockVersion = "1.0.0";
 
-/** How long the dock waits for what; tests wait less. */
+/** The supervisor's waiting times, which tests shorten. */
 export interface DockTiming {
-  /** A new release that was welcomed has to be well for so long before it counts as good. */
+  /** How long a welcomed new release must run well before it counts as good. */
   readonly watchMs: number;
-  /** And has to be welcomed within so long, as long as the coordinator answers at all. */
+  /** The time for the welcome while the coordinator answers at all. */
   readonly welcomeMs: number;
-  /** A new release that has ended so often by itself while it is watched goes back: one end may be anything's fault. */
+  /** A watched release that ends by itself this often is rolled back, since a single end may have any cause. */
   readonly mostWatchedFaults: number;
-  /** And one that was started so often meanwhile, whatever ended it (a machine that falls over, the kernel for its memory). */
+  /**
+   * A watched release that was started this often is rolled back too, whatever ended it (a failing machine, lack of
+   * memory).
+   */
   readonly mostWatchedStarts: number;
-  /** What gave way is tried again after this, and later still the next times. */
+  /** When a rolled back release is first tried again. */
   readonly againMs: number;
-  /** A crawler that gives no sign of life for so long is stuck. */
+  /** A crawler without a sign of life for this long is stuck. */
   readonly silenceMs: number;
-  /** Draining: requests 4 s, acknowledgements 2 s, the goodbye 5 s; the rest is for a slow machine. */
+  /** Draining takes 4 s for requests, 2 s for acknowledgements and 5 s for the goodbye; the rest is reserve. */
   readonly stopMs: number;
-  /** Before a crawler that ended by itself is started again: doubled each time. */
+  /** The wait before restarting a crawler that ended by itself, doubled each time. */
   readonly backOff: { readonly firstMs: number; readonly mostMs: number };
-  /** Between two looks at revocations (and at releases, when nothing runs well), and after one in vain. */
+  /** The interval between checks for revocations (and for releases, when nothing runs well). */
   readonly pollMs: number;
-  /** The same while there is nothing to run at all: somebody waits for it. */
+  /** The same while there is nothing to run, because somebody is waiting. */
   readonly emptyPollMs: number;
   readonly retryMs: number;
-  /** And at least, however often releases are offered. */
+  /** The minimum between checks triggered by offers. */
   readonly lookMs: number;
 }
 
@@ -104,9 +110,9 @@ export const dockTiming: DockTiming = {
   lookMs: 2000,
 };
 
-// What the dock itself needs of HOME/settings.toml: the partner's policy for releases, the way to the coordinator,
-// and the files and folders outside the home that the crawler may touch. Whatever else stands there is for the
-// crawler's release to check: a dock is older than the releases that it runs, and must not stumble over new names.
+// Reads what the supervisor needs of HOME/settings.toml: the release policy, the route to the coordinator, and the
+// files and folders outside the home that the crawler may access. The crawler's release validates everything else,
+// because a supervisor is older than its releases and must tolerate new names.
 
 const path = z.string().min(1).max(4096).nullable().default(null);
 const proxy = z.string().refine((text) => parseProxy(text) !== null, { error: "is not a proxy's address" });
@@ -119,12 +125,12 @@ const dockSettings = z.object({
   coordinatorProxy: z.union([z.enum(["as-sites", "none"]), proxy]).default("as-sites"),
   certificateFile: path,
   coordinatorCertificateFile: path,
-  /** A wrong port is for the crawler's release to tell. */
+  /** The crawler's release reports an invalid port. */
   status: z
     .object({ port: z.int().min(0).max(65_535).default(7412) })
     .catch({ port: 0 })
     .prefault({}),
-  /** Wrong ones are for the crawler's release to tell. */
+  /** The crawler's release reports invalid limits. */
   limits: z
     .object({ bytesPerDay, bytesPerMonth, kilobytesPerSecond, timeZone, pagesPerDay })
     .catch(limitsSchema.parse({}))
@@ -137,14 +143,14 @@ const dockSettings = z.object({
 
 export interface DockedSettings {
   readonly policy: ReleasePolicy;
-  /** Of the local page; 0: none is wanted. */
+  /** The port of the local page; 0 means none. */
   readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
-  /** Those that its own downloads keep. */
+  /** The limits that apply to the supervisor's own downloads. */
   readonly limits: DownloadLimits;
-  /** Files that the crawler may read besides its home. */
+  /** Files outside its home that the crawler may read. */
   readonly readable: readonly string[];
-  /** Folders that it may write besides its home. */
+  /** Folders outside its home that the crawler may write. */
   readonly writable: readonly string[];
 }
 
@@ -178,15 +184,15 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   };
 }
 
-/** The home or what it lies in, the dock's releases, its log. */
+/** Whether the folder contains the home, or is in the supervisor's releases or log. */
 function reachesDockFiles(home: string, folder: string): boolean {
   const real = existsSync(folder) ? realpathSync(folder) : resolve(folder);
   const below = (path: string, parent: string) => `${path}/`.startsWith(parent === "/" ? "/" : `${parent}/`);
   return below(home, real) || [releasesFolder(home), join(home, "log")].some((own) => below(real, own));
 }
 
-// Which process holds something, in a file that outlives it. A process id alone may be another process's by now (in
-// a container it nearly always is): where the system tells, the start of the process is noted with it.
+// Marks which process holds something, in a file that outlives it. A process id may be reused (in a container it nearly
+// always is), so the process's start time is added where available.
 
 const processMark = z.object({ pid: z.int().min(1), startTicks: z.string().nullable() });
 
@@ -197,8 +203,8 @@ export function writeMark(path: string, pid: number): void {
 }
 
 /**
- * False: another process that runs has it. Of several that find the mark of one that is gone, one gets it: the mark
- * is made whole or not at all, and an old one is looked at again after it was put out of the way.
+ * Returns false when another running process holds the mark. When several find a stale mark, one succeeds: marks are
+ * created atomically, and a stale one is checked again after it was moved away.
  */
 export function takeMark(path: string, pid: number): boolean {
   const [draft, old] = [`${path}.${process.pid}.draft`, `${path}.${process.pid}.old`];
@@ -219,7 +225,7 @@ export function removeMark(path: string): void {
   rmSync(path, { force: true });
 }
 
-/** The process that holds it, while it runs; null: nobody does. */
+/** Returns the process that holds the mark and still runs, or null. */
 function holderOf(path: string): number | null {
   const mark = jsonIn(path, 1000, processMark);
   if (mark === null || !isRunning(mark.pid)) return null;
@@ -232,7 +238,7 @@ function isAnothers(path: string, pid: number): boolean {
   return holder !== null && holder !== pid;
 }
 
-/** False: there is one already. */
+/** Returns false when the target already exists. */
 function linked(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -243,7 +249,7 @@ function linked(from: string, to: string): boolean {
   }
 }
 
-/** False: somebody was faster. */
+/** Returns false when another process was faster. */
 function moved(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -254,11 +260,11 @@ function moved(from: string, to: string): boolean {
   }
 }
 
-/** Linux: field 22 of /proc/PID/stat, clock ticks since the system's start; null elsewhere, or for one that has ended. */
+/** Linux: field 22 of /proc/PID/stat, in clock ticks since boot; null elsewhere or for an ended process. */
 function startTicks(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in brackets, field 2, may hold anything.
+    // Field 2, the name in brackets, may contain anything.
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
   } catch {
     return null;

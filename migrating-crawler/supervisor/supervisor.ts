@@ -36,29 +36,29 @@ import { faultOfKept, type Trust } from "./verify-release.ts";
 
 interface DockSettings {
   readonly home: string;
-  /** Of the invitation. */
+  /** The keys of the invitation. */
   readonly pinned: Role;
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
-  /** Absent: downloads are not counted. */
+  /** Downloads are not counted without it. */
   readonly allowance?: DownloadAllowance;
-  /** Of settings.toml as it is now; the last ones that were right when it is wrong. */
+  /** The current settings.toml, or the last valid one. */
   readonly settings: () => DockedSettings;
   readonly pings: PingService;
   readonly log: CrawlerLog;
-  /** A line that the crawler wrote. */
+  /** Receives each line that the crawler writes. */
   readonly onLine: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
-  /** Tells the coordinator in a session of its own, while no crawler runs that could. Never rejects. */
+  /** Tells the coordinator in a separate session while no crawler runs. Never rejects. */
   readonly tell: (goodbye: Goodbye) => Promise<Told>;
-  /** A crawler is about to be started, or none runs for now. */
+  /** A crawler is about to start, or none runs for now. */
   readonly onPresence: (isRunning: boolean) => Promise<void>;
   readonly timing: DockTiming;
   readonly now: () => Date;
   readonly random: () => number;
 }
 
-/** What became of it; `refused`: the coordinator wants no session with this crawler. */
+/** `refused` means that the coordinator accepts no session with this crawler. */
 export type Told =
   | { readonly type: "told" | "failed" }
   | { readonly type: "refused"; readonly reason: string; readonly isRemoved: boolean };
@@ -70,14 +70,14 @@ export class Dock {
   #child: CrawlerChild | null = null;
   #runs: states.KeptRelease | null = null;
   #isHealthy = false;
-  /** One step at a time. */
+  /** Serialises the steps. */
   #turn: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #restart: NodeJS.Timeout | undefined;
   #crashes = 0;
   #replacing = false;
   #stopping = false;
-  /** What the coordinator knows that it waits for. */
+  /** The reason for waiting that the coordinator already knows. */
   #told: string | null = null;
 
   constructor(settings: DockSettings) {
@@ -104,7 +104,7 @@ export class Dock {
     });
   }
 
-  /** The state on the disk, for who asks what runs. */
+  /** The state on disk. */
   get state(): states.ReleaseState {
     return this.#memory.state;
   }
@@ -124,7 +124,7 @@ export class Dock {
     await this.#child?.stop();
   }
 
-  /** The crawler tells the coordinator that it will not be back, and ends; nothing is started any more. */
+  /** The crawler tells the coordinator that it will not return, and ends; nothing starts any more. */
   async leave(): Promise<void> {
     this.#stopping = true;
     if (this.#child?.pid !== undefined) process.kill(this.#child.pid, "SIGUSR2");
@@ -150,7 +150,7 @@ export class Dock {
     if (release !== null) this.#startChild(release);
   }
 
-  /** Drained: its requests end, its results stay in the spool, its leases go back. */
+  /** The crawler drains: its requests end, its results stay in the spool, its leases are returned. */
   async #endChild(): Promise<void> {
     if (this.#child === null) return;
     this.#replacing = true;
@@ -158,7 +158,7 @@ export class Dock {
     this.#replacing = false;
   }
 
-  /** The current release, or the one that takes its place when it is not what was signed or has ended too often. */
+  /** Returns the current release, or its replacement when its files were changed or it ended too often. */
   async #startable(): Promise<states.KeptRelease | null> {
     for (;;) {
       const { current, watchedStarts } = this.#memory.state;
@@ -191,7 +191,7 @@ export class Dock {
       onLine,
       onEnd: (end) => this.#onEnd(release, end),
     });
-    // It opens nothing before it is greeted, and is not greeted before another dock would know of it.
+    // The child opens nothing before the greeting, which must follow its mark so that another supervisor would find it.
     if (child.pid !== undefined) writeMark(childMark(home), child.pid);
     const { lastEnd, reports } = this.#memory.state;
     child.send({
@@ -230,7 +230,7 @@ export class Dock {
   #onHealthy(): void {
     if (this.#isHealthy) return;
     this.#isHealthy = true;
-    // The coordinator knows now how the process before it ended.
+    // The coordinator now knows how the previous process ended.
     this.#memory.change((state) => ({ ...state, lastEnd: null }));
     if (this.#isCurrent(this.#runs)) this.#memory.change(states.noteWelcome);
     clearTimeout(this.#watch);
@@ -242,7 +242,7 @@ export class Dock {
     if (this.#isCurrent(this.#runs)) this.#memory.pass();
   }
 
-  /** Not so while the one before it drains: what becomes of that one says nothing of the new one. */
+  /** While the previous release drains, its outcome says nothing about the new one. */
   #isCurrent(release: states.KeptRelease | null): boolean {
     return release !== null && release.digest === this.#memory.state.current?.digest;
   }
@@ -262,7 +262,7 @@ export class Dock {
     this.#watch = setTimeout(() => void this.#onNoWelcome(), this.#settings.timing.welcomeMs);
   }
 
-  /** Only a coordinator that answers the dock, but not the crawler, speaks against the release. */
+  /** Only a coordinator that answers the supervisor but not the crawler speaks against the release. */
   async #onNoWelcome(): Promise<void> {
     const child = this.#child;
     const reached = await this.#updates.reachesCoordinator();
@@ -297,7 +297,7 @@ export class Dock {
     else this.#startAgain(end);
   }
 
-  /** True: the release has ended once too often while it was watched, and the last good one is current again. */
+  /** Returns true when the watched release ended once too often, so the last good one is current again. */
   #isNotWell(release: states.KeptRelease, end: ChildEnd): boolean {
     if (end.inOrder || end.isFromOutside || !this.#isCurrent(release) || !this.#memory.isWatched)
       return false;
@@ -320,7 +320,7 @@ export class Dock {
     );
     void this.#settings.onPresence(false);
     this.#restart = setTimeout(() => void this.#settle(), timerMs(waitMs));
-    // What runs may never be well again: is there another one?
+    // The running release may never work, so another one is looked for.
     if (this.#memory.isWatched) this.#updates.look();
   }
 
@@ -343,7 +343,7 @@ export class Dock {
     this.#memory.change((state) => states.withReport(states.withoutOffer(state, done), report));
   }
 
-  /** The coordinator is told once for each reason, and again for as long as it refuses to hear it. */
+  /** The coordinator is told once per reason, and again while it refuses to listen. */
   async #onNothing({ code, words }: ReleaseWait, isFound: boolean): Promise<void> {
     const isNews = isFound && words !== this.#told;
     const told = isNews ? await this.#settings.tell({ code, reason: `it waits for ${words}` }) : null;
@@ -353,7 +353,10 @@ export class Dock {
     else this.#memory.waitFor(told?.type === "refused" ? refusedWords(told.reason) : words);
   }
 
-  /** It would be refused for ever: nothing is asked any more. Who joins anew stops this supervisor for that. */
+  /**
+   * The coordinator removed this crawler for good, so nothing is asked any more. A new join first stops this
+   * supervisor.
+   */
   #onRemoved(reason: string): void {
     void this.#updates.stop();
     this.#memory.waitFor(

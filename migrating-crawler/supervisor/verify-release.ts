@@ -1,6 +1,6 @@
 /**
- * What lies on the disk is what was signed: before every start the manifest beside the bundle is verified again, and
- * the bundle against it. The state that names a release is a memory, no proof.
+ * Verifies before every start that the files on disk are what was signed: the manifest, and the bundle against it. The
+ * state that names a release proves nothing.
  */
 
 import { z } from "zod";
@@ -27,7 +27,7 @@ import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
 
-/** Why it must not be started; null: it may. Expiry is for releases that do not run yet, and no matter here. */
+/** Returns why the release must not start, or null. Expiry only concerns releases that do not run yet. */
 export async function faultOfKept(
   release: KeptRelease,
   { shelf, trust }: { readonly shelf: ReleaseShelf; readonly trust: Trust },
@@ -44,33 +44,33 @@ export async function faultOfKept(
   return (await shelf.holds(release)) ? null : "its file is damaged or gone";
 }
 
-// Whom the supervisor believes, what is never to run again, and how new what it knows is: the pinned keys carried on by
-// rotations and roots, the list of revoked releases, and the statement of what is newest. All are signed, kept on the
-// disk as they were served, and never go back to an older one.
+// Tracks whom the supervisor trusts, what is revoked, and how current this is: the pinned keys continued by rotations
+// and roots, the revocation list, and the statement of the newest release. All are signed, stored as served, and never
+// replaced by older ones.
 
 const rotationsFile = "rotations.json";
 const revocationsFile = "revocations.json";
 const timestampFile = "timestamp.json";
 
-/** Of keys.json: 100 rotations have some 80 KB. */
+/** Limits keys.json; 100 rotations take some 80 KB. */
 const maxServedRotationBytes = 1024 * 1024;
 
 const keptRotations = z.array(envelope).max(2 * maxRotations);
 
 export interface Trust {
   readonly roles: Roles;
-  /** All roles that ever counted: what was signed then runs on until it is revoked. */
+  /** All roles that ever counted: what they signed continues to run until it is revoked. */
   readonly before: readonly Roles[];
-  /** A root is followed: what is newest has to be stated. */
+  /** With a root, the newest release must be stated. */
   readonly hasRoot: boolean;
-  /** Null: no release was ever revoked. */
+  /** Null when no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
   readonly newness: Newness;
 }
 
 /**
- * How new what the coordinator serves is. `unstated`: nobody whose word counts has ever stated it here, and no root asks
- * for it. `stale`: nothing is taken until it is stated anew; what runs goes on.
+ * How current the coordinator's data are. `unstated`: no trusted key has ever stated it here, and no root requires it.
+ * `stale`: nothing is taken until it is stated again; the running release continues.
  */
 type Newness =
   | { readonly type: "unstated" }
@@ -79,12 +79,12 @@ type Newness =
 
 interface TrustSettings {
   readonly shelf: ReleaseShelf;
-  /** Of the invitation. */
+  /** The keys of the invitation. */
   readonly pinned: Role;
   readonly now: () => Date;
 }
 
-/** What was believed last. */
+/** Returns what was trusted last. */
 export function keptTrust(settings: TrustSettings): Trust {
   const { shelf, pinned } = settings;
   const { roles, before, hasRoot } = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
@@ -92,7 +92,10 @@ export function keptTrust(settings: TrustSettings): Trust {
   return { ...known, newness: newnessOf(known, settings, null) };
 }
 
-/** Asks the coordinator for the lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */
+/**
+ * Downloads the lists and keeps newer ones. Throws a SourceFailure when the coordinator is unreachable or its answer is
+ * not genuine.
+ */
 export async function refreshTrust(
   settings: TrustSettings & { readonly source: ReleaseSource },
 ): Promise<Trust> {
@@ -123,14 +126,14 @@ function takeRevocations(
   const read = readEnvelope(signed);
   if ("refused" in read) throw new SourceFailure(`the list of revoked releases: ${read.refused}`);
   const role = trust.roles.revocations;
-  // Of a list that retired keys alone have signed the number binds nobody: a thief may have chosen it.
+  // A list signed only by retired keys sets no minimum number, since a thief may have chosen it.
   const newestSequence = keptRevocations(shelf, [trust.roles])?.sequence ?? 0;
   const verified = verifyRevocations(read, { role, newestSequence, now: now() });
   if ("ok" in verified) {
     if (verified.revocations.sequence !== trust.revocations?.sequence) shelf.write(revocationsFile, read);
     return verified.revocations;
   }
-  // The coordinator has no newer list than the one that is in force here, signed by keys that were retired since.
+  // The coordinator has nothing newer than the current list, signed by keys retired since.
   const before = openedByAny(trust.before, ({ revocations }) =>
     verifyRevocations(read, { role: revocations, newestSequence: trust.revocations?.sequence ?? 0 }),
   );
@@ -143,7 +146,7 @@ function takeRevocations(
   throw new SourceFailure(`the list of revoked releases: ${verified.refused}`);
 }
 
-/** Null: it is kept, or was before. Otherwise why it is not believed. */
+/** Returns null when it is kept, else why it is not trusted. */
 function takeTimestamp({ shelf, now }: TrustSettings, stated: string, role: Role): string | null {
   const read = readEnvelope(stated);
   if ("refused" in read) return read.refused;
@@ -154,7 +157,7 @@ function takeTimestamp({ shelf, now }: TrustSettings, stated: string, role: Role
   return null;
 }
 
-/** `refused`: why what is served is not believed; null: it is, or nothing was. */
+/** `refused` is why the served statement is not trusted, or null. */
 function newnessOf(
   trust: Omit<Trust, "newness">,
   { shelf, now }: TrustSettings,
@@ -175,14 +178,14 @@ function newnessOf(
   return { type: "stale", reason };
 }
 
-/** Null: there is none by keys that count. One that retired keys have signed binds nobody, whatever its number. */
+/** Returns null when no valid key has signed one. One signed by retired keys does not count, whatever its number. */
 function keptTimestamp(shelf: ReleaseShelf, role: Role): ReleaseTimestamp | null {
   const kept = shelf.read(timestampFile, envelope);
   const verified = kept === null ? null : verifyTimestamp(kept, { role, newestSequence: 0 });
   return verified !== null && "ok" in verified ? verified.timestamp : null;
 }
 
-/** It was verified when it was taken; its key may have been retired since. */
+/** It was verified when taken; its key may have been retired since. */
 function keptRevocations(shelf: ReleaseShelf, before: readonly Roles[]): ReleaseRevocations | null {
   const kept = shelf.read(revocationsFile, envelope);
   if (kept === null) return null;
@@ -192,7 +195,7 @@ function keptRevocations(shelf: ReleaseShelf, before: readonly Roles[]): Release
   return "ok" in verified ? verified.revocations : null;
 }
 
-/** By the newest roles that it can be opened by; otherwise why the newest refuse it. */
+/** Opens it with the newest roles that can; otherwise returns why the newest refuse it. */
 function openedByAny<Opened extends object>(
   before: readonly Roles[],
   open: (roles: Roles) => Opened | Refused,

@@ -1,36 +1,35 @@
 /**
- * What the crawler remembers of one host's pages, bounded: enough to see that a page is one that it had
- * under another URL, and that a pattern of URLs only leads to such pages.
+ * Remembers a limited number of a host's pages to recognise duplicates under other URLs and URL patterns that only lead
+ * to them.
  *
- * A pattern is a trap after several of its pages were like ones before and nearly all were; from then on
- * links of that pattern are not shipped. Pages of it that still come in are counted, so that a pattern that
- * turns out to hold pages of its own is one no longer.
+ * A pattern becomes a trap when nearly all of several pages resembled earlier ones; its links are then no longer
+ * shipped. Pages of it that still arrive are counted, so a pattern with pages of its own stops being a trap.
  */
 import { bitCount, type PageExtract } from "#protocol/result";
 
-/** The oldest are forgotten beyond these. */
+/** The oldest entries are dropped beyond these limits. */
 const maxPages = 256;
 
 const maxPatterns = 128;
 const maxQueriedPaths = 16;
 
-/** A shape is narrow; a whole folder needs more to be given up. */
+/** A shape is narrow; dropping a whole folder needs more evidence. */
 const shapeTrap = { leastAlike: 5, share: 0.8 };
 
 const folderTrap = { leastAlike: 10, share: 0.9 };
 
-/** What was before so many pages counts half, so that a site that has changed is followed again. */
+/** Counts are halved after this many pages, so a changed site is followed again. */
 const longPast = 50;
 
-/** Queries of three parameters and more are combinations of filters where there are many sets of names. */
+/** Queries of three or more parameters are filter combinations when many sets of names occur. */
 const combinedQuery = /\?[^&]*&[^&]*&/;
 
 const manyNameSets = 40;
 
-/** Filters are combined freely, so that there are many more sets than names; a site's own pages know few. */
+/** Freely combined filters give many more sets than names; a site's own pages use few. */
 const nameSetsPerName = 2.5;
 
-/** So many combinations of one path are shipped. */
+/** Ships at most this many combinations of one path. */
 const maxCombinations = 300;
 
 interface Pattern {
@@ -46,14 +45,14 @@ interface QueriedPath {
 }
 
 interface Likeness {
-  /** The page's first URL, when it is a near-duplicate. */
+  /** The first URL of the page when this one is a near-duplicate. */
   readonly duplicateOf: string | null;
-  /** It is a near-duplicate, or the same but for its numbers. */
+  /** The page is a near-duplicate, or differs only in its numbers. */
   readonly isAlike: boolean;
 }
 
 export class HostMemory {
-  /** What the host answers for a page that cannot exist; null: an honest error, or nothing that helps. */
+  /** The host's answer for a page that cannot exist; null for a proper error or an unusable answer. */
   missing: { readonly askedAtMs: number; readonly print: PagePrint | null } | null = null;
   readonly #pages = new Map<string, PagePrint>();
   readonly #patterns = new Map<string, Pattern>();
@@ -61,7 +60,6 @@ export class HostMemory {
   #urlCharacters = 0;
   #trapPatterns = 0;
 
-  /** Whether this page is one that was there before under another URL. */
   likeness(url: string, print: PagePrint): Likeness {
     let alike = false;
     for (const [other, known] of this.#pages) {
@@ -72,7 +70,7 @@ export class HostMemory {
     return { duplicateOf: null, isAlike: alike };
   }
 
-  /** Keeps a page. One that is like another is not kept itself: that one stays the first. */
+  /** Remembers a page. A similar one replaces nothing, so the first stays the reference. */
   note(url: string, print: PagePrint, alike: boolean): void {
     if (this.#pages.delete(url)) this.#urlCharacters -= url.length;
     if (!alike) this.#keep(url, print);
@@ -81,12 +79,12 @@ export class HostMemory {
     this.#count(`f${folder}`, folderTrap, alike);
   }
 
-  /** Whether a link to this host leads to more of what the crawler has seen enough of. Counts combined queries. */
+  /** Whether a link leads to more of what was seen enough. Counts combined queries. */
   isTrap(url: string): boolean {
     return this.#isTrapPattern(url) || this.#isOneFilterMore(url);
   }
 
-  /** About so many bytes, for the bound over all hosts; from what the engine takes for maps and strings. */
+  /** The approximate memory use, for the limit over all hosts, from what the engine takes for maps and strings. */
   get bytes(): number {
     let bytes = 500 + 200 * this.#pages.size + this.#urlCharacters + 400 * this.#patterns.size;
     for (const { names, nameSets, queries } of this.#queried.values()) {
@@ -157,7 +155,7 @@ function isTrapPattern({ trap, pages, alike }: Pattern): boolean {
   return alike >= trap.leastAlike && alike >= trap.share * pages;
 }
 
-/** Maps keep the order of insertion. */
+/** Maps keep insertion order. */
 function forgetOldest<Value>(map: Map<string, Value>, most: number): [string, Value] | undefined {
   if (map.size <= most) return undefined;
   const oldest = map.entries().next().value!;
@@ -165,16 +163,16 @@ function forgetOldest<Value>(map: Map<string, Value>, most: number): [string, Va
   return oldest;
 }
 
-// What a URL has in common with the others that a site makes by the same rule.
+// Derives what a URL shares with others made by the same rule.
 
 interface UrlShapes {
-  /** Numbers and tokens masked, the query's values left out. */
+  /** Numbers and tokens masked, without the query's values. */
   readonly shape: string;
-  /** The same with the last segment masked altogether: the folder's pages. */
+  /** The same with the last segment masked: the folder's pages. */
   readonly folder: string;
 }
 
-/** Letters and digits mixed, as in hashes and random names. */
+/** Mixed letters and digits, as in hashes and random names. */
 const token = /^(?=.*\d)(?=.*[a-z])[a-z0-9_-]{8,}$/i;
 
 function urlShapes(url: string): UrlShapes {
@@ -188,28 +186,28 @@ function urlShapes(url: string): UrlShapes {
 
 const mask = (segment: string): string => (token.test(segment) ? "*" : segment.replace(/\d+/g, "#"));
 
-// What is remembered of a page to know it again under another URL.
+// The fingerprint of a page, to recognise it under another URL.
 
 interface PagePrint {
-  /** The beginning of the body's digest. */
+  /** A prefix of the body's digest. */
   readonly digest: string;
   readonly simhashHigh: number;
   readonly simhashLow: number;
   readonly words: number;
-  /** Hash of a short page's words without numbers and without its own address; null: no short page. */
+  /** A hash of a short page's words without numbers and its own address; null for longer pages. */
   readonly gist: number | null;
 }
 
-/** A simhash of fewer words says little. */
+/** A simhash of fewer words is unreliable. */
 const leastWords = 20;
 
-/** Bits that near-duplicates may differ in (Manku and others, WWW 2007, section 3). */
+/** Near-duplicates differ in at most this many bits (Manku and others, WWW 2007, section 3). */
 const duplicateBits = 3;
 
-/** And pages of one pattern, of which several must be as near: a few words in 200 change so many. */
+/** The looser limit for several pages of one pattern: a few words in 200 change this many bits. */
 const alikeBits = 5;
 
-/** The text of shorter pages is in their excerpt. */
+/** The excerpt contains the full text of shorter pages. */
 const shortWords = 60;
 
 export function pagePrint(page: PageExtract, url: string): PagePrint {
@@ -222,12 +220,11 @@ export function pagePrint(page: PageExtract, url: string): PagePrint {
   };
 }
 
-/** The same body, or nearly the same text. */
 function isNearDuplicate(one: PagePrint, other: PagePrint): boolean {
   return one.digest === other.digest || isNear(one, other, duplicateBits);
 }
 
-/** Nearly a near-duplicate, or a short page that differs in numbers alone: another month of the same calendar. */
+/** Also matches short pages that differ only in numbers, such as another month of a calendar. */
 export function looksAlike(one: PagePrint, other: PagePrint): boolean {
   if (one.gist !== null && one.gist === other.gist) return true;
   return one.digest === other.digest || isNear(one, other, alikeBits);
@@ -248,27 +245,26 @@ function gistOf(page: PageExtract, url: string): string {
   return (name.length < 4 ? without : without.replaceAll(name, " ")).toLowerCase().replace(/[\d\s]+/g, " ");
 }
 
-/** FNV-1a, 32 bits. */
 function hash(text: string): number {
   let sum = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
   return sum;
 }
 
-/** A canonical URL taken apart for the trap rules: cheaper than parsing it again, for every link of every page. */
+/** Splits a canonical URL for the trap rules more cheaply than parsing it again for every link of every page. */
 
 export interface UrlParts {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Between the slashes, the last one included when it is not empty. */
+  /** The path segments, including the last one unless it is empty. */
   readonly segments: readonly string[];
-  /** Without the question mark. */
+  /** The query without the question mark. */
   readonly query: string;
-  /** The query's names and values, as written. */
+  /** The query's names and values as written. */
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** `url`: as WHATWG URL serialises an http(s) URL without a fragment. */
+/** `url` is an http(s) URL as WHATWG URL serialises it, without a fragment. */
 export function urlParts(url: string): UrlParts {
   const mark = url.indexOf("?");
   const beforeQuery = mark < 0 ? url : url.slice(0, mark);

@@ -1,7 +1,6 @@
 /**
- * Whether a link looks like part of an endless space of URLs, judged by itself and the page that it is on.
- * Each rule is as narrow as the web allows: of the links of real pages next to none may be caught. Most
- * links are let through by their shape alone, without being taken apart.
+ * Decides whether a link looks like part of an endless URL space, judged by the link and its page. The rules are
+ * narrow, so that hardly any link of a real page is caught. Most links pass by their shape alone, without being split.
  */
 import { type UrlParts, urlParts } from "./host-memory.ts";
 
@@ -23,18 +22,18 @@ type LinkTrap =
   | "many-parameters"
   | "facets";
 
-/** Heritrix' TooManyPathSegments takes 20, too. */
+/** The value of Heritrix' TooManyPathSegments. */
 const maxSegments = 20;
 
 const maxQueryCharacters = 1024;
 const maxParameters = 24;
 
-/** A filter more is a trap from so many parameters on, or so many of one name. */
+/** Another filter is a trap from this many parameters, or this many of one name, on. */
 const manyFacets = 6;
 
 const manyOfOneName = 4;
 
-/** So many segments that have been there before are a trap in any order. */
+/** This many repeated segments are a trap in any order. */
 const manyRepeated = 5;
 
 interface LinkedFrom {
@@ -42,7 +41,7 @@ interface LinkedFrom {
   readonly thisYear: number;
 }
 
-/** `url` in canonical form; null: an ordinary link. */
+/** `url` is canonical; null means an ordinary link. */
 export function linkTrap(url: string, from: LinkedFrom): LinkTrap | null {
   const isFar = mayHaveFarDate(url, from.thisYear);
   const queryAt = url.indexOf("?");
@@ -62,10 +61,10 @@ function hasManyParameters(url: string, queryAt: number): boolean {
   );
 }
 
-/** Hashes of a path's segments, for one look at a time. */
+/** Holds the hashes of one path's segments at a time. */
 const seen = new Int32Array(maxSegments + 1);
 
-/** Whether a path has two segments that were there before, or more than are looked at; false alarms are possible. */
+/** Whether a path may have two repeated segments, or too many segments; false positives are possible. */
 function mayRepeat(url: string, queryAt: number): boolean {
   const end = queryAt < 0 ? url.length : queryAt;
   let count = 0;
@@ -95,7 +94,7 @@ function pathTrap(link: UrlParts, from: LinkedFrom): LinkTrap | null {
   return isOwn && grows(link.segments, from.parts.segments) ? "growing" : null;
 }
 
-/** How many segments have been there before. Numbers repeat in honest paths (`/0/0/0/`) and do not count. */
+/** Counts repeated segments. Numbers repeat in ordinary paths (`/0/0/0/`) and do not count. */
 function repeatedWords(segments: readonly string[]): number {
   let count = 0;
   for (let at = 1; at < segments.length; at++) {
@@ -107,7 +106,7 @@ function repeatedWords(segments: readonly string[]): number {
 
 const isWord = (segment: string): boolean => !/^[\d.,_-]*$/.test(segment);
 
-/** A sequence of segments three times in a row (`/a/b/a/b/a/b`), as Heritrix' PathologicalPath has it. */
+/** Finds a sequence three times in a row (`/a/b/a/b/a/b`), like Heritrix' PathologicalPath. */
 function hasTriple(segments: readonly string[]): boolean {
   for (let length = 1; length * 3 <= segments.length; length++) {
     let same = 0;
@@ -122,10 +121,10 @@ function hasTriple(segments: readonly string[]): boolean {
   return false;
 }
 
-/** A relative link that the page's own path is put before: `about/` on `/about/news/` leads to `/about/news/about/`. */
+/** Detects a relative link appended to the page's own path: `about/` on `/about/news/` gives `/about/news/about/`. */
 function grows(link: readonly string[], page: readonly string[]): boolean {
   if (link.length < 4 || link.length < page.length) return false;
-  // A page's last segment is replaced, or added to when it is a folder.
+  // The last segment is replaced for a page and extended for a folder.
   const isFolder = page.length > 0 && link[page.length - 1] === page.at(-1);
   const kept = isFolder ? page.length : page.length - 1;
   for (let index = 0; index < kept; index++) if (link[index] !== page[index]) return false;
@@ -149,7 +148,7 @@ function hasManyFacets(link: UrlParts, page: UrlParts): boolean {
   return parameters.some((added) => !had.has(textOf(added)) && !pager.test(added.name));
 }
 
-/** The next page of a list is no filter more. */
+/** Parameters of the next page of a list are no filters. */
 const pager =
   /^(?:.*[^a-z])?(?:p|pg|page|paged|pageno|pagenum(?:ber)?|start|offset|from|skip|limitstart|seite|pagina|sida)\]?$/i;
 
@@ -165,7 +164,7 @@ function mostOfOneName({ parameters }: UrlParts): number {
   return Math.max(0, ...counts.values());
 }
 
-/** How often a character stands in a text; counts no further than `most`. */
+/** Stops counting at `most`. */
 function countOf(text: string, character: string, most: number): number {
   let count = 0;
   for (let at = text.indexOf(character); at >= 0 && count < most; at = text.indexOf(character, at + 1))
@@ -173,9 +172,8 @@ function countOf(text: string, character: string, most: number): number {
   return count;
 }
 
-// Dates in URLs that no page is likely to be about: the endless calendars' months. What a calendar shows is
-// believed for three years ahead and back to 1900; a full date in any other URL for ten years ahead, as
-// archives reach far back but not forward.
+// Detects dates in URLs that no page is likely to be about, as from endless calendars. A calendar may reach three years
+// ahead and back to 1900; a full date in any other URL ten years ahead, because archives reach far back.
 
 const calendarYearsAhead = 3;
 const yearsAhead = 10;
@@ -185,7 +183,7 @@ const calendarWords =
   "[ck]alend[a-z]*|cal|agenda|events?|eventos?|veranstaltung(?:en)?|termine|schedule|months?|monat|mois|week|availability|booking|tribe";
 const calendarWord = new RegExp(`(?:^|[^a-z])(?:${calendarWords})(?:[^a-z]|$)`, "i");
 
-/** A year and month, perhaps with a day, in one piece: 2031-05, 2031_05_17, 203105, 20310517. */
+/** A year and month, with an optional day, in one piece: 2031-05, 2031_05_17, 203105, 20310517. */
 const joined = /(?<!\d)(\d{4})([-_.]?)(0[1-9]|1[0-2])(?:\2(0[1-9]|[12]\d|3[01]))?(?!\d)/;
 
 const yearName = /^(?:.*[^a-z])?(?:y|yr|year|jahr|annee|anno|ano|cal_?year|cyear)\]?$/i;
@@ -196,7 +194,7 @@ const fourDigits = /\d{4}/;
 const dateName =
   /(?:^|[^a-z])(?:date|datum|day|month|from|to|start|end|since|until|von|bis)(?:[^a-z]|$)|date$/i;
 
-/** Whether four digits of the URL may be a year beyond what a calendar is believed: cheap, for every link. */
+/** A cheap test for every link: may four digits be a year beyond what a calendar may show? */
 function mayHaveFarDate(url: string, thisYear: number): boolean {
   if (!fourDigits.test(url)) return false;
   let run = 0;
@@ -216,7 +214,7 @@ function mayHaveFarDate(url: string, thisYear: number): boolean {
   return false;
 }
 
-/** `url` may have one (`mayHaveFarDate`). */
+/** Call only when `mayHaveFarDate` is true. */
 function hasFarDate(url: UrlParts, thisYear: number): boolean {
   const date = dateOf(url);
   if (date === null) return false;
@@ -229,7 +227,7 @@ function hasFarDate(url: UrlParts, thisYear: number): boolean {
 interface UrlDate {
   readonly year: number;
   readonly hasDay: boolean;
-  /** Year and month are parameters of their own: only calendars have these. */
+  /** Year and month are separate parameters, which only calendars have. */
   readonly named: boolean;
 }
 
@@ -245,13 +243,13 @@ function dateInParameters({ parameters }: UrlParts): UrlDate | null {
   }
   for (const { name, value } of parameters) {
     const found = value.length > 40 ? null : joined.exec(value);
-    // Without a separator it is a date only where the name says so.
+    // Without a separator it is a date only when the name says so.
     if (found && (found[2] !== "" || dateName.test(name))) return dateFrom(found);
   }
   return null;
 }
 
-/** `/2031/05/17/`, `/2031/05/` or a segment that begins with a date. */
+/** Recognises `/2031/05/17/`, `/2031/05/` or a segment that starts with a date. */
 function dateInPath(segments: readonly string[]): UrlDate | null {
   for (const [index, segment] of segments.entries()) {
     const month = segments[index + 1] ?? "";

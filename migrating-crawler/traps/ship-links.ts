@@ -1,4 +1,4 @@
-/** The links of a document that are shipped: without sessions, each URL once, and without those that look like traps. */
+/** Selects the links to ship: without sessions, duplicates and apparent traps. */
 import type { PageExtract } from "#protocol/result";
 import { urlParts } from "./host-memory.ts";
 import { linkTrap } from "./link-trap.ts";
@@ -7,11 +7,11 @@ type Link = PageExtract["links"][number];
 
 interface ShippedLinks {
   readonly links: Link[];
-  /** Links that were left out because they look like traps. */
+  /** The number of links dropped as apparent traps. */
   readonly trapped: number;
 }
 
-/** `links`: each URL once. `page`: the URL of the document that they are on. */
+/** Expects `links` without duplicates and the URL of their page. */
 export function shipLinks(links: readonly Link[], page: string, now: Date): ShippedLinks {
   const from = { parts: urlParts(withoutSession(page)), thisYear: now.getUTCFullYear() };
   const all = links.some(({ url }) => withoutSession(url) !== url) ? withoutSessions(links) : links;
@@ -19,7 +19,7 @@ export function shipLinks(links: readonly Link[], page: string, now: Date): Ship
   return { links: shipped, trapped: all.length - shipped.length };
 }
 
-/** Links that differ in their session alone become one. */
+/** Links that differ only in their session become one. */
 function withoutSessions(links: readonly Link[]): Link[] {
   const found = new Map<string, Link>();
   for (const link of links) {
@@ -38,16 +38,15 @@ function merged(known: Link, again: Link): Link {
   };
 }
 
-// Links without the session that they were made for: the same page under the URL that everybody may have.
-// Sites put a session into their links for visitors without cookies (Servlet specification section 7.1.3,
-// PHP's session.use_trans_sid, ASP.NET's cookieless sessions, ColdFusion); a crawler would be given new URLs
-// for the same pages for ever. Names that stand for nothing else lose any value; names with other uses
-// (`sid` may be a story's number) only what looks like a token, as in the Internet Archive's rules.
+// Removes sessions from links, which gives the page's public URL. Sites add sessions for visitors without cookies
+// (Servlet specification section 7.1.3, PHP's session.use_trans_sid, ASP.NET's cookieless sessions, ColdFusion), so a
+// crawler would see new URLs for the same pages forever. Names with no other meaning lose any value; ambiguous names
+// (`sid` may be a story's number) lose only token-like values, as in the Internet Archive's rules.
 
-/** In the path, behind a semicolon. */
+/** The session in a path follows a semicolon. */
 const pathSession = /;(?:jsessionid|phpsessid|sessionid|session|sid)(?:=|%3d)[^/?#;&]*/gi;
 
-/** ASP.NET: a segment of its own, `(S(24 letters and digits))`, alone or with others of its kind. */
+/** ASP.NET uses a separate segment, `(S(24 letters and digits))`, alone or with others of its kind. */
 const aspSession = /\/\((?:[AFSX]\([A-Za-z0-9_-]{10,}\))+\)(?=\/|$|\?)/g;
 
 const sessionName =
@@ -55,12 +54,12 @@ const sessionName =
 
 const perhapsSessionName = /^(?:sid|s|ses|sess|session|session_?id|sessid|sess_?id|sessionkey|phpsess)$/i;
 
-/** A random number in hex or letters: 20 characters at least, digits among them, no words; or a UUID. */
+/** A random number in hex or letters (at least 20 characters, digits among them, no words), or a UUID. */
 const token = /^(?:(?=[^/]*\d)[A-Za-z0-9]{20,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 const hint = /[;(]|s(?:ess|id)|zenid|cf(?:id|token)|[?&]s(?:es)?=|sid=/i;
 
-/** `url` in canonical form; the same text when it has no session. */
+/** `url` is canonical; without a session the same text is returned. */
 export function withoutSession(url: string): string {
   const mark = url.indexOf("?");
   if (mark < 0 && !url.includes(";") && !url.includes("(")) return url;

@@ -1,14 +1,14 @@
 /**
- * Judges each fetched page by what the crawler remembers of its host: near-duplicates, pages that say "not
- * found" with status 200, links into patterns that lead nowhere new. One for the life of a crawler; hosts
- * that were not crawled for long are forgotten first. Nothing is kept on disk: it is learned again.
+ * Judges each page by what is remembered of its host: near-duplicates, "not found" pages with status 200, and links
+ * into patterns that lead to nothing new. One instance lives as long as the crawler; the least recently crawled hosts
+ * are dropped. Nothing is saved on disk, because it is soon learned again.
  */
 import { randomInt } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { PageExtract } from "#protocol/result";
 import { HostMemory, looksAlike, pagePrint } from "./host-memory.ts";
 
-/** All hosts together. A host of 256 remembered pages takes about 80 KB. */
+/** The total of all hosts. A host with 256 pages takes about 80 KB. */
 const maxBytes = 8_000_000;
 
 const maxHosts = 5000;
@@ -16,39 +16,37 @@ const maxHosts = 5000;
 /** A host is asked for a page that cannot exist at most this often. */
 const askAgainMs = 24 * 3600 * 1000;
 
-/** What a host said for a page that cannot exist. */
+/** The host's answer for a page that cannot exist. */
 export type MissingAnswer =
   | { readonly type: "page"; readonly page: PageExtract }
-  /** An error, a redirect, a refusal: nothing to compare with. */
+  /** An error, redirect or refusal, with nothing to compare. */
   | { readonly type: "no-page" }
-  /** There was no turn for the question. */
+  /** There was no turn for the request. */
   | { readonly type: "not-asked" };
 
 interface JudgedAt {
-  /** The URL that was fetched. */
   readonly url: string;
   readonly nowMs: number;
-  /** Asks the page's origin for this path, politely; called at most once a day for a host. */
+  /** Asks the origin for this path, politely, at most once a day per host. */
   readonly ask: (path: string) => Promise<MissingAnswer>;
 }
 
 export class SiteMemory {
   readonly #hosts = new LRUCache<string, HostMemory>({ max: maxHosts, maxSize: maxBytes });
 
-  /** About so many bytes are taken. */
   get bytes(): number {
     return this.#hosts.calculatedSize;
   }
 
-  /** The page with what its host's other pages say of it. Sitemaps and feeds only have their links looked at. */
+  /** Adds what the host's other pages reveal. For sitemaps and feeds only links are checked. */
   async judge(page: PageExtract, at: JudgedAt): Promise<PageExtract> {
     const { hostname } = new URL(at.url);
     const memory = this.#hosts.get(hostname) ?? new HostMemory();
-    // Pages that scripts draw are all alike without them, which says nothing of the pages.
+    // Pages drawn by scripts look alike without them, which says nothing about the pages.
     const isJudged = page.kind !== "sitemap" && page.kind !== "feed" && page.needsScripts !== true;
     const judged = isJudged ? await judgePage(page, memory, at) : page;
     const shipped = withoutKnownTraps(judged, memory, hostname);
-    // The cache keeps the size that an object came with: it comes anew.
+    // The cache keeps an object's initial size, so it is inserted again.
     this.#hosts.delete(hostname);
     this.#hosts.set(hostname, memory, { size: memory.bytes });
     return shipped;
@@ -77,7 +75,7 @@ async function isSoftNotFound(
 }
 
 async function ask(memory: HostMemory, at: JudgedAt): Promise<void> {
-  // Digits only: a page that repeats them differs from others in numbers alone.
+  // Uses digits only, so that a page that repeats them differs only in numbers.
   const path = `/no-such-page-${randomInt(1e9, 1e10)}`;
   const answer = await at.ask(path);
   if (answer.type === "not-asked") return;
@@ -85,7 +83,7 @@ async function ask(memory: HostMemory, at: JudgedAt): Promise<void> {
   memory.missing = { askedAtMs: at.nowMs, print };
 }
 
-/** Nothing of it is indexed, and its links are those of every page, or random. */
+/** Nothing of it is indexed; its links repeat those of every page or are random. */
 function withoutContent(page: PageExtract): PageExtract {
   return { ...page, softNotFound: true, lexemes: "", links: [] };
 }
@@ -96,23 +94,23 @@ function withoutKnownTraps(page: PageExtract, memory: HostMemory, hostname: stri
   return trapped === 0 ? page : { ...page, links, trappedLinks: (page.trappedLinks ?? 0) + trapped };
 }
 
-/** `url` in canonical form. */
+/** `url` is canonical. */
 function isOf(hostname: string, url: string): boolean {
   const at = url.indexOf("//") + 2;
   const after = url[at + hostname.length];
   return url.startsWith(hostname, at) && (after === "/" || after === ":");
 }
 
-// Pages that say "not found" with status 200 (Bar-Yossef and others, "Sic transit gloria telae", WWW 2004):
-// by their own words where these leave no doubt, else by likeness to what the host answers for a page that
-// cannot exist. Long pages are never taken for one: they may be about it.
+// Recognises "not found" pages with status 200 (Bar-Yossef and others, "Sic transit gloria telae", WWW 2004) by clear
+// wording, or by similarity to the host's answer for a page that cannot exist. Long pages are never taken for one,
+// since they may be about the subject.
 
-/** Menus and footers included, an error page has fewer words. */
+/** An error page has fewer words, including menus and footers. */
 const mostWords = 400;
 
 type Suspicion = "certain" | "likely" | "none";
 
-/** `isAlike`: another URL of the host has (nearly) the same page. The host's front page is always found. */
+/** `isAlike`: another URL of the host has (nearly) the same page. The front page always exists. */
 function suspicionOf(page: PageExtract, at: { readonly url: string; readonly isAlike: boolean }): Suspicion {
   if (page.words > mostWords || new URL(at.url).pathname === "/") return "none";
   const mainHeading = page.headings.find((heading) => heading.level <= 2)?.text ?? "";
@@ -122,7 +120,7 @@ function suspicionOf(page: PageExtract, at: { readonly url: string; readonly isA
   return hinted || at.isAlike ? "likely" : "none";
 }
 
-// How sites say "this page does not exist" in the languages of most of the web, and whether a page's words do.
+// Recognises how sites say "this page does not exist" in the most common languages of the web.
 
 /** In lower case, without punctuation. */
 const phrases = `
@@ -178,8 +176,8 @@ const beyondLatin = /[^\0-\u024f\u1e00-\u1eff]/;
 const known = new Set(phrases.trim().split(/\||\n/).map(plainWords));
 
 /**
- * Phrases that say so within a longer text, too, by their first word. Of two words of an alphabet they may
- * stand in any sentence; those without blanks are of scripts that have none.
+ * Phrases that are also conclusive within a longer text, by their first word. Two-word phrases of alphabetic scripts
+ * may occur in any sentence; phrases without blanks belong to scripts without blanks.
  */
 const telling = new Map<string, string[]>();
 
@@ -191,7 +189,7 @@ for (const phrase of known) {
   else if (beyondLatin.test(phrase)) unspaced.push(phrase);
 }
 
-/** Words around it that add nothing. */
+/** Surrounding words that add nothing. */
 const fillerWords = [
   "4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка",
   "oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el",
@@ -202,9 +200,8 @@ const fillers = new RegExp(`(?<![\\p{L}\\p{N}])(?:${fillerWords})(?![\\p{L}\\p{N
 const maxTitleCharacters = 200;
 
 /**
- * What a title or heading says.
- * said: the whole of it, or a part of it between separators, says nothing else.
- * hinted: it is in there somewhere, or a part is only a 404.
+ * said: the whole title, or a part between separators, says nothing else. hinted: the phrase occurs somewhere, or a
+ * part is only a 404.
  */
 export function saysNotFound(title: string): "said" | "hinted" | null {
   const bounded = title.slice(0, maxTitleCharacters);
@@ -216,7 +213,7 @@ export function saysNotFound(title: string): "said" | "hinted" | null {
   return tells(plainWords(bounded)) ? "hinted" : null;
 }
 
-/** Whether a text's beginning has it somewhere, or is nothing else. */
+/** Whether the start of a text contains a phrase, or is nothing else. */
 export function mentionsNotFound(text: string): boolean {
   const words = plainWords(text.slice(0, 600));
   return known.has(words) || tells(words);
@@ -234,7 +231,7 @@ function tells(words: string): boolean {
 
 const withoutFillers = (words: string): string => words.replace(fillers, " ").replace(/\s+/g, " ").trim();
 
-/** Letters, marks and digits, in lower case, one blank between words. */
+/** Keeps letters, marks and digits in lower case, with one blank between words. */
 function plainWords(text: string): string {
   return text
     .normalize("NFC")

@@ -1,4 +1,4 @@
-/** A partner's WARC archive, wired together from the crawler's settings. */
+/** Opens a partner's WARC archive according to the crawler's settings. */
 
 import { createHash, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -11,14 +11,13 @@ import { WarcFiles } from "./warc-files.ts";
 
 export interface Warc {
   readonly recorder: ExchangeRecorder;
-  /** Why nothing is written any more, in words; empty while something is. */
+  /** Returns why writing has stopped, or an empty string. */
   stopped(): string;
-  /** Bytes of all its files. */
   bytes(): number;
   close(): Promise<void>;
 }
 
-/** Null when the settings ask for none. Throws ConfigError when the folder cannot be written. */
+/** Returns null when the settings ask for none. Throws ConfigError when the folder is not writable. */
 export function openWarc(
   { warc, name }: Pick<CrawlerConfig, "warc" | "name">,
   { software, userAgent }: { readonly software: string; readonly userAgent: () => string },
@@ -35,7 +34,7 @@ export function openWarc(
   };
 }
 
-/** WARC/1.1 section 6.2: what wrote the file, and by which rules. */
+/** Describes the file's writer and rules (WARC/1.1 section 6.2). */
 function warcinfo(about: {
   readonly file: string;
   readonly software: string;
@@ -59,11 +58,10 @@ function warcinfo(about: {
   });
 }
 
-// Keeps what was fetched as WARC records, where the partner asks for it: a response with its request, or, for
-// what is known already, a revisit in its place (WARC/1.1 section 6.7): `server-not-modified` for a 304, and
-// `identical-payload-digest` when these very bytes were written before by this process. What a site states of the uses of
-// a page stands partly elsewhere (robots.txt, tdmrep.json), so that all of it follows in a metadata record (section 6.6)
-// that refers to the page's, with the place of each statement and what they come to.
+// Archives fetches as WARC records: a response with its request, or a revisit for known content (WARC/1.1 section 6.7):
+// `server-not-modified` for a 304, and `identical-payload-digest` for bytes that this process wrote before. Statements
+// about page uses are partly elsewhere (robots.txt, tdmrep.json), so a metadata record (section 6.6) that refers to the
+// page lists all of them with their sources and the conclusion.
 
 interface Exchanged {
   readonly asked: AskedOfSite;
@@ -72,10 +70,10 @@ interface Exchanged {
   readonly body: WireBody | null;
 }
 
-/** Payloads that are remembered, by digest: about 10 MB. */
+/** Payload digests take about 10 MB. */
 const rememberedPayloads = 50_000;
 
-/** Pages whose metadata may still come: those that are being extracted. */
+/** Pages under extraction, whose metadata may still follow. */
 const rememberedAnswers = 1000;
 
 const profiles = "http://netpreserve.org/warc/1.1/revisit/";
@@ -133,7 +131,7 @@ class WarcRecorder implements ExchangeRecorder {
     };
   }
 
-  /** The fields of a revisit; null: it is none. */
+  /** Returns a revisit's fields, or null. */
   #revisitOf({ asked, date, answer, body }: Exchanged): Record<string, string> | null {
     if (answer.status === 304) return { "WARC-Profile": `${profiles}server-not-modified` };
     if (body === null || body.truncated || body.unwanted || body.bytes.length === 0) return null;
@@ -185,15 +183,15 @@ function fieldsOf({ url, address, http }: AskedOfSite): Record<string, string | 
   return { "WARC-Target-URI": url, "WARC-IP-Address": address, "WARC-Protocol": http === "2" ? "h2" : null };
 }
 
-/** Of an answer whose body was dropped. */
+/** Concerns answers whose body was dropped. */
 function hasBody({ status, head }: SiteAnswer): boolean {
   return status !== 204 && fieldOf(head, "content-length") !== "0";
 }
 
-// A request and its answer as the blocks of WARC records: HTTP/1.1 messages, whichever HTTP carried them (no
-// form for HTTP/2 is agreed on). The body is kept as it was transferred, content codings included. Chunks are
-// gone when we get it, so `Transfer-Encoding` is kept under the name that Common Crawl gives it, and readers
-// do not look for chunks. A user and password in where a header points are not ours to keep, and are left out.
+// Formats a request and its answer as HTTP/1.1 messages for WARC records, whichever HTTP version carried them, since no
+// form for HTTP/2 is agreed on. The body stays as transferred, with its content codings. Chunks are already removed, so
+// `Transfer-Encoding` gets Common Crawl's name for it and readers do not expect chunks. Users and passwords in a
+// header's URLs are left out.
 
 function requestBlock({ url, headers }: Pick<AskedOfSite, "url" | "headers">): Buffer {
   const { host, pathname, search } = new URL(url);
@@ -207,7 +205,7 @@ function responseHead(status: number, { reason, rawHeaders }: AnswerHead): Buffe
   let text = `HTTP/1.1 ${status} ${reason}\r\n`;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = textOf(rawHeaders[at]!);
-    // The pseudo-fields of HTTP/2.
+    // Skips the pseudo-fields of HTTP/2.
     if (name.startsWith(":")) continue;
     const kept = name.toLowerCase() === "transfer-encoding" ? `X-Crawler-${name}` : name;
     const value = textOf(rawHeaders[at + 1]!);
@@ -216,10 +214,10 @@ function responseHead(status: number, { reason, rawHeaders }: AnswerHead): Buffe
   return Buffer.from(`${text}\r\n`, "latin1");
 }
 
-/** Headers whose values hold URLs. */
+/** Headers whose values contain URLs. */
 const pointing = new Set(["location", "content-location", "refresh", "link"]);
 
-/** The value of the first field of this name (in lower case), or null. */
+/** Returns the first field of this name (in lower case), or null. */
 function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     if (textOf(rawHeaders[at]!).toLowerCase() === wanted) return textOf(rawHeaders[at + 1]!);
@@ -229,9 +227,11 @@ function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {
 
 const textOf = (raw: string | Buffer): string => (typeof raw === "string" ? raw : raw.toString("latin1"));
 
-// An answer that is recorded when it has been read or dropped. One that breaks off leaves no record.
+// Records an answer when it has been read or dropped. An aborted one leaves no record.
 
-/** `record` is awaited, so that the disk holds the crawl back and not the memory; null: no body was read. */
+/**
+ * `record` is awaited, so a slow disk slows the crawl instead of filling the memory; null means that no body was read.
+ */
 function recorded(answer: SiteAnswer, record: (body: WireBody | null) => Promise<void>): SiteAnswer {
   const { status, headers, head, firstByteMs } = answer;
   return {
@@ -252,19 +252,19 @@ function recorded(answer: SiteAnswer, record: (body: WireBody | null) => Promise
   };
 }
 
-// One record in WARC/1.1 (ISO 28500:2017; iipc.github.io/warc-specifications), before compression. Digests are
-// SHA-1 in base 32, which every reader knows: they tell copies and damage, and protect nothing.
+// Builds one WARC/1.1 record (ISO 28500:2017; iipc.github.io/warc-specifications) before compression. Digests are SHA-1
+// in base 32, which every reader supports; they detect copies and damage but protect nothing.
 
 interface WarcRecord {
   readonly type: "warcinfo" | "request" | "response" | "revisit" | "metadata";
-  /** `<urn:uuid:…>`; made up when it is left out. */
+  /** `<urn:uuid:…>`, generated when absent. */
   readonly id?: string;
   readonly date: Date;
   readonly contentType: string;
-  /** Further named fields, in this order; null: left out. */
+  /** Further named fields in order; null values are left out. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly block: Buffer;
-  /** Where in the block the payload begins; null: no payload. */
+  /** The payload's offset in the block; null without a payload. */
   readonly payloadAt: number | null;
 }
 
@@ -292,7 +292,7 @@ function writeWarcRecord(record: WarcRecord): Buffer {
 
 const warcDigest = (bytes: Uint8Array): string => `sha1:${base32(createHash("sha1").update(bytes).digest())}`;
 
-/** Nobody outside may end a line of ours. */
+/** Foreign text must not end our lines. */
 function clean(value: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   return value.replace(/[\u0000-\u001f\u007f]/g, " ");

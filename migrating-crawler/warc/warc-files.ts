@@ -1,8 +1,7 @@
 /**
- * WARC files at a partner: each record compressed by itself (gzip), appended to `<name>.warc.gz.open`, which
- * becomes `<name>.warc.gz` when it is full or the crawler stops. All files together stay under a bound: at it
- * either the oldest are removed, or nothing more is written and the crawler says so. A disk that takes nothing
- * ends the writing, too; the crawl goes on.
+ * Writes WARC files: each record is compressed separately (gzip) and appended to `<name>.warc.gz.open`, which becomes
+ * `<name>.warc.gz` when full or at stop. At the limit for all files, the oldest are removed, or writing stops and is
+ * reported. A disk that refuses writes also stops the writing; the crawl continues.
  */
 import {
   closeSync,
@@ -24,13 +23,13 @@ import { ConfigError } from "#core/errors";
 
 export interface WarcFilesSettings {
   readonly folder: string;
-  /** Of all files together, and of one. */
+  /** The limits of all files together, and of one. */
   readonly maxBytes: number;
   readonly fileBytes: number;
   readonly whenFull: "stop" | "remove-oldest";
-  /** Begins the files' names. */
+  /** The prefix of the files' names. */
   readonly name: string;
-  /** The record that every file begins with. */
+  /** The first record of every file. */
   readonly firstRecord: (file: string) => Buffer;
   readonly now: () => Date;
 }
@@ -53,7 +52,7 @@ export class WarcFiles {
   #turn: Promise<void> = Promise.resolve();
   #stopped = "";
 
-  /** Throws ConfigError when the folder cannot be written. */
+  /** Throws ConfigError when the folder is not writable. */
   constructor(settings: WarcFilesSettings) {
     this.#settings = settings;
     this.#prefix = `nearcrawl-${settings.name}-`;
@@ -65,7 +64,7 @@ export class WarcFiles {
     }
   }
 
-  /** Why nothing is written any more, in words; empty while something is. */
+  /** Why writing has stopped, or an empty string. */
   get stopped(): string {
     return this.#stopped;
   }
@@ -74,7 +73,7 @@ export class WarcFiles {
     return this.#finished.reduce((sum, { bytes }) => sum + bytes, 0) + (this.#open?.bytes ?? 0);
   }
 
-  /** Appends records that belong together, to one file. Resolves when they are handed to the disk, or given up. */
+  /** Appends related records to one file. Resolves when they were written or given up. */
   append(records: readonly Buffer[]): Promise<void> {
     this.#turn = this.#turn.then(() => this.#append(records));
     return this.#turn;
@@ -129,7 +128,7 @@ export class WarcFiles {
     this.#finished.push({ path: finishedName(path), bytes });
   }
 
-  /** What earlier processes of this crawler left: it counts, and half a record at an end is cut off. */
+  /** Counts the files of earlier processes and truncates incomplete records. */
   #takeOver(): void {
     const { folder } = this.#settings;
     const names = readdirSync(folder).filter((name) => name.startsWith(this.#prefix) && ours.test(name));
@@ -142,7 +141,7 @@ export class WarcFiles {
   }
 }
 
-/** Written again from the same place until all of it is there, so that no record is torn by a full disk. */
+/** Retries from the same place until everything is written, so a full disk leaves no partial record. */
 function write(file: OpenFile, piece: Buffer): void {
   for (let done = 0; done < piece.length; ) {
     done += writeSync(file.descriptor, piece, done, piece.length - done, file.bytes + done);
@@ -156,21 +155,21 @@ function finishedName(path: string): string {
   return finished;
 }
 
-// Cuts off what a kill or a power cut left of a record at the end of a WARC file. Each record is a gzip member
-// of its own, so only the last one can be torn. Its beginning is looked for from the end; gzip within a record
-// (a body as it was transferred) does not unpack to the beginning of one.
+// Truncates an incomplete record that a kill or power cut left at the end of a WARC file. Each record is a separate
+// gzip member, so only the last can be incomplete. Its start is searched from the end; gzip inside a record (a body as
+// transferred) does not unpack to the start of a record.
 
-/** The head of every member that node:zlib writes (RFC 1952: deflate, no flags, no time). */
+/** The header of every member that node:zlib writes (RFC 1952: deflate, no flags, no time). */
 const memberHead = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00]);
 
 const recordHead = "WARC/1.1\r\n";
 
-/** No record is longer: bodies are kept up to 5 MB. */
+/** No record is longer, because bodies are kept up to 5 MB. */
 const tailBytes = 16 * 1024 * 1024;
 
 const maxRecordBytes = 64 * 1024 * 1024;
 
-/** Enough of a member to see how it begins. */
+/** Enough of a member to recognise its start. */
 const lookedAtBytes = 4096;
 
 function cutTornEnd(path: string): void {
@@ -187,7 +186,7 @@ function cutTornEnd(path: string): void {
   }
 }
 
-/** How much of the file's end is whole records. */
+/** Returns how much of the tail consists of complete records. */
 function wholeLength(tail: Buffer): number {
   let unclear = tail.length;
   for (
@@ -200,13 +199,12 @@ function wholeLength(tail: Buffer): number {
       if (isWhole(tail.subarray(at))) return tail.length;
       return isWhole(tail.subarray(at, unclear)) ? unclear : at;
     }
-    // Too little of it is there to see what it is.
+    // Too little is left to recognise it.
     if (recordHead.startsWith(beginning)) unclear = at;
   }
   return tail.length < tailBytes ? 0 : tail.length;
 }
 
-/** The first characters that the member unpacks to, as far as there are any. */
 function beginningOf(member: Buffer): string {
   try {
     const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: maxRecordBytes };
@@ -217,7 +215,7 @@ function beginningOf(member: Buffer): string {
   }
 }
 
-/** From here to the end: one member or several, and nothing else. */
+/** Checks that the rest is one or more complete members. */
 function isWhole(members: Buffer): boolean {
   try {
     const unpacked: unknown = gunzipSync(members, { maxOutputLength: maxRecordBytes, info: true });

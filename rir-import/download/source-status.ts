@@ -1,13 +1,12 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
 
-import type { registryOverview } from "#coordinator/registry/registry-api";
-import type { ToldOf } from "#coordinator/web/api-operation";
 import { foreignDateMs } from "#core/foreign-dates";
 import { isPublishedFormat } from "../formats/published.ts";
+import type { CachedSource } from "../read/status-api.ts";
 import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource } from "./download-source.ts";
 
-export type SourceRow = NonNullable<ToldOf<typeof registryOverview>["cache"]>["sources"][number];
+export type SourceRow = CachedSource;
 
 /** A quarter, in days: how often the registries are to be refreshed. */
 export const quarterDays = 92;

@@ -1,11 +1,10 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Refusal } from "#coordinator/crawlers/admit-crawler";
-import { Mover } from "#coordinator/crawlers/move-crawlers";
-import { createMoveStore } from "#coordinator/crawlers/move-store";
+import { Mover } from "#coordinator/place/crawlers/move-crawlers";
+import { createMoveStore } from "#coordinator/place/crawlers/move-store";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
 import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
 import { forThisFile } from "../support/for-this-file.ts";

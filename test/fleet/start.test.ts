@@ -2,10 +2,11 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { fleetPart } from "#coordinator/fleet/start";
-import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
+import { fleetPart } from "#coordinator/tell/fleet/start";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { asCrawlerId } from "#core/ids";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -40,7 +41,12 @@ beforeAll(async () => {
   await database.pool.query(secretive);
   await publishedRelease(database.pool, { version: "1.4.0", stage: "all" });
   app = webServer(database, {
-    parts: [fleetPart({ pool: database.pool, succession: async () => heirs }, () => worldNow)],
+    parts: [
+      fleetPart(
+        { pool: database.pool, past: createChartReads(database.pool), succession: async () => heirs },
+        () => worldNow,
+      ),
+    ],
   });
   operator = await signIn(database, "operator");
   partner = await signIn(database, "partner");

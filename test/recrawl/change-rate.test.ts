@@ -1,15 +1,14 @@
 /** Estimated change rates against simulated Poisson pages whose rate is known, and against the exact likelihood. */
 import { expect, test } from "vitest";
+import { noVisits, type VisitSums } from "#coordinator/crawl/batch/visit";
 import {
   addSums,
   type ComparedVisit,
   leastChangesPerDay,
   likelyChangesPerDay,
   mostChangesPerDay,
-  noVisits,
-  type VisitSums,
   visitSums,
-} from "#coordinator/recrawl/change-rate";
+} from "#coordinator/crawl/recrawl/change-rate";
 import { seededRandom } from "#core/random";
 
 const daySeconds = 86_400;

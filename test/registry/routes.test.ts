@@ -1,7 +1,7 @@
 /** The registry's API and its forms: who may, and what is refused and why. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { registryPart } from "#coordinator/registry/start";
+import { registryPart } from "#coordinator/run/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";

@@ -1,10 +1,10 @@
 /** A cap on a site: what its hosts' leases say, what whoever asks is told, and that the site's own word is kept apart. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { createSiteCapStore } from "#coordinator/crawl/site-caps/site-cap-store";
+import { siteCapPart } from "#coordinator/crawl/site-caps/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { hostsInHand } from "#coordinator/overview/in-hand-reads";
-import { queueAges } from "#coordinator/overview/queue-reads";
-import { createSiteCapStore } from "#coordinator/site-caps/site-cap-store";
-import { siteCapPart } from "#coordinator/site-caps/start";
+import { hostsInHand } from "#coordinator/tell/overview/in-hand-reads";
+import { queueAges } from "#coordinator/tell/overview/queue-reads";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { everyRead } from "../support/every-read.ts";

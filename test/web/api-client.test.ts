@@ -2,9 +2,9 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operationsOf } from "#coordinator/ask/api-page";
 import { describeApi } from "#coordinator/open-api";
 import { apiErrors } from "#coordinator/web/api-errors";
-import { operationsOf } from "#coordinator/web/api-page";
 import { scopes } from "#core/actor";
 import { type ApiClient, type ApiDocument, apiClient } from "../support/api-client.ts";
 import { testDatabase } from "../support/database.ts";

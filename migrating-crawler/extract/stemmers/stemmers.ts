@@ -1,10 +1,8 @@
 /**
- * The Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a package with the edition
- * of Postgres 13 to 17; what that of Postgres 18 does otherwise is made up here, and what the package has not is in
- * the files beside this one.
+ * Provides the Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a package with the
+ * edition of Postgres 13 to 17; the differences of Postgres 18 and the missing stemmers are implemented here.
  */
 
-/** A word in lower case to its stem. */
 type Stem = (lower: string) => string;
 
 export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition): Promise<Stem> {
@@ -19,9 +17,9 @@ export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition)
 
 type Edition = (word: string, older: Stem) => string;
 
-/** What all supported versions of Postgres do otherwise than the package. */
+/** Differences between all supported versions of Postgres and the package. */
 const corrections: Readonly<Record<string, Edition>> = {
-  /** ë and ï begin a syllable of their own, and go with a suffix, but not with one of a verb in -ir. */
+  /** ë and ï start a new syllable and combine with a suffix, except with one of a verb in -ir. */
   french: (word, older) => {
     if (!/[ëï]/.test(word)) return older(word);
     const marked = word.replaceAll("ë", "He").replaceAll("ï", "Hi");
@@ -30,11 +28,10 @@ const corrections: Readonly<Record<string, Edition>> = {
     const kept = isCutWithin ? older(marked.replaceAll("Hi", "Hû")) : stem;
     return kept.replaceAll("He", "ë").replace(/H[iû]/g, "ï").replaceAll("H", "");
   },
-  /** ё is read as е. */
   russian: (word, older) => older(word.replaceAll("ё", "е")),
 };
 
-/** What the newer edition of an algorithm does otherwise. */
+/** Differences of the newer edition of an algorithm. */
 const newer: Readonly<Record<string, Edition>> = {
   /** Short words keep their double consonant: `added`, `erring`. */
   english: (word, older) => {
@@ -42,9 +39,9 @@ const newer: Readonly<Record<string, Edition>> = {
     const isShortened = stem.length === 2 && /^[aeo]([bdfgmnprt])\1(?:ed|ing)(?:ly)?s?$/.test(word);
     return isShortened ? stem + stem[1] : stem;
   },
-  /** Furniture is no goddess. */
+  /** Prevents `divano` (sofa) from being reduced to the stem of `diva`. */
   italian: (word, older) => (word === "divano" ? "divan" : older(word)),
-  /** ş and ţ with a cedilla are ș and ț with a comma; the older edition knows only the former. */
+  /** ş and ţ with a cedilla equal ș and ț with a comma; the older edition knows only the former. */
   romanian: (word, older) => {
     if (!/[şţșț]/.test(word)) return older(word);
     return older(word.replaceAll("ș", "ş").replaceAll("ț", "ţ")).replaceAll("ş", "ș").replaceAll("ţ", "ț");
@@ -58,39 +55,36 @@ const newer: Readonly<Record<string, Edition>> = {
   },
 };
 
-/** An i with diaeresis, as marked above, at the start of an ending of verbs like finir. */
+/** An i with diaeresis, marked above, at the start of an ending of verbs like finir. */
 const verbInIr =
   /Hi(?:es?|r(?:a(?:is?|it|ient|s)?|ent|ez|iez|ions|ons|ont)?|s(?:s(?:ai(?:ent|s|t)|ante?s?|e(?:s|nt|z)?|iez|ions|ons))?|t)?$/;
 
-// Endings of words, for the stemmers.
-
-/** The given endings, the longest first, as `endingOf` wants them. */
+/** Sorts the endings by length, longest first, for `endingOf`. */
 function endings(...words: readonly string[]): readonly string[] {
   return words.flatMap((each) => each.split(" ")).sort((a, b) => b.length - a.length);
 }
 
-/** The longest of the endings that the word has; empty for none. */
+/** Returns the longest matching ending, or an empty string. */
 function endingOf(word: string, ordered: readonly string[]): string {
   return ordered.find((ending) => word.endsWith(ending)) ?? "";
 }
 
-/** The word without its ending. */
 function without(word: string, ending: string): string {
   return word.slice(0, word.length - ending.length);
 }
 
-// Indonesian, after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia"
-// (2003), as snowballstem.org describes it: a particle, a possessive, then prefixes and a suffix are taken off,
-// each only while the word has more than two vowels, less one for each part gone.
+// Stems Indonesian after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia" (2003),
+// as described at snowballstem.org: a particle, a possessive, then prefixes and a suffix are removed, each only while
+// the word has more than two vowels, less one for each removed part.
 
-/** The kind of the prefix taken off, which decides what suffixes may follow. */
+/** The kind of the removed prefix, which decides which suffixes may follow. */
 type Prefix = "none" | "verb" | "noun" | "per" | "ber";
 
 interface Word {
   readonly text: string;
   readonly vowels: number;
   readonly prefix: Prefix;
-  /** Letters at the start that stand for a prefix and are left alone. */
+  /** The number of initial letters that stand for a prefix and stay. */
   readonly fixed: number;
 }
 
@@ -105,7 +99,7 @@ function indonesianStem(lower: string): string {
   return word.vowels <= 2 ? word.text : withoutAffixes(word).text;
 }
 
-/** Either a first prefix, a suffix and only then a second prefix, or without the first: a second one and a suffix. */
+/** Removes a first prefix, a suffix and then a second prefix; without a first prefix, a second prefix and a suffix. */
 function withoutAffixes(word: Word): Word {
   const first = withoutFirstPrefix(word);
   if (first === null) {
@@ -138,7 +132,7 @@ function withoutSecondPrefix(word: Word): Word {
   return ber === undefined ? word : { text: text.slice(ber.length), vowels, prefix: "ber", fixed: 0 };
 }
 
-/** Null where no suffix goes. */
+/** Returns null when there is no removable suffix. */
 function withoutSuffix(word: Word): Word | null {
   if (word.vowels <= 2) return null;
   const { prefix, fixed } = word;
@@ -153,8 +147,8 @@ function withoutSuffix(word: Word): Word | null {
     : { ...word, text: word.text.slice(0, -mayEnd), vowels: word.vowels - 1 };
 }
 
-// German, after the description at snowballstem.org/algorithms/german/stemmer.html, in the edition of Postgres 18:
-// ae, oe and ue are read as umlauts, -erin and -eln are endings, and -system keeps its own.
+// Stems German after snowballstem.org/algorithms/german/stemmer.html in the edition of Postgres 18: ae, oe and ue are
+// read as umlauts, -erin and -eln are endings, and -system has its own rule.
 
 const vowel = "[aeiouyäöü]";
 const vowelThenNot = new RegExp(`${vowel}+[^aeiouyäöü]`);
@@ -171,7 +165,7 @@ function germanStem(lower: string): string {
   return stem.replace(/[YUäöü]/g, (letter) => plain[letter]!);
 }
 
-/** Where R1 and R2 begin: after the first, and the second, consonant that follows a vowel; R1 not before the third letter. */
+/** R1 and R2 begin after the first and second consonant that follows a vowel; R1 not before the third letter. */
 interface Regions {
   readonly r1: number;
   readonly r2: number;
@@ -234,18 +228,18 @@ function withoutKeit(rest: string, r2: number): string {
 }
 
 /**
- * What differs between the text search of Postgres' major versions: 18 has a newer edition of the Snowball stemmers,
- * and since 16 invisible format characters (soft hyphen, zero-width space) are part of the word they stand in.
+ * The differences between the text search of Postgres versions: 18 has a newer edition of the Snowball stemmers, and
+ * since 16 invisible format characters (soft hyphen, zero-width space) belong to their word.
  */
 export interface TextSearchEdition {
   readonly stems: "older" | "newer";
   readonly formatCharactersBreakWords: boolean;
 }
 
-/** The embedded server's. */
+/** The version of the embedded server. */
 export const newestVersion = 18;
 
-/** `majorVersion`: of the coordinator's Postgres, such as 15. */
+/** `majorVersion` is that of the coordinator's Postgres, such as 15. */
 export function textSearchEdition(majorVersion: number): TextSearchEdition {
   return { stems: majorVersion < 18 ? "older" : "newer", formatCharactersBreakWords: majorVersion < 16 };
 }

@@ -12,7 +12,7 @@ import {
   forgetDatabases,
   refuseOtherDatabase,
   serverState,
-} from "#coordinator/journal/epoch-store";
+} from "#coordinator/run/journal/epoch-store";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";

@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { serverState } from "#coordinator/journal/epoch-store";
-import { reviewDatabase } from "#coordinator/journal/went-back-store";
+import { serverState } from "#coordinator/run/journal/epoch-store";
+import { reviewDatabase } from "#coordinator/run/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";

@@ -1,0 +1,84 @@
+/** Why a URL that the frontier does not hold is not in it: the channel that it lies in, and what of that leaves it out. */
+import type { Pool } from "pg";
+import type { UrlKey } from "#core/url-key";
+import { linksTo } from "../batch/link-sql.ts";
+import { channelHolds, type LeavingChannel, leftOut } from "./channel.ts";
+import { channelsWhere } from "./channel-reads.ts";
+import { urlsInHand } from "./open-lease-reads.ts";
+import { isNewSql, placedUrls } from "./order/order-sql.ts";
+import type { OrderName, UrlFacts } from "./order/strategies.ts";
+
+/** Pages that link to it are looked at for how deep it lies, so many at most. */
+const mostLinks = 1000;
+
+/** Null: it lies in no channel, or the channel wants it. */
+export async function leavingChannel(pool: Pool, key: UrlKey): Promise<LeavingChannel | null> {
+  const { hostHash, url } = key;
+  const channels = await channelsWhere(pool, "host_hash = $1", [hostHash]);
+  const channel = channels.find((one) => channelHolds(one, url));
+  if (channel === undefined) return null;
+  // Of a page that nothing links to, filters alone are held against it.
+  const why = leftOut(channel, { url, depth: (await linkedDepth(pool, key)) ?? 0 });
+  if (why === null) return null;
+  const { channelId, host, directories } = channel;
+  return { channelId, prefixes: directories.map((directory) => host + directory), why };
+}
+
+/** How deep it lies by the pages here that link to it; null: none does. */
+async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<number | null> {
+  const { rows } = await pool.query<{ depth: number | null }>(
+    `select min(u.depth) + 1 as depth
+     from ${linksTo("$1::bigint", "$2::bigint", mostLinks)} l
+     join frontier_url u using (host_hash, url_hash)`,
+    [hostHash, urlHash],
+  );
+  return rows[0]?.depth ?? null;
+}
+
+interface PlaceRow extends UrlFacts {
+  readonly place: string | null;
+  readonly of: number;
+  readonly hostWorth: number | null;
+}
+
+/** Null: the frontier does not hold it. Costs a look at the due URLs of its host (dueUrlsLookedAt). */
+export async function urlPlace(
+  pool: Pool,
+  key: UrlKey,
+  as: { readonly strategy: OrderName; readonly now: Date },
+): Promise<PlacedUrl | null> {
+  const { rows } = await pool.query<PlaceRow>(
+    `with h as (
+       select $1::bigint as host_hash
+     ), placed as (
+       select x.* from h cross join lateral (${placedUrls(as.strategy, "$3", urlsInHand("$1::bigint"))}) x
+     )
+     select u.back_links as "backLinks", u.out_links as "outLinks", u.change_ratio::float8 as "changeRatio",
+       r.page_rank::float8 as "pageRank", u.depth,
+       extract(epoch from $3::timestamptz - u.last_fetched_at)::float8 as "ageSeconds",
+       case when isfinite(u.next_fetch_at) then extract(epoch from $3::timestamptz - u.next_fetch_at)::float8
+         else 0 end as "dueSeconds",
+       (select place from placed where placed.url_hash = u.url_hash) as place,
+       (select count(*)::int from placed where placed.is_new = (${isNewSql})) as of,
+       (select worth from frontier_host own where own.host_hash = u.host_hash) as "hostWorth"
+     from frontier_url u
+     left join url_rank r using (host_hash, url_hash)
+     where u.host_hash = $1 and u.url_hash = $2`,
+    [key.hostHash, key.urlHash, as.now],
+  );
+  const row = rows[0];
+  if (!row) return null;
+  const { place, of, hostWorth, ...facts } = row;
+  return { facts, place: place === null ? null : Number(place), of, hostWorth };
+}
+
+/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
+export interface PlacedUrl {
+  readonly facts: UrlFacts;
+  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
+  readonly place: number | null;
+  /** URLs of its list that were looked at. */
+  readonly of: number;
+  /** What the best new URL of its host is worth; null: not known, or there is none. */
+  readonly hostWorth: number | null;
+}

@@ -1,0 +1,167 @@
+import { noVisits, type VisitSums } from "../batch/visit.ts";
+
+/**
+ * How often a page changes, estimated from what visits found: only whether it had changed, not how often in between
+ * (J. Cho, H. Garcia-Molina, "Estimating frequency of change", ACM TOIT 3(3), 2003). Changes are taken for a Poisson
+ * process. A page keeps four sums, so that a visit costs O(1) and no history has to be read.
+ *
+ * The likelihood's maximum solves Σ τ/(e^(λτ) − 1) over changed gaps = Σ τ over unchanged ones.
+ * The sums know only the changed gaps' mean, so each is taken to be as long as it: λ = (X/C)·ln(1 + C/U) with C changed
+ * and U unchanged seconds. τ/(e^(λτ) − 1) is convex in τ, so that (Jensen) this never exceeds the true maximum; it
+ * equals it where changed gaps are alike. Simulated with 60 visits at 0.7 changes a gap it is too low by 3 % where gaps
+ * span one order of magnitude, and by 18 % (a single page by up to two fifths) where they span two: test/recrawl/change-rate.
+ *
+ * When the last change is known (Last-Modified), the time back to it is exponential, cut off at the visit before: the
+ * paper's second estimator, changes over time seen. In the sums that is a changed gap of length 0 after so much
+ * unchanged time.
+ */
+export interface ComparedVisit {
+  /** Since the visit before. */
+  readonly elapsedSeconds: number;
+  readonly hasChanged: boolean;
+  /** How long before this visit the last change was, where the server tells; null: not known. */
+  readonly lastChangeSecondsAgo: number | null;
+  /** From the visit before to this one, as it was planned. */
+  readonly plannedSeconds: number;
+}
+
+/** Rates outside of these are taken for them: one change in three centuries, and one a second. */
+export const leastChangesPerDay = 1e-5;
+
+export const mostChangesPerDay = 86_400;
+
+const daySeconds = 86_400;
+
+/**
+ * A distance between visits that is not positive, or eight times the planned one and a day longer, is not believed: a
+ * clock was wrong, or the fleet was away.
+ */
+export function believableGap(elapsedSeconds: number, plannedSeconds: number): boolean {
+  return elapsedSeconds > 0 && elapsedSeconds <= 8 * Math.max(0, plannedSeconds) + daySeconds;
+}
+
+/** What a visit adds to the sums; null: nothing, for its distance cannot be believed. */
+export function visitSums(visit: ComparedVisit): VisitSums | null {
+  const { elapsedSeconds, hasChanged, plannedSeconds } = visit;
+  if (!believableGap(elapsedSeconds, plannedSeconds)) return null;
+  if (!hasChanged) return { ...noVisits, comparedVisits: 1, unchangedSeconds: elapsedSeconds };
+  const ago = believedChange(visit);
+  const split = ago === null ? { changedSeconds: elapsedSeconds } : { unchangedSeconds: ago };
+  return { ...noVisits, comparedVisits: 1, contentChanges: 1, ...split };
+}
+
+/**
+ * The last change, if it was between the two visits. One within the last thousandth of the gap is not believed: servers
+ * that make a page for each request date it so.
+ */
+function believedChange({ elapsedSeconds, lastChangeSecondsAgo }: ComparedVisit): number | null {
+  if (lastChangeSecondsAgo === null || !(lastChangeSecondsAgo < elapsedSeconds)) return null;
+  return lastChangeSecondsAgo > elapsedSeconds / 1000 ? lastChangeSecondsAgo : null;
+}
+
+export function addSums(a: VisitSums, b: VisitSums): VisitSums {
+  return {
+    comparedVisits: a.comparedVisits + b.comparedVisits,
+    contentChanges: a.contentChanges + b.contentChanges,
+    changedSeconds: a.changedSeconds + b.changedSeconds,
+    unchangedSeconds: a.unchangedSeconds + b.unchangedSeconds,
+  };
+}
+
+/** Two times out of three a page's rate is within this factor of what is expected of it beforehand. */
+const priorFactor = 10;
+
+/**
+ * Changes a day by the visits and by what was expected before them: the maximum of the likelihood times a log-normal
+ * prior about `expectedPerDay`. Without visits it is what was expected; it needs no visit that found a change, nor one
+ * that found none, and the more visits there are the less the expectation counts.
+ */
+export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): number {
+  const expected = Math.log(between(expectedPerDay));
+  let low = Math.log(leastChangesPerDay);
+  let high = Math.log(mostChangesPerDay);
+  // 40 halvings of 23 units: to 2e-11 of the rate.
+  for (let step = 0; step < 40; step++) {
+    const middle = (low + high) / 2;
+    if (slope(sums, middle, expected) > 0) low = middle;
+    else high = middle;
+  }
+  return Math.exp((low + high) / 2);
+}
+
+/** Of the logarithm of the posterior, over the logarithm of the rate: falls all the way. */
+function slope(sums: VisitSums, logRate: number, expected: number): number {
+  const perSecond = Math.exp(logRate) / daySeconds;
+  const gap = sums.contentChanges === 0 ? 0 : (perSecond * sums.changedSeconds) / sums.contentChanges;
+  const changed = gap === 0 ? sums.contentChanges : (sums.contentChanges * gap) / Math.expm1(gap);
+  const prior = (logRate - expected) / Math.log(priorFactor) ** 2;
+  return changed - perSecond * sums.unchangedSeconds - prior;
+}
+
+const between = (perDay: number) =>
+  Math.min(mostChangesPerDay, Math.max(leastChangesPerDay, Number.isNaN(perDay) ? 0 : perDay));
+
+// What is expected of a page's changes before it was seen twice: from its sitemap (changefreq and lastmod,
+// sitemaps.org/protocol), from when the server or the page itself says that it changed last, or from other pages.
+
+interface ChangeHints {
+  /** Sitemap: a word of `changeFrequencies`; any other is no hint. */
+  readonly changeFrequency?: string;
+  /** From the last change that the server, the sitemap or the page states, to the visit. Negative: no hint. */
+  readonly unchangedSeconds?: number;
+  /** The mean of pages that are alike (its host's). */
+  readonly othersPerDay?: number;
+  /** Of a page of which nothing else is known; `usualChangesPerDay` when left out. */
+  readonly usualPerDay?: number;
+}
+
+/** Changes a day by the sitemap's words; `always` is taken for every quarter of an hour, `never` for once in ten years. */
+const changeFrequencies: Readonly<Record<string, number>> = {
+  always: 96,
+  hourly: 24,
+  daily: 1,
+  weekly: 1 / 7,
+  monthly: 1 / 30,
+  yearly: 1 / 365,
+  never: 1 / 3650,
+};
+
+/**
+ * A sitemap's word is believed between once a year and once a day, whatever it says: a site that states `always` of all
+ * its pages begins as a daily one, and what visits find does the rest.
+ */
+const leastStatedPerDay = 1 / 365;
+
+const mostStatedPerDay = 1;
+
+/**
+ * Without any hint: once in ten days, the middle of the web as Cho and Garcia-Molina found it ("The evolution of the
+ * web", VLDB 2000: a fifth of the pages change daily, and half within 50 days).
+ */
+export const usualChangesPerDay = 0.1;
+
+/**
+ * The expected changes a day. A stated last change is an observation (the time back to it is exponential, with mean
+ * 1/rate) and the hint of most weight; a sitemap's word is a promise, held against what other pages of the host were found
+ * to do (the geometric mean of both); other pages alone are a guess.
+ */
+export function expectedChangesPerDay(hints: ChangeHints): number {
+  const { unchangedSeconds, changeFrequency, othersPerDay, usualPerDay = usualChangesPerDay } = hints;
+  const guess = guessOf(statedPerDay(changeFrequency), isRate(othersPerDay) ? othersPerDay : undefined);
+  const expected = guess ?? usualPerDay;
+  if (unchangedSeconds === undefined || !(unchangedSeconds >= 0)) return expected;
+  // One observation on top of the guess: the geometric mean of both. A page made a moment ago counts as a minute old.
+  return Math.sqrt(expected * (daySeconds / Math.max(60, unchangedSeconds)));
+}
+
+function guessOf(stated: number | undefined, others: number | undefined): number | undefined {
+  return stated === undefined || others === undefined ? (stated ?? others) : Math.sqrt(stated * others);
+}
+
+function statedPerDay(word: string | undefined): number | undefined {
+  if (word === undefined || !Object.hasOwn(changeFrequencies, word)) return undefined;
+  return Math.min(mostStatedPerDay, Math.max(leastStatedPerDay, changeFrequencies[word]!));
+}
+
+const isRate = (perDay: number | undefined): perDay is number =>
+  perDay !== undefined && perDay > 0 && Number.isFinite(perDay);

@@ -1,0 +1,167 @@
+/**
+ * What a visit says of its page's changes, and when the next one is: decided from the result, what the frontier knew
+ * of the URL, and the plan in force.
+ */
+
+import type { FetchOutcome } from "#protocol/result";
+import { asksPayment, challengeOf, type KnownPage, noVisits, type VisitFindings } from "../batch/visit.ts";
+import {
+  addSums,
+  believableGap,
+  expectedChangesPerDay,
+  likelyChangesPerDay,
+  visitSums,
+} from "./change-rate.ts";
+import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recrawl-plan.ts";
+
+export interface ThisVisit {
+  readonly fetchedAt: Date;
+  readonly outcome: FetchOutcome;
+  /** Of the body that was fetched; null: none was. */
+  readonly digest: string | null;
+  /** When the server or the page says that it changed last. */
+  readonly changedAt: Date | null;
+}
+
+/** Compared visits from which on a page's own estimate counts. */
+export const learningVisits = 3;
+
+export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce): VisitFindings {
+  const elapsedSeconds = secondsBetween(known.lastFetchedAt, visit.fetchedAt);
+  const plannedSeconds = secondsBetween(known.lastFetchedAt, known.plannedAt) ?? 0;
+  const gapSeconds = believableGap(elapsedSeconds ?? 0, plannedSeconds) ? elapsedSeconds : null;
+  const hasChanged = changedOf(visit, known);
+  const isSeen = visit.outcome.type === "fetched" || visit.outcome.type === "unchanged";
+  if (!isSeen) return { ...nothingSeen, hasChanged, gapSeconds };
+  const unchangedSeconds = secondsBetween(visit.changedAt, visit.fetchedAt);
+  const compared =
+    hasChanged === null || gapSeconds === null
+      ? null
+      : { elapsedSeconds: gapSeconds, hasChanged, lastChangeSecondsAgo: unchangedSeconds, plannedSeconds };
+  const sums = (compared && visitSums(compared)) ?? noVisits;
+  // What a list states is a hint alone: what is found counts by the page and its server.
+  const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
+  const expected = expectedChangesPerDay({
+    usualPerDay: plan.usualChangesPerDay,
+    ...(known.stated?.changeFrequency === undefined ? {} : { changeFrequency: known.stated.changeFrequency }),
+    ...(stated === null || hasChanged === true ? {} : { unchangedSeconds: stated }),
+    ...(known.channelChangesPerDay === null ? {} : { othersPerDay: known.channelChangesPerDay }),
+  });
+  const all = addSums(known.sums, sums);
+  const changesPerDay = likelyChangesPerDay(all, expected);
+  const intervalSeconds = interval(known, changesPerDay, plan);
+  const isLearning = all.comparedVisits < learningVisits;
+  return { hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning };
+}
+
+const nothingSeen = { sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false };
+
+function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): number | null {
+  const importance = importanceOf(known, plan.rankedPages);
+  const { channelGroup: group, hostMultiplier } = known;
+  return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
+}
+
+/** A 304, or a body that the crawler knew by its digest, is the same page; another digest is another one. */
+function changedOf({ outcome, digest }: ThisVisit, known: KnownPage): boolean | null {
+  if (outcome.type === "unchanged") return false;
+  if (outcome.type !== "fetched" || digest === null || known.digest === null) return null;
+  return digest !== known.digest;
+}
+
+function secondsBetween(from: Date | null, to: Date): number | null {
+  const ms = from === null ? Number.NaN : to.getTime() - from.getTime();
+  return Number.isNaN(ms) ? null : ms / 1000;
+}
+
+// When a URL is fetched again: a fixed interval after a success, and after anything else a wait that fits the
+// reason. A refusal that a minute will not change waits a day; trouble that may pass waits a minute, doubling
+// up to a day; what a server asks for with Retry-After (RFC 9110 section 10.2.3) is the least wait in any case.
+
+export interface RecrawlSettings {
+  /** From one successful fetch to the next. */
+  readonly intervalSeconds: number;
+  /** First wait after trouble that may pass; doubles with each failure in a row. */
+  readonly firstRetrySeconds: number;
+  /** Longest wait after trouble that may pass. */
+  readonly longestRetrySeconds: number;
+  /** Wait after a refusal: robots, a refused address, a page that is missing or not ours to read. */
+  readonly refusedRetrySeconds: number;
+  /** A URL that is missing (404, 410) so many times in a row is gone. */
+  readonly goneAfter: number;
+  /** A URL that is gone, or has its price, is looked at again so much later, in case the site came back. */
+  readonly goneRetrySeconds: number;
+}
+
+const daySeconds = 86_400;
+
+export const defaultRecrawlSettings: RecrawlSettings = {
+  intervalSeconds: 7 * daySeconds,
+  firstRetrySeconds: 60,
+  longestRetrySeconds: daySeconds,
+  // RFC 9309 section 2.4: a robots.txt is not used for longer than 24 hours.
+  refusedRetrySeconds: daySeconds,
+  goneAfter: 3,
+  goneRetrySeconds: 30 * daySeconds,
+};
+
+interface FetchAttempt {
+  readonly now: Date;
+  readonly outcome: FetchOutcome;
+  /** Failures in a row before this one; 0 when not told. */
+  readonly failures?: number;
+}
+
+/** The earliest time of the next fetch. */
+export function nextFetchAt(attempt: FetchAttempt, settings: RecrawlSettings): Date {
+  return new Date(attempt.now.getTime() + Math.ceil(waitSeconds(attempt, settings) * 1000));
+}
+
+/** Whether the URL leaves the frontier: missing often enough, this time included, or not for us. */
+export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: RecrawlSettings): boolean {
+  return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
+}
+
+/** How long something rests that a bot gate answered for so many times in a row: a day, doubling to two weeks. */
+export const firstGateRestDays = 1;
+export const longestGateRestDays = 14;
+
+function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
+  const { outcome } = attempt;
+  switch (outcome.type) {
+    case "fetched":
+    case "unchanged":
+    case "redirected":
+    case "unsupported":
+      return settings.intervalSeconds;
+    case "refused-by-robots":
+    case "refused-address":
+      return settings.refusedRetrySeconds;
+    case "failed":
+      // Its host rests as a whole; where the gate stands before this URL alone, the others go on.
+      return challengeOf(outcome) === null
+        ? retrySeconds(attempt, settings)
+        : daySeconds *
+            Math.min(longestGateRestDays, firstGateRestDays * 2 ** Math.min(attempt.failures ?? 0, 30));
+    case "http-error": {
+      const asked = outcome.retryAfterSeconds ?? 0;
+      if (isGone(attempt, settings)) return Math.max(asked, settings.goneRetrySeconds);
+      const ours = mayPass(outcome.status) ? retrySeconds(attempt, settings) : settings.refusedRetrySeconds;
+      return Math.max(asked, ours);
+    }
+  }
+}
+
+function retrySeconds({ failures = 0 }: FetchAttempt, settings: RecrawlSettings): number {
+  const doubled = settings.firstRetrySeconds * 2 ** Math.min(failures, 30);
+  return Math.min(settings.longestRetrySeconds, doubled);
+}
+
+function isMissing(outcome: FetchOutcome): boolean {
+  return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
+}
+
+/** Statuses that tell of the moment, not of the URL: time-out, too early, too many requests, any server error. */
+function mayPass(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || status >= 500;
+}

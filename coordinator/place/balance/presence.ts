@@ -1,0 +1,188 @@
+/**
+ * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
+ * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it
+ * has. A crawler leaves: for a while nothing happens, since most come back; after that its
+ * leases return and its subnets go to the runners-up.
+ */
+
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
+import { isIpv6Text, parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { CrawlerHello } from "#protocol/messages";
+import type { LeaseReturns } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
+import type { PlaceKey } from "../delegation/placement.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
+
+interface PresencePorts {
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly frontier: LeaseReturns;
+  readonly state: CoordinatorState;
+  readonly log?: { warn(fields: object, message: string): void };
+}
+
+interface Arrival {
+  readonly crawlerId: CrawlerId;
+  readonly hello: CrawlerHello;
+  readonly remoteAddress: string;
+}
+
+/** Records the arrival; returns the acknowledged sequence of the crawler's spool. */
+export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now: Date): Promise<number> {
+  const { crawlerId, hello } = arrival;
+  const address = publicAddressOf(arrival);
+  const subnetId = address === null ? null : ports.state.subnetOf(address);
+  const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
+  // First: if the process ends in between, it comes from elsewhere once more.
+  if (isElsewhere(arrival, address, ports.state)) await leavePlace(crawlerId, ports, now);
+  const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  // Of all that lies behind IPv6 it knows nothing yet.
+  if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
+  if (hello.heldLeases !== null) {
+    // What it was leased and no longer has would otherwise lie idle until the leases run out.
+    await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
+  }
+  await refreshCrawlers(ports, [crawlerId]);
+  const crawler = ports.state.crawler(crawlerId);
+  const isInReach = crawler?.withoutIpv6 !== true || !isIpv6Text(address ?? "");
+  const mayCrawl = crawler?.measuresOnly !== true && isInReach;
+  if (subnetId !== null && mayCrawl && isSeenIn(subnetId, arrival, ports)) {
+    await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  }
+  return acknowledged;
+}
+
+interface RefreshPorts {
+  readonly crawlers: Pick<CrawlerStore, "list">;
+  readonly state: CoordinatorState;
+}
+
+/**
+ * Reads the crawlers anew, or only some. However many arrive at once, each is read about once, and what was read later
+ * is never replaced by what was read before.
+ */
+export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly CrawlerId[]): Promise<void> {
+  const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether, arrivalLingerMs);
+  readings.set(ports.state, reading);
+  await reading.ask({ ports, crawlerIds: crawlerIds ?? null });
+}
+
+interface WantedCrawlers {
+  readonly ports: RefreshPorts;
+  /** Null: all. */
+  readonly crawlerIds: readonly CrawlerId[] | null;
+}
+
+const mostTogether = 1000;
+const readings = new WeakMap<CoordinatorState, Gathered<WantedCrawlers, undefined>>();
+
+async function readCrawlers(wanted: readonly WantedCrawlers[]): Promise<readonly undefined[]> {
+  const { crawlers, state } = wanted[0]!.ports;
+  const some = wanted.map(({ crawlerIds }) => crawlerIds);
+  if (some.includes(null)) state.setCrawlers(await crawlers.list());
+  else state.putCrawlers(await crawlers.list([...new Set(some.flatMap((ids) => ids ?? []))]));
+  return wanted.map(() => undefined);
+}
+
+/** The address that the partner states, else the one the connection came from, if the public Internet knows it. */
+function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
+  return [hello.publicAddress, remoteAddress].find(isPublic) ?? null;
+}
+
+function isPublic(text: string | null): text is string {
+  const address = text === null ? null : parseAddress(text);
+  return address !== null && specialPurposeOf(address) === null;
+}
+
+/** Whether the crawler is at another place than it was: by where it says it is, or by where its connection comes from. */
+function isElsewhere(arrival: Arrival, address: string | null, state: CoordinatorState): boolean {
+  const before = state.crawler(arrival.crawlerId);
+  if (before === null || before.lastSeenAt === null) return false;
+  const { hello, remoteAddress } = arrival;
+  if (before.address === null && address === null) {
+    const country = hello.place?.country ?? null;
+    return country !== null && before.country !== null && country !== before.country;
+  }
+  const seen = [before.seenAddress ?? null, remoteAddress].map((one) => (isPublic(one) ? one : null));
+  return areApart(before.address, address, state) || areApart(seen[0]!, seen[1]!, state);
+}
+
+/**
+ * An address alone does not tell: those of homes change every day. Other addresses of a holder's, or an AS's, in one country are
+ * taken for the same place, unless networks publish that they are at others; so are two of both families in a country, since
+ * a host has both.
+ */
+function areApart(one: string | null, other: string | null, state: CoordinatorState): boolean {
+  if (one === null || other === null || one === other) return false;
+  const [was, is] = [one, other].map((address) => {
+    const subnetId = state.subnetOf(address);
+    return subnetId === null ? null : state.placementOf(subnetId);
+  });
+  if (!was || !is) return was !== is;
+  if (was.subnetKey === is.subnetKey) return false;
+  const [places, others] = [was, is].map(({ published = [] }) => published.map(({ place }) => place));
+  if (places!.length > 0 && others!.length > 0) return !places!.some((place) => others!.includes(place));
+  if (was.country !== is.country) return true;
+  const isSame = (a: PlaceKey | null = null, b: PlaceKey | null = null) => a !== null && a === b;
+  const areFamilies = parseAddress(one)?.family !== parseAddress(other)?.family;
+  return !areFamilies && !isSame(was.holderKey, is.holderKey);
+}
+
+/** Delegations that are read at once. */
+const readTogether = 5000;
+
+async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date): Promise<void> {
+  const { delegations, state, log } = ports;
+  const changed = await delegations.leavePlace(crawlerId, now);
+  for (let start = 0; start < changed.length; start += readTogether) {
+    const read = await delegations.read(changed.slice(start, start + readTogether));
+    for (const delegation of read) state.setDelegation(delegation);
+  }
+  const subnets = state.subnetCountOf(crawlerId);
+  log?.warn({ crawlerId, subnets }, "a crawler is at another place: what it measured before is void");
+}
+
+/** What a crawler states is its partner's word: it gets no subnet for it when its connection comes from elsewhere. */
+function isSeenIn(subnetId: SubnetId, { remoteAddress }: Arrival, { state }: PresencePorts): boolean {
+  return !isPublic(remoteAddress) || state.subnetOf(remoteAddress) === subnetId;
+}
+
+async function takeOwnSubnet(
+  subnetId: SubnetId,
+  crawlerId: CrawlerId,
+  ports: PresencePorts,
+  now: Date,
+): Promise<void> {
+  if (ports.state.delegationOf(subnetId)) return;
+  const taken = await ports.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+  if (!taken) return;
+  ports.state.setDelegation({
+    subnetId,
+    crawlerId,
+    measured: true,
+    rttMs: null,
+    runnerUpId: null,
+    runnerUpRttMs: null,
+  });
+}
+
+/** Whose absence a coordinator acts on, and after how long. */
+export interface DepartureRule {
+  readonly departureMs: number;
+  /** When this coordinator started: nobody could come back before, so nobody counts as gone for longer. */
+  readonly since: Date;
+}
+
+/** Crawlers that have been gone for longer than `departureMs` and still own something. */
+export function departedCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
+  const goneMs = (lastSeenAt: Date | null) =>
+    now.getTime() - Math.max(rule.since.getTime(), lastSeenAt?.getTime() ?? 0);
+  return state.crawlers
+    .filter(({ state: presence }) => presence === "offline")
+    .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > rule.departureMs)
+    .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
+    .map(({ crawlerId }) => crawlerId);
+}

@@ -1,0 +1,28 @@
+/** Results as they came from a crawler, which every room may hear of. */
+import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
+import type { FetchResult } from "#protocol/result";
+
+export interface WireResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  readonly wireBytes: number;
+}
+
+export interface ResultBatch {
+  readonly crawlerId: CrawlerId;
+  readonly spoolId: string;
+  readonly results: readonly WireResult[];
+}
+
+/** A fetch as the database has it, with its times. */
+export interface RecentFetch {
+  readonly hostHash: HostHash;
+  readonly host: string;
+  readonly crawlerId: CrawlerId;
+  readonly subnetId: SubnetId | null;
+  readonly fetchedAt: Date;
+  readonly firstByteMs: number | null;
+  readonly connectMs: number | null;
+  readonly totalMs: number;
+}
