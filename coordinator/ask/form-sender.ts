@@ -1,6 +1,7 @@
 /** The page that a form was sent from, which is shown again with what is wrong with the form. */
 import type { FastifyRequest } from "fastify";
 import { mayDo } from "#core/actor";
+import { canParseUrl } from "#core/ip/url-host";
 import type { Visit } from "../web/access.ts";
 import { holdsRefused, type Refused } from "./html-rendering.ts";
 import type { AnyOperation } from "./operation.ts";
@@ -25,7 +26,7 @@ export function formSender(operations: readonly AnyOperation[], ports: unknown):
   const pages = operations.filter(({ method, page }) => method === "get" && page != null);
   return async (request, refused, { visit, now }) => {
     const { referer, host } = request.headers;
-    const from = URL.canParse(referer ?? "") ? new URL(referer!) : null;
+    const from = canParseUrl(referer ?? "") ? new URL(referer!) : null;
     if (from === null || from.host !== host) return null;
     for (const operation of pages) {
       const params = paramsIn(operation.page!, from.pathname);
