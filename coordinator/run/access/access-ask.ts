@@ -115,7 +115,7 @@ const issueSignInLink = post({
     role,
     crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).meta({
       title: "The partner's crawlers",
-      description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
+      description: "Names, separated by spaces; empty for staff and operators.",
     }),
     minutes: z
       .number()

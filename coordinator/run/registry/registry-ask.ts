@@ -182,7 +182,7 @@ function countedNodes({ counted, generation, ageDays }: RegistryValue): (Node | 
 }
 
 const short = new Intl.NumberFormat("en-GB", {
-  ...{ notation: "compact", compactDisplay: "short", maximumFractionDigits: 1 },
+  ...{ notation: "compact", compactDisplay: "long", maximumFractionDigits: 1 },
 });
 
 const shortCount = (count: number) => (count < 100_000 ? countText(count) : short.format(count));

@@ -13,7 +13,7 @@ import { deleteOldest, inTurns } from "../../database/bounded-work.ts";
 import { forgetDelegationChanges, OldRounds } from "../../place/delegation/old-round-store.ts";
 import { storageOperations } from "./storage-ask.ts";
 import { storageFacts } from "./storage-reads.ts";
-import { type KeepSettings, storageAnswer } from "./table-ends.ts";
+import { type KeepSettings, storageAnswer, tableEnds } from "./table-ends.ts";
 
 interface RetentionPorts {
   readonly pool: Pool;
@@ -38,22 +38,10 @@ const recordsAtOnce = 1000;
 /** What changes tell of is kept for longer than they are: it may have been met last a walk of the search before them. */
 const spareDays = 7;
 
-/** Deeds and requests of people, and what came of them: few rows, so those without an index are looked through. */
-const records = [
-  { table: "audit_entry", column: "at" },
-  { table: "opt_out", column: "ended_at" },
-  { table: "complaint", column: "closed_at" },
-  {
-    table: "crawler_move",
-    column: "changed_at",
-    condition: "step not in ('asked', 'emptying', 'packing', 'sending')",
-  },
-  { table: "invitation", column: "expires_at" },
-  { table: "operator_token", column: "coalesce(revoked_at, expires_at)" },
-  { table: "crawler_signing_key", column: "expires_at" },
-  { table: "coverage_day", column: "day" },
-  { table: "run", column: "started_at", condition: "finished_at is not null" },
-] as const;
+/** Few rows, so those without an index are looked through. */
+const records = Object.entries(tableEnds).flatMap(([table, end]) =>
+  end.type === "policy" && end.by !== undefined ? [{ table, ...end.by }] : [],
+);
 
 export function retentionDuties(ports: RetentionPorts, config: KeepSettings) {
   const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;

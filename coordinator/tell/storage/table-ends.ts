@@ -19,7 +19,13 @@ export type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepD
 
 export type TableEnd =
   /** Rows go when they are as old as a policy says. */
-  | { readonly type: "policy"; readonly policy: KeepPolicy; readonly words: string }
+  | {
+      readonly type: "policy";
+      readonly policy: KeepPolicy;
+      readonly words: string;
+      /** Its rows go by the age of this column, those of the condition alone; left out: a room deletes them by itself. */
+      readonly by?: { readonly column: string; readonly condition?: string };
+    }
   /** Rows go after so many days. */
   | { readonly type: "days"; readonly days: number; readonly words: string }
   /** There is a row, or some of them, for each of these, and they go with them if at all. */
@@ -33,6 +39,11 @@ const bounded = (words: string, mostRows: number | null = null): TableEnd => ({
 });
 const days = (count: number, words: string): TableEnd => ({ type: "days", days: count, words });
 const policy = (name: KeepPolicy, words: string): TableEnd => ({ type: "policy", policy: name, words });
+/** Of a record of people, or of what came of it. */
+const record = (column: string, words: string, condition?: string): TableEnd => ({
+  ...{ type: "policy", policy: "retention.recordDays", words },
+  by: { column, ...(condition === undefined ? {} : { condition }) },
+});
 
 const oneRow = bounded("one row", 1);
 const rangesRegistered = each("range that a registry ever held: it can return with its delegation");
@@ -98,11 +109,15 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
   crawler_key: each("key that a crawler stored"),
-  crawler_signing_key: policy("retention.recordDays", "after it ended: which key signed requests, and when"),
+  crawler_signing_key: record("expires_at", "after it ended: which key signed requests, and when"),
   crawler_absence: each("crawler, only its latest absences"),
-  crawler_move: policy("retention.recordDays", "after it ended"),
+  crawler_move: record(
+    "changed_at",
+    "after it ended",
+    "step not in ('asked', 'emptying', 'packing', 'sending')",
+  ),
   spool: each("spool that a crawler ever started, 40 bytes"),
-  invitation: policy("retention.recordDays", "after it expired"),
+  invitation: record("expires_at", "after it expired"),
   double_check: days(evidenceDays, "after the verdict"),
   check_outcome: days(evidenceDays, "with their checks"),
   release: each("release published"),
@@ -128,7 +143,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // Figures, plans and whoever watches.
   minute_figures: days(90, "the daily figures stay"),
   day_figures: each("day, one row"),
-  coverage_day: policy("retention.recordDays", "one row per day, country and language"),
+  coverage_day: record("day", "one row per day, country and language"),
   crawler_figures: days(7, "per quarter of an hour and crawler; the daily sums stay"),
   crawler_day_figures: days(crawlerDays, "by day and crawler"),
   gauge_sample: days(gaugeDays, "every five minutes for two weeks, then hourly"),
@@ -140,14 +155,14 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   graph_summary: bounded("the latest hundred rankings", 100),
   recrawl_plan: bounded("the latest thousand plans", 1000),
   search_upkeep: oneRow,
-  run: policy("retention.recordDays", "runs of nearcrawl up"),
+  run: record("started_at", "runs of nearcrawl up", "finished_at is not null"),
   // People.
   journal_entry: days(journalDays, "the latest thousand stay; all are in files beside the database"),
   database_epoch: each("time that the database went back"),
-  audit_entry: policy("retention.recordDays", "who changed what"),
-  opt_out: policy("retention.recordDays", "after it ended; one in force stays"),
-  complaint: policy("retention.recordDays", "after it was closed; an open one stays"),
-  operator_token: policy("retention.recordDays", "after it was revoked or expired"),
+  audit_entry: record("at", "who changed what"),
+  opt_out: record("ended_at", "after it ended; one in force stays"),
+  complaint: record("closed_at", "after it was closed; an open one stays"),
+  operator_token: record("coalesce(revoked_at, expires_at)", "after it was revoked or expired"),
   sign_in_link: days(30, "after it expired"),
   web_session: days(30, "after it ended"),
   setting: byHand,
