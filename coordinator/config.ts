@@ -18,12 +18,12 @@ import { isLoopbackHost } from "#protocol/invitation";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
-import { accuracySettings, finerSettings } from "./delegation/delegation-settings.ts";
-import { readLayer } from "./domain-sets/partition.ts";
-import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
-import { alertsSettings } from "./overview/alerts/alert-settings.ts";
-import type { RegistryHost } from "./registry/registry-view.ts";
-import { policySections } from "./settings/schema.ts";
+import { coordinatorsSettings, parentFaults, parentSettings } from "./crawl/federation/exchange.ts";
+import { accuracySettings, finerSettings } from "./place/delegation/delegation-settings.ts";
+import { readLayer } from "./place/domain-sets/partition.ts";
+import type { RegistryHost } from "./run/registry/registry-view.ts";
+import { policySections } from "./run/settings/schema.ts";
+import { alertsSettings } from "./tell/overview/alerts/alert-settings.ts";
 
 const usualPort = 7411;
 

@@ -1,22 +1,22 @@
 /** What the coordinator reads at its start, and again when the registry changes. */
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
-import type { DayBudget } from "./crawlers/crawler.ts";
-import type { CrawlerStore } from "./crawlers/crawler-store.ts";
-import { createCrawlerStore } from "./crawlers/crawler-store.ts";
-import type { MeasuredRound } from "./delegation/delegation.ts";
-import { DelegationTable } from "./delegation/delegation-table.ts";
-import { learnFromRound, observe, startRound } from "./delegation/policies/policies.ts";
-import { defaultParameters } from "./delegation/policies/round.ts";
-import { CoordinatorState } from "./delegation/state.ts";
-import type { DelegationStore } from "./delegation/store.ts";
-import { createDelegationStore } from "./delegation/store.ts";
-import type { FrontierStore } from "./frontier/frontier-store.ts";
-import type { ResultStore } from "./results/result-store.ts";
-import { SubnetRows } from "./subnets/subnet-rows.ts";
-import { createSubnetStore, type RegistryInForce, type SubnetStore } from "./subnets/subnet-store.ts";
-import { type SubnetTree, treeOfRows } from "./subnets/subnet-tree.ts";
-import type { TreeSnapshots } from "./subnets/tree-snapshot-store.ts";
+import type { FrontierStore } from "./crawl/frontier/frontier-store.ts";
+import type { ResultStore } from "./crawl/results/result-store.ts";
+import type { DayBudget } from "./place/crawlers/crawler.ts";
+import type { CrawlerStore } from "./place/crawlers/crawler-store.ts";
+import { createCrawlerStore } from "./place/crawlers/crawler-store.ts";
+import type { MeasuredRound } from "./place/delegation/delegation.ts";
+import { DelegationTable } from "./place/delegation/delegation-table.ts";
+import { learnFromRound, observe, startRound } from "./place/delegation/policies/policies.ts";
+import { defaultParameters } from "./place/delegation/policies/round.ts";
+import { CoordinatorState } from "./place/delegation/state.ts";
+import type { DelegationStore } from "./place/delegation/store.ts";
+import { createDelegationStore } from "./place/delegation/store.ts";
+import { SubnetRows } from "./place/subnets/subnet-rows.ts";
+import { createSubnetStore, type RegistryInForce, type SubnetStore } from "./place/subnets/subnet-store.ts";
+import { type SubnetTree, treeOfRows } from "./place/subnets/subnet-tree.ts";
+import type { TreeSnapshots } from "./place/subnets/tree-snapshot-store.ts";
 
 interface KnownPorts {
   readonly subnets: SubnetStore;

@@ -2,15 +2,16 @@
  * The coordinator: what all rooms stand on, the rooms, and the pages, from the start to the end. What it keeps in memory is read
  * from the database first, so it can be killed and started at any moment.
  */
-import { accessOver, anonymousMayRead } from "./access/start.ts";
-import { succession } from "./balance/start.ts";
+
 import type { CoordinatorOptions } from "./config.ts";
 import { type Ground, layGround } from "./ground.ts";
-import { readinessReads } from "./overview/overview-reads.ts";
+import { succession } from "./place/balance/start.ts";
 import type { Room } from "./room.ts";
 import { pagesOfRooms } from "./room-pages.ts";
 import { type OpenRooms, openRooms } from "./rooms.ts";
+import { accessOver, anonymousMayRead } from "./run/access/start.ts";
 import { openWebServer } from "./start-web.ts";
+import { readinessReads } from "./tell/overview/overview-reads.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */

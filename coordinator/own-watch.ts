@@ -6,7 +6,7 @@ import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#cor
 import { isLoopbackHost } from "#protocol/invitation";
 import type { CoordinatorOptions } from "./config.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
-import { lastMinute } from "./overview/minute-figure-store.ts";
+import { lastMinute } from "./tell/overview/minute-figure-store.ts";
 import { OwnCertificate } from "./web/own-certificate.ts";
 
 export type OwnWatch = ReturnType<typeof watchOwn>;

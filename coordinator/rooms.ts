@@ -2,21 +2,13 @@
 
 import { jobs } from "#core/scheduler";
 import { within } from "#core/within";
-import { refreshCrawlers } from "./balance/presence.ts";
-import { type BalanceJobPorts, followFleet, scheduleBalance } from "./balance/start.ts";
-import { scheduleChanges } from "./changes/start.ts";
-import { scheduleChannels } from "./channels/start.ts";
 import { following } from "./core/live-settings.ts";
-import { keyDuties, moveDuties } from "./crawlers/start.ts";
-import { watchRoom } from "./crawlers/without-room.ts";
-import { recalibrationRule } from "./delegation/delegation-settings.ts";
-import { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
-import { delegating, scheduleDelegation, startProbing } from "./delegation/start.ts";
-import { partitionOf } from "./domain-sets/partition.ts";
-import { linkCoordinators } from "./federation/start.ts";
-import { outboxSettings } from "./frontier/link-outbox-store.ts";
-import { frontierOrder } from "./frontier/order/strategies.ts";
-import { createPaceStore } from "./frontier/pace-store.ts";
+import { scheduleChanges } from "./crawl/changes/start.ts";
+import { scheduleChannels } from "./crawl/channels/start.ts";
+import { linkCoordinators } from "./crawl/federation/start.ts";
+import { outboxSettings } from "./crawl/frontier/link-outbox-store.ts";
+import { frontierOrder } from "./crawl/frontier/order/strategies.ts";
+import { createPaceStore } from "./crawl/frontier/pace-store.ts";
 import {
   type FrontierJobPorts,
   outboxDuties,
@@ -24,29 +16,43 @@ import {
   scheduleFrontier,
   scheduleHostWorths,
   scheduleWakeUps,
-} from "./frontier/start.ts";
-import { standingAside } from "./gateway/gateway-settings.ts";
-import { fleetMessageHandlers } from "./gateway/start.ts";
+} from "./crawl/frontier/start.ts";
+import { recrawlDuties } from "./crawl/recrawl/start.ts";
+import { scheduleSubmissions } from "./crawl/submissions/start.ts";
+import { trustDuties } from "./crawl/trust/start.ts";
+import { scheduleRanking } from "./crawl/web-graph/start.ts";
 import type { Ground } from "./ground.ts";
 import { followRegistry } from "./load-state.ts";
-import { optOutDuties } from "./opt-outs/start.ts";
-import { alertDuties } from "./overview/alerts/start.ts";
-import type { LiveState } from "./overview/overview.ts";
-import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { isOwnAddress } from "./own-watch.ts";
-import { recrawlDuties } from "./recrawl/start.ts";
-import { releaseDuties } from "./releases/start.ts";
-import { scheduleReports } from "./reports/start.ts";
+import { refreshCrawlers } from "./place/balance/presence.ts";
+import { type BalanceJobPorts, followFleet, scheduleBalance } from "./place/balance/start.ts";
+import { keyDuties, moveDuties } from "./place/crawlers/start.ts";
+import { watchRoom } from "./place/crawlers/without-room.ts";
+import { recalibrationRule } from "./place/delegation/delegation-settings.ts";
+import { RecalibrationQueue } from "./place/delegation/recalibration/recalibrate.ts";
+import { delegating, scheduleDelegation, startProbing } from "./place/delegation/start.ts";
+import { partitionOf } from "./place/domain-sets/partition.ts";
+import { ensureRootSubnets } from "./place/subnets/subnet-store.ts";
 import type { Room } from "./room.ts";
-import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
-import { scheduleSearch, searchIndex } from "./search/start.ts";
-import { scheduleSites } from "./sites/start.ts";
-import { retentionDuties } from "./storage/start.ts";
-import { scheduleSubmissions } from "./submissions/start.ts";
-import { ensureRootSubnets } from "./subnets/subnet-store.ts";
-import { trustDuties } from "./trust/start.ts";
+import { standingAside } from "./run/gateway/gateway-settings.ts";
+import { fleetMessageHandlers } from "./run/gateway/start.ts";
+import { optOutDuties } from "./run/opt-outs/start.ts";
+import { releaseDuties } from "./run/releases/start.ts";
+import { alertDuties } from "./tell/overview/alerts/start.ts";
+import type { LiveState } from "./tell/overview/overview.ts";
+import {
+  liveState,
+  observeIndex,
+  observeOwn,
+  overviewDuties,
+  scheduleUpkeep,
+} from "./tell/overview/start.ts";
+import { scheduleReports } from "./tell/reports/start.ts";
+import type { IndexKeeper } from "./tell/search/memory/index-keeper-store.ts";
+import { scheduleSearch, searchIndex } from "./tell/search/start.ts";
+import { scheduleSites } from "./tell/sites/start.ts";
+import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
-import { scheduleRanking } from "./web-graph/start.ts";
 
 /** How often it is seen to that crawlers are served, or sent to the others. */
 const serveMs = 500;

@@ -2,8 +2,8 @@
  * What a Prometheus and a Grafana beside the coordinator need, made from its metrics and alert rules as the program is built
  * (dist/monitoring/): a rule for each alert, which fires while the coordinator lists it, and a panel for each metric.
  */
-import { alertRules } from "#coordinator/overview/alert-rules";
-import { createMetrics } from "#coordinator/overview/metrics";
+import { alertRules } from "#coordinator/tell/overview/alert-rules";
+import { createMetrics } from "#coordinator/tell/overview/metrics";
 
 interface PrometheusRule {
   readonly alert: string;

@@ -1,8 +1,8 @@
 /** The pages of the runbook that are made from the program: settings, alerts, commands and the API. `npm run reference` writes them. */
 import type { Command, Option } from "commander";
-import { alertSeverities } from "#coordinator/overview/alert-facts";
-import { listedRules } from "#coordinator/overview/alert-rules";
 import { loadOperations } from "#coordinator/room-operations";
+import { alertSeverities } from "#coordinator/tell/overview/alert-facts";
+import { listedRules } from "#coordinator/tell/overview/alert-rules";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { Listed } from "#coordinator/web/navigation";
 import { loadedProgram } from "./cli/commands.ts";
@@ -37,7 +37,7 @@ function alertsReference(): string {
   return `# Alerts
 
 What each alert looks for and asks for, by severity. How to have them sent to you, acknowledge and mute them: [monitoring](monitoring.md).
-${madeBy("in the rules, `coordinator/overview/alerts-of-*.ts`")} They have the thresholds, too, with where they come from.
+${madeBy("in the rules, `coordinator/tell/overview/alerts-of-*.ts`")} They have the thresholds, too, with where they come from.
 
 ${sections.join("\n\n")}
 `;

@@ -5,7 +5,7 @@
  */
 
 import type { PoolClient } from "pg";
-import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
+import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
 import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
 import {

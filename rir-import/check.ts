@@ -1,7 +1,7 @@
 /** Reads sources into the state they describe, without a database: what check, plan and apply start with. */
 
-import { TangledRanges } from "#coordinator/subnets/nest";
-import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
+import { TangledRanges } from "#coordinator/place/subnets/nest";
+import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";

@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
-import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
+import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
+import { compareSpecificity, rangeAt } from "#coordinator/place/subnets/range-columns";
 import { UsageError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
 import type { Database } from "#db/server-database";

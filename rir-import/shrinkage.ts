@@ -1,5 +1,5 @@
 /** What an import would leave with suspiciously less than it had: mostly an incomplete file. */
-import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { LosesFacts } from "#core/errors";
 import type { RegistryChange } from "./database/change-breakdown.ts";
 import type { PublishedPlan } from "./database/published-lists.ts";

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { wings } from "#ops/house";
 import { readHouse, wingSizes } from "./house.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -51,7 +52,9 @@ it("keeps the tests of a room in a folder of the room's name", () => {
   const ofNoRoom = ["bench", "chaos", "coordinator", "end-to-end", "fixtures", "fuzz", "lab", "support"];
 
   expect(
-    foldersIn("test").filter((name) => ![...foldersIn("coordinator"), ...houses, ...ofNoRoom].includes(name)),
+    foldersIn("test").filter(
+      (name) => ![...wings.flatMap(({ rooms }) => rooms), ...houses, ...ofNoRoom].includes(name),
+    ),
   ).toEqual([]);
 });
 
@@ -66,7 +69,8 @@ it("ends a session or a process where the threat model says so, and nowhere else
   const ofProcess = /process\.(exit|abort)\(|process\.exitCode =/g;
   const ofSession =
     /new ProtocolError\(|\.refuse\(|\.terminate\(|(this|#connection\?)\.end\(|turnAway\(|(stream|socket|response)\.(destroy|end)\(/g;
-  const speaks = /^(coordinator\/(gateway|protocol|changes|federation)|migrating-crawler\/link)\//;
+  const speaks =
+    /^(coordinator\/(run\/gateway|protocol|crawl\/changes|crawl\/federation)|migrating-crawler\/link)\//;
   const placesIn = (within: RegExp, form: RegExp) =>
     files.flatMap(({ path, code }) => {
       const places = within.test(path) ? (code.match(form)?.length ?? 0) : 0;

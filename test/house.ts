@@ -176,9 +176,16 @@ function isForMainAlone(to: string, from: string): boolean {
 
 const houseOf = (path: string): string => path.split("/")[0] as string;
 
+/** The parts of a path, without the wing that its room is in. */
+function roomPath(path: string): string[] {
+  const parts = path.split("/");
+  const isInWing = parts[0] === "coordinator" && wings.some(({ name }) => name === parts[1]);
+  return isInWing ? parts.toSpliced(1, 1) : parts;
+}
+
 /** 0 where its house has one storey. */
 function storeyOf(path: string): number {
-  const [house, room, ...rest] = path.split("/");
+  const [house, room, ...rest] = roomPath(path);
   const storeys = storeysOf[house as string];
   if (storeys === undefined) return 0;
   const storey = storeys.findIndex((rooms) => rooms.includes(rest.length === 0 ? wiring : (room as string)));
@@ -203,7 +210,7 @@ type Doing = "Postgres" | "HTTP" | "HTML" | "I/O" | "the clock" | "chance";
 const outerRooms = ["web", "ask", "gateway", "database", "protocol"];
 
 function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] {
-  const [house, room, ...rest] = path.split("/");
+  const [house, room, ...rest] = roomPath(path);
   if (house !== "coordinator" || rest.length === 0 || outerRooms.includes(room as string)) return [];
   const does: Doing[] = [];
   if (packages.some((name) => /^pg(-copy-streams)?$/.test(name))) does.push("Postgres");
@@ -224,7 +231,7 @@ function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] 
 
 /** Rules and pages are handed what stores read; no rule needs a page. */
 function mayTakeFrom(kind: keyof typeof allowed, to: string): boolean {
-  const [house, room] = to.split("/");
+  const [house, room] = roomPath(to);
   if (house !== "coordinator" || outerRooms.includes(room as string)) return true;
   const taken = kindOf(to.split("/").at(-1) as string);
   if (kind === "page") return taken !== "store" && taken !== "routes" && taken !== "start";
@@ -253,7 +260,7 @@ export interface WingSize {
 export function wingSizes({ files }: House): WingSize[] {
   const linesOf = (room: string) =>
     files
-      .filter(({ path }) => path.startsWith(`coordinator/${room}/`))
+      .filter(({ path }) => roomPath(path)[1] === room && houseOf(path) === "coordinator")
       .reduce((sum, { lines }) => sum + lines, 0);
   return wings.map(({ name, rooms, most }) => ({
     wing: name,

@@ -1,11 +1,11 @@
-/** Sign-in without passwords: links that are good once, and the sessions that they begin. Both are kept as hashes. */
+/** Sign-in without passwords: one-time links and the sessions that they start. Both are stored as hashes. */
 import type { Person, Scope } from "./actor.ts";
 import type { CrawlerId } from "./ids.ts";
 
-/** How long an unused link is good, in minutes. */
+/** An unused link is valid for this many minutes. */
 export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;
 
-/** A session ends when nobody has used it for so long, and in any case after so long. */
+/** A session ends after this long without use, and in any case after the second span. */
 export const sessionIdleMs = 8 * 3_600_000;
 
 export const sessionMs = 7 * 86_400_000;
@@ -20,38 +20,39 @@ export interface SignInLink extends Person {
 
 export interface Session extends Person {
   readonly sessionId: number;
-  /** Who had issued the link. */
   readonly issuedBy: string;
   readonly startedAt: Date;
   readonly lastUsedAt: Date;
-  /** In any case; earlier when nobody uses it. */
+  /** The latest possible end; an unused session ends earlier. */
   readonly endsAt: Date;
-  /** Where it was used last, and with which browser. */
+  /** The address and browser of the last request. */
   readonly remoteAddress: string | null;
   readonly userAgent: string;
 }
 
-/** What a request tells of where it comes from. */
+/** Where a request comes from, as it states itself. */
 export interface Whence {
   readonly remoteAddress: string | null;
   readonly userAgent: string;
 }
 
 export interface SignInLinkStore {
-  /** Its number. */
+  /** Returns the link's number. */
   issue(
     link: Pick<SignInLink, keyof Person | "issuedBy" | "issuedAt" | "expiresAt"> & {
       readonly linkHash: string;
     },
   ): Promise<number>;
   find(linkHash: string, now: Date): Promise<SignInLink | null>;
-  /** Those of the names that are no crawler's, and that no open invitation has. */
+  /** Returns those names that belong to no crawler and to no open invitation. */
   unknownCrawlers(names: readonly string[], now: Date): Promise<string[]>;
-  /** Those that can still be used, the latest first. */
+  /** Returns the links that can still be used, latest first. */
   open(now: Date): Promise<SignInLink[]>;
-  /** Null: there is no open link of this number. */
+  /** Returns null when no open link has this number. */
   revoke(linkId: number, now: Date): Promise<SignInLink | null>;
-  /** The link opens nothing more, and this session is there; null: the link was not open. One of two at once gets it. */
+  /**
+   * Uses the link up and starts this session. Returns null when the link was not open; of two concurrent requests, one gets it.
+   */
   redeem(
     linkHash: string,
     session: Whence & { readonly sessionHash: string; readonly endsAt: Date },
@@ -60,21 +61,21 @@ export interface SignInLinkStore {
 }
 
 export interface SessionStore {
-  /** The good session that hashes so, noted as used, with what it has to be told; null: there is none. */
+  /** Returns the valid session with this hash and its pending message, and records the use. Returns null when there is none. */
   use(
     sessionHash: string,
     whence: Whence,
     now: Date,
   ): Promise<(Session & { readonly said: string | null }) | null>;
-  /** Good ones, the latest used first; of one person where a name is given. */
+  /** Lists valid sessions, last used first; only those of one person when a name is given. */
   list(now: Date, name?: string): Promise<Session[]>;
-  /** Ends one, or all of a name (but for one); how many there were. */
+  /** Ends one session, or all sessions of a name except one, and returns how many it ended. */
   end(
     which: { readonly sessionId: number } | { readonly name: string; readonly exceptId: number },
   ): Promise<number>;
-  /** Shown on its next page. */
+  /** Stores a message that the session's next page shows. */
   say(sessionId: number, words: string): Promise<void>;
-  /** What there was to say, which is then said. */
+  /** Returns the pending message and clears it. */
   takeSaid(sessionId: number): Promise<string | null>;
 }
 
@@ -82,28 +83,27 @@ export interface OperatorToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly createdAt: Date;
-  /** Null: when it is revoked. */
+  /** Null when the token never expires by itself. */
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
 }
 
 export interface OperatorTokenStore {
-  /** False: there is, or was, a token of that name. */
+  /** Returns false when a token of that name exists or existed. */
   create(
     token: Pick<OperatorToken, "name" | "scopes" | "createdAt" | "expiresAt"> & {
       readonly tokenHash: string;
     },
   ): Promise<boolean>;
-  /** By name. */
   list(): Promise<OperatorToken[]>;
-  /** False: there is no good token of that name. */
+  /** Returns false when there is no valid token of that name. */
   revoke(name: string, now: Date): Promise<boolean>;
-  /** The good token that hashes so, noted as used; null: there is none. */
+  /** Returns the valid token with this hash and records the use, or null. */
   use(tokenHash: string, now: Date): Promise<OperatorToken | null>;
 }
 
-/** A crawler that is to get a new key. */
+/** A crawler that will be asked for a new key. */
 export interface AskedRotation {
   readonly name: string;
   readonly online: boolean;
@@ -111,26 +111,27 @@ export interface AskedRotation {
 
 export interface AskedSigningKey {
   readonly name: string;
-  /** It is asked now; else when it comes next. */
+  /** A connected crawler is asked now, any other when it connects next. */
   readonly online: boolean;
 }
 
 export interface FleetKeys {
-  /** Shuts a crawler out, whatever key it shows; null: there is none of that name. Running coordinators are told. */
+  /**
+   * Blocks a crawler, whichever key it shows, and notifies running coordinators. Returns null when no crawler has that name.
+   */
   revoke(name: string, now: Date): Promise<CrawlerId | null>;
   /**
-   * Asks for a new key of this crawler (null: of all), the one before good for so long after the new one has
-   * arrived. Crawlers without an identity, and those shut out, are left out. Running coordinators are told.
+   * Asks this crawler (null: all) for a new key. The previous key stays valid for this long after the new one has arrived.
+   * Crawlers without an identity and blocked ones are left out. Running coordinators are notified.
    */
   askRotation(
     name: string | null,
     asked: { readonly graceHours: number; readonly now: Date },
   ): Promise<AskedRotation[]>;
-  /** Asks for another signing key of this crawler (null: of all that make some). Running coordinators are told. */
+  /** Asks this crawler (null: all that make signing keys) for another one. Running coordinators are notified. */
   askSigningKey(name: string | null, now: Date): Promise<AskedSigningKey[]>;
 }
 
-/** How secrets are made and in which form they are kept. */
 export interface Secrets {
   /** 256 random bits in base64url after the prefix, and their hash. */
   make(prefix?: string): { readonly secret: string; readonly hash: string };

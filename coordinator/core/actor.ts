@@ -1,16 +1,16 @@
 /**
- * Who may do what. A *role* is what people have, a *scope* what a token (or a route) is good for; a role is a set of
- * scopes. A partner has none of its own: it sees and steers the crawlers that it hosts, and nothing else.
+ * Who may do what. People have a *role*; a token or a route has *scopes*; a role is a set of scopes. A partner has no scope: it
+ * sees and controls only the crawlers that it hosts.
  */
 export const roles = ["partner", "staff", "operator"] as const;
 
 export type Role = (typeof roles)[number];
 
 /**
- * read: the crawl, the index, who crawls what and why. url-write: hand in URLs. site-recrawl: have pages fetched again of sites that
- * name the token in DNS, as partners do for their own servers; url-write includes it.
- * fleet-*: keys, invitations, budgets, incidents, trust. registry-write: plan, apply, roll back. policy-write: the coordinator's
- * settings. access-write: tokens and others' sign-in. audit-read: who changed what. metrics-read: /metrics.
+ * `read`: the crawl, the index, who crawls what and why. `url-write`: submit URLs. `site-recrawl`: refetch pages of sites that
+ * name the token in DNS, as partners do for their own servers; `url-write` includes it. `fleet-*`: keys, invitations, budgets,
+ * incidents, trust. `registry-write`: plan, apply, roll back. `policy-write`: the coordinator's settings. `access-write`:
+ * tokens and other people's sign-in. `audit-read`: who changed what. `metrics-read`: /metrics.
  */
 export const scopes = [
   "read",
@@ -33,23 +33,22 @@ export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
   operator: scopes,
 };
 
-/** Whoever sends a request. */
 export interface Actor {
-  /** As the audit log names it: `anna`, `token dashboard`; `anybody` when nobody has signed in. */
+  /** The name in the audit log: `anna`, `token dashboard`, or `anybody` when nobody has signed in. */
   readonly name: string;
-  /** `program`: it showed a token; `anybody`: it showed nothing. */
+  /** `program` when a token was sent, `anybody` when nothing was. */
   readonly role: Role | "program" | "anybody";
   readonly scopes: readonly Scope[];
   /** Names of the crawlers that a partner hosts. */
   readonly crawlers: readonly string[];
 }
 
-/** Nobody has signed in; `mayRead`: the pages are open to whoever reaches them. */
+/** The actor of a request without sign-in. With `mayRead`, pages are open to everybody who can reach them. */
 export function anybody(mayRead: boolean): Actor {
   return { name: "anybody", role: "anybody", scopes: mayRead ? ["read", "metrics-read"] : [], crawlers: [] };
 }
 
-/** `crawler`: the one that this is about; a partner may, when it is its own and `partnersToo`. */
+/** `crawler` is the crawler concerned; a partner may act on its own ones where `partnersToo` is set. */
 export function mayDo(
   actor: Actor,
   scope: Scope | null,
@@ -60,9 +59,9 @@ export function mayDo(
   return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
 }
 
-// Nobody gives to others what they may not do themselves.
+// Nobody may grant what they may not do themselves.
 
-/** A sentence that says what is missing; null: nothing is. */
+/** Returns a sentence that names what is missing, or null. */
 export function cannotGive(actor: Actor, given: readonly Scope[]): string | null {
   const missing = given.filter((scope) => !actor.scopes.includes(scope));
   return missing.length === 0
@@ -70,16 +69,15 @@ export function cannotGive(actor: Actor, given: readonly Scope[]): string | null
     : `${actor.name} cannot grant scopes that it does not have: ${missing.join(", ")}.`;
 }
 
-/** A partner steers its crawlers, as fleet-write does all of them. */
+/** A partner controls its own crawlers as `fleet-write` controls all of them. */
 export function scopesOfPerson({ role }: Pick<Person, "role">): readonly Scope[] {
   return role === "partner" ? ["fleet-write"] : scopesOf[role];
 }
 
-/** Whom a link signs in, and so whose session it is. */
+/** The person that a link signs in and that its session belongs to. */
 export interface Person {
-  /** As the audit log names them. */
   readonly name: string;
   readonly role: Role;
-  /** Names of the crawlers that a partner hosts; empty for others. */
+  /** Names of the crawlers that a partner hosts; empty for the other roles. */
   readonly crawlers: readonly string[];
 }

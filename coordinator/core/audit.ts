@@ -1,19 +1,18 @@
-/** The audit log: every change of what the system does, by whom, and what was before. */
+/** The audit log: every change to the system's behaviour, its author and the previous value. */
 
 const auditVias = ["page", "api", "command", "coordinator"] as const;
 
-/** Through what it was changed; `coordinator`: it did so by itself, such as a release that it held. */
+/** `coordinator` marks changes that it made by itself, such as a release that it held. */
 export type AuditVia = (typeof auditVias)[number];
 
-/** What was changed, as whoever changes it says; small: before and after are bounded when they are kept. */
+/** One change as its author reports it. The store bounds the size of `before` and `after`. */
 export interface Change {
-  /** Kebab-case, in the past: `crawler-drained`, `policy-changed`. */
+  /** Kebab-case, past tense: `crawler-drained`, `policy-changed`. */
   readonly action: string;
-  /** The crawler, subnet, token … that it happened to; null: to all of it. */
+  /** The crawler, subnet or token that was changed; null when the change concerns the whole system. */
   readonly target: string | null;
-  /** A sentence for people. */
   readonly words: string;
-  /** JSON values, without secrets; left out where there is nothing to tell. */
+  /** JSON values without secrets; absent where there was none. */
   readonly before?: unknown;
   readonly after?: unknown;
 }
@@ -21,7 +20,7 @@ export interface Change {
 export interface AuditEntry extends Change {
   readonly entryId: number;
   readonly at: Date;
-  /** `anna`, `token dashboard`, `root on db1` (a command: the system's user), `coordinator`. */
+  /** `anna`, `token dashboard`, `root on db1` (the system user of a command), `coordinator`. */
   readonly actor: string;
   readonly via: AuditVia;
   readonly remoteAddress: string | null;
@@ -31,26 +30,26 @@ export interface AuditQuery {
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
   readonly target?: string | undefined;
-  /** From here on, and before then. */
+  /** `since` is inclusive, `until` exclusive. */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
-  /** Entries before this one; left out: from the latest. */
+  /** Only entries before this one; absent: start at the latest. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
 }
 
 export interface AuditLog {
   record(entry: Omit<AuditEntry, "entryId">): Promise<void>;
-  /** The latest first. */
+  /** Latest first. */
   list(query: AuditQuery): Promise<{ readonly entries: readonly AuditEntry[]; readonly more: boolean }>;
 }
 
-/** Before and after side by side: what is different, field by field, for people. */
+/** One field that differs between before and after, as text. */
 
 interface ChangedField {
-  /** `limits.pagesPerDay`; empty: the value itself. */
+  /** `limits.pagesPerDay`; empty for the value itself. */
   readonly field: string;
-  /** Null: it was, or is, not there. */
+  /** Null when the field was or is absent. */
   readonly before: string | null;
   readonly after: string | null;
 }
@@ -58,7 +57,6 @@ interface ChangedField {
 const mostFields = 40;
 const mostDepth = 4;
 
-/** Fields that are the same on both sides are left out. */
 export function changedFields(before: unknown, after: unknown): ChangedField[] {
   const [old, fresh] = [flat(before), flat(after)];
   const names = [...new Set([...old.keys(), ...fresh.keys()])];

@@ -1,9 +1,9 @@
-/** Time for what waits: a monotonic clock and alarms. Tests turn one by hand. */
+/** Time for code that waits: a monotonic clock and alarms. Tests use a manual one. */
 import { timerMs } from "./timer-ms.ts";
 
 export interface AlarmClock {
   nowMs(): number;
-  /** Calls back once, not before `delayMs` are over; returns how to call it off. */
+  /** Calls back once, at the earliest after `delayMs`; returns a function that cancels it. */
   wake(delayMs: number, callback: () => void): () => void;
 }
 
@@ -16,25 +16,25 @@ export const systemClock: AlarmClock = {
   },
 };
 
-/** How many starts there were in the last second: no second, wherever it begins, holds more than so many. */
+/** Limits starts per second over every sliding window of one second. */
 
 const windowMs = 1000;
 
 export class StartWindow {
   readonly #mostNow: () => number;
   #most: number;
-  /** The times of the last `most` starts, in a ring; only as long as it was ever full. */
+  /** The times of the last starts in a ring that grows only as far as it was filled. */
   #timesMs: number[] = [];
   #next = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  /** Asked for at each start: it may change. */
+  /** `mostPerSecond` is called at each start because the limit may change. */
   constructor(mostPerSecond: () => number) {
     this.#mostNow = mostPerSecond;
     this.#most = mostPerSecond();
   }
 
-  /** How long until one more may start; 0: now. */
+  /** Returns how long the next start must wait; 0 means that it may start now. */
   waitMs(nowMs: number): number {
     this.#fit();
     if (this.#timesMs.length < this.#most) return 0;
@@ -48,12 +48,12 @@ export class StartWindow {
     this.#lastMs = nowMs;
   }
 
-  /** Nothing started in the last second. */
+  /** True when nothing started in the last second. */
   isIdle(nowMs: number): boolean {
     return nowMs - this.#lastMs >= windowMs;
   }
 
-  /** A ring for another number of starts, with the latest of them. */
+  /** Resizes the ring to the current limit and keeps the latest starts. */
   #fit(): void {
     const most = this.#mostNow();
     if (most === this.#most) return;
@@ -64,11 +64,11 @@ export class StartWindow {
   }
 }
 
-/** Pieces of asynchronous work that take turns: one at a time per key, in the order in which they came. */
+/** Runs asynchronous work one at a time per key, in order of arrival. */
 export class KeyedTurns<Key> {
   readonly #last = new Map<Key, Promise<void>>();
 
-  /** Resolves or rejects with the work; the next turn comes either way. */
+  /** Settles as the work does; the next work of the key runs in either case. */
   take(key: Key, work: () => Promise<void>): Promise<void> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const turn = before.then(work);
@@ -81,22 +81,21 @@ export class KeyedTurns<Key> {
     return turn;
   }
 
-  /** Resolves when nobody waits any more. */
+  /** Resolves when no work is waiting. */
   async allTaken(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }
 }
 
-/** In one turn, however long the rest of it was. */
+/** The most work in one turn of the event loop, however long the rest of the turn took. */
 const mostTurnMs = 20;
-/** Of the time that the rest of a turn takes: to work, and to work that something else precedes. */
+/** The work's time relative to the rest of the turn, normally and when other work has precedence. */
 const turnShare = 1;
 const precededShare = 0.25;
 
 /**
- * Work in short pieces, of which so many ms are done in one turn of the event loop, or as long as the rest of the turn
- * took, in the order in which they came: what comes in thousands keeps nothing else from its turn, and is not kept from its
- * own where turns are long.
+ * Runs short pieces of work in order, in each turn of the event loop for at least `leastMs` or as long as the rest of the turn
+ * took. Thousands of pieces then delay nothing else, and are not starved where turns are long.
  */
 export class LoopTurns {
   readonly #leastMs: number;
@@ -108,7 +107,7 @@ export class LoopTurns {
   #endedAtMs = 0;
   #isCounting = false;
 
-  /** `isPreceded`: something else comes first; a fifth of the time remains. `nowMs`: monotonic. */
+  /** While `isPreceded` returns true, other work comes first and a fifth of the time remains. `nowMs` is monotonic. */
   constructor(leastMs: number, isPreceded = () => false, nowMs = () => performance.now()) {
     this.#nowMs = nowMs;
     this.#leastMs = leastMs;
@@ -120,7 +119,7 @@ export class LoopTurns {
     return this.#waiting.length;
   }
 
-  /** At once, where this turn has room and nobody waits. `work` must not throw. */
+  /** Runs the work at once when this turn has time left and nothing is queued. `work` must not throw. */
   take(work: () => void): void {
     const mustWait = this.#waiting.length > 0 || this.#spentMs >= this.#budgetMs || this.#isPreceded();
     if (mustWait) this.#waiting.push(work);

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { timerMs } from "./timer-ms.ts";
 
-/** Of thousands who ask one after the other, so long is gathered at most: a piece of work costs about as much as 20 items in it. */
+/** The longest time that requests are gathered: one piece of work costs about as much as 20 items in it. */
 const usualLingerMs = 40;
 
-/** For what a fleet that arrives at once asks for, of which each has to wait its turn in any case. */
+/** A longer wait for requests of a fleet that connects at once, where each must wait anyway. */
 export const arrivalLingerMs = 250;
 
-/** For each that the last piece was made for: a few hardly wait. */
+/** The wait per item of the last batch, so that a few items hardly wait. */
 const lingerEachMs = 20;
 
 /**
- * The same work for many who ask at once: one piece is under way at a time, and whoever asks meanwhile goes together in
- * the next, for which more are waited for a moment. Who asks alone waits for nobody; of thousands, a few pieces are made.
+ * Combines concurrent requests for the same work: one batch runs at a time, and requests that arrive meanwhile go into the next
+ * batch, for which it waits a moment. A single request does not wait.
  */
 export class Gathered<Item, Answer> {
   readonly #work: (items: readonly Item[]) => Promise<readonly Answer[]>;
@@ -21,7 +21,7 @@ export class Gathered<Item, Answer> {
   #waiting: Waiting<Item, Answer>[] = [];
   #isWorking = false;
 
-  /** `work` begins after all of its items were asked for, and answers in their order; `most` of them at once. */
+  /** `work` gets at most `most` items, all requested before it begins, and answers in their order. */
   constructor(
     work: (items: readonly Item[]) => Promise<readonly Answer[]>,
     most: number,
@@ -51,7 +51,7 @@ export class Gathered<Item, Answer> {
     this.#isWorking = false;
   }
 
-  /** What fails together is tried one by one: nobody fails for what another asked. */
+  /** When a batch fails, its items are tried one by one, so that no item fails because of another. */
   async #answer(together: readonly Waiting<Item, Answer>[]): Promise<void> {
     try {
       const answers = await this.#work(together.map(({ item }) => item));
@@ -70,8 +70,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * So many pieces of work at a time, the others in the order in which they came: who waits here holds nothing, where a
- * pool of connections would give up on it.
+ * Runs at most this much work at a time and queues the rest in order. A queued request holds no database connection, whose pool
+ * would time out.
  */
 export class AtOnce {
   readonly #most: number;
@@ -92,7 +92,7 @@ export class AtOnce {
     try {
       return await work();
     } finally {
-      // Whose turn comes takes the place over.
+      // The next in the queue takes over the slot.
       const next = this.#waiting.shift();
       if (next === undefined) this.#working -= 1;
       else next();
@@ -100,10 +100,10 @@ export class AtOnce {
   }
 }
 
-/** Crawlers that arrive at once, of which one statement tells. */
+/** The most arriving crawlers that one statement handles. */
 const mostArrivals = 200;
 
-/** What a whole fleet may ask for as it arrives at once. */
+/** Gathers what a whole fleet asks for when it connects at once. */
 export const gatherArrivals = <Item, Answer>(
   work: (items: readonly Item[]) => Promise<readonly Answer[]>,
 ): Gathered<Item, Answer> => new Gathered(work, mostArrivals, arrivalLingerMs);

@@ -2,10 +2,10 @@
 
 const countryNames = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
 
-/** A look-up costs microseconds, and a page of results has dozens. */
+/** A lookup costs microseconds, and a page of results has dozens of them. */
 const knownNames = new Map<string, string>();
 
-/** The code itself where it is none. */
+/** Returns the code itself when it is unknown. */
 export function countryName(code: string): string {
   if (!/^[A-Z]{2}$/.test(code)) return code;
   const known = knownNames.get(code) ?? countryNames.of(code) ?? code;
@@ -13,13 +13,13 @@ export function countryName(code: string): string {
   return known;
 }
 
-/** Codes that stand for no country: private use, or nowhere (CLDR names them all the same). */
+/** Codes that stand for no country (private use or none); CLDR names them all the same. */
 const noCountries: ReadonlySet<string> = new Set(["ZZ", "XA", "XB", "QO", "EZ", "UN"]);
 
-/** Withdrawn codes of what became several countries: which one is meant, nobody can tell. */
+/** Withdrawn codes of countries that split into several, so they cannot be resolved to one. */
 const dissolved: ReadonlySet<string> = new Set(["AN", "CS", "NT", "PC", "SU", "YU"]);
 
-/** GB for UK, DE for DD: the code that took the place of a withdrawn one; any other code as it is. */
+/** Replaces a withdrawn code by its successor (UK → GB, DD → DE). */
 export function codeInForce(code: string): string {
   if (dissolved.has(code)) return code;
   const [canonical = ""] = Intl.getCanonicalLocales(`und-${code}`);
@@ -28,7 +28,7 @@ export function codeInForce(code: string): string {
 
 let codesByName: ReadonlyMap<string, string> | null = null;
 
-/** Of a code or an English name, in any case; null: there is no such country. */
+/** Accepts a code or an English name in any case; returns null when there is no such country. */
 export function countryCode(text: string): string | null {
   codesByName ??= readCodes();
   return codesByName.get(text.trim().toLowerCase()) ?? null;
@@ -40,7 +40,7 @@ function readCodes(): Map<string, string> {
   for (const code of letters.flatMap((a) => letters.map((b) => a + b))) {
     const name = countryNames.of(code);
     if (name === undefined || noCountries.has(code)) continue;
-    // Withdrawn codes stand for what took their place: DD for DE, UK for GB.
+    // Resolves withdrawn codes: DD becomes DE, UK becomes GB.
     const [canonical = ""] = Intl.getCanonicalLocales(`und-${code}`);
     const inForce = canonical.slice("und-".length);
     codes.set(code.toLowerCase(), inForce);

@@ -1,4 +1,4 @@
-/** A value as whoever reads it has it: nothing of it may be changed. */
+/** A value whose nested fields are all read-only. */
 export type DeepReadonly<Value> = Value extends object
   ? { readonly [Name in keyof Value]: DeepReadonly<Value[Name]> }
   : Value;

@@ -1,4 +1,4 @@
-/** Why a crawler has what it has, why rounds are held, and why something passed to another, each in words. */
+/** The reasons of delegations, probe rounds and changes, in words. */
 
 export const delegationCauseWords = {
   "own-subnet": "its own subnet, without a probe",
@@ -17,7 +17,7 @@ export const delegationCauseWords = {
   "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
 } as const;
 
-/** `joined`: nobody had been compared for it, and somebody came who may be nearer. */
+/** `joined`: a crawler connected that may be nearer and was not compared yet. */
 export const roundCauseWords = {
   "new-subnet": "the subnet was new",
   "slow-fetches": "fetches had become slow",
@@ -39,15 +39,14 @@ export const roundCauseWords = {
 export const changeCauseWords = {
   ...roundCauseWords,
   ...delegationCauseWords,
-  /** What had a delegation of its own goes with its subnet again. */
   "joined-again": "it no longer differs from its subnet",
 } as const;
 
 export type DelegationCause = keyof typeof delegationCauseWords;
 export type RoundCause = keyof typeof roundCauseWords;
-/** Of the delegation, or of the round that decided it. */
+/** The cause of the delegation, or of the round that decided it. */
 export type ChangeCause = keyof typeof changeCauseWords;
 
-/** In their order. */
+/** The keys in declaration order. */
 export const namesOf = <Name extends string>(words: Readonly<Record<Name, string>>): Name[] =>
   Object.keys(words) as Name[];

@@ -11,7 +11,7 @@ export abstract class NearcrawlError extends Error {
   }
 }
 
-/** Stops the start: one message lists every fault found in the settings. */
+/** Stops the start. One message lists every fault in the settings. */
 export class ConfigError extends NearcrawlError {
   readonly code = "NC_CONFIG";
   readonly faults: readonly string[];
@@ -24,12 +24,12 @@ export class ConfigError extends NearcrawlError {
   }
 }
 
-/** Stops that import and leaves the tree as it was: the file is not what it claims to be. */
+/** Stops that import and leaves the tree unchanged: the file is not what it claims to be. */
 export class SourceFileError extends NearcrawlError {
   readonly code = "NC_SOURCE_FILE";
   readonly file: string;
   readonly line: number | null;
-  /** What is wrong, without the file and the line. */
+  /** The fault without file and line. */
   readonly reason: string;
 
   constructor(file: string, line: number | null, reason: string, options?: ErrorOptions) {
@@ -45,18 +45,18 @@ export class CacheError extends NearcrawlError {
   readonly code = "NC_CACHE";
 }
 
-/** The command ends with exit code 2: what was asked for does not exist or is not of the stated form. */
+/** The command ends with exit code 2: the argument does not exist or is malformed. */
 export class UsageError extends NearcrawlError {
   readonly code = "NC_USAGE";
 }
 
-/** The command ends with exit code 2, and the tree stays as it was: many subnets in use would go, and nobody said that it is meant. */
+/** The command ends with exit code 2 and the tree is unchanged: many subnets in use would be removed without confirmation. */
 export class RemovesInUse extends UsageError {}
 
-/** The same, where much of what is known of subnets that stay would go: holders, countries, published places. */
+/** As RemovesInUse, where remaining subnets would lose many facts (holders, countries, published places). */
 export class LosesFacts extends UsageError {}
 
-/** Nothing is written: another coordinator of this database leads by now, and decides this by itself. */
+/** Nothing is written: another coordinator of this database is the leader now and decides this itself. */
 export class NoLongerLeads extends NearcrawlError {
   readonly code = "NC_NO_LONGER_LEADS";
 
@@ -65,7 +65,7 @@ export class NoLongerLeads extends NearcrawlError {
   }
 }
 
-/** The coordinator starts over under another number: others have ended its sessions, and nothing of it is written any more. */
+/** The coordinator restarts under another number: its sessions were ended by others, and it writes nothing more. */
 export class Replaced extends NearcrawlError {
   readonly code = "NC_REPLACED";
 
@@ -74,7 +74,7 @@ export class Replaced extends NearcrawlError {
   }
 }
 
-/** Closes that session, and nothing else: a peer broke the protocol. The reason is sent to it in words. */
+/** Closes only that session: a peer broke the protocol. The reason is sent to it in words. */
 export class ProtocolError extends NearcrawlError {
   readonly code = "NC_PROTOCOL";
 }
@@ -89,12 +89,15 @@ export class StartError extends NearcrawlError {
   readonly code = "NC_START";
 }
 
-/** Nothing is written: the machine's clock is wrong. At the start the command ends with exit code 1; later it goes on when it is right. */
+/**
+ * Nothing is written because the machine's clock is wrong. At the start the command ends with exit code 1; later, work resumes
+ * once the clock is right.
+ */
 export class ClockError extends NearcrawlError {
   readonly code = "NC_CLOCK";
 }
 
-/** The command ends with exit code 1, and what was taken stays: whoever the index is exported to does not take the rest. */
+/** The command ends with exit code 1 and keeps what was exported: the receiver does not accept the rest. */
 export class ExportError extends NearcrawlError {
   readonly code = "NC_EXPORT";
 }

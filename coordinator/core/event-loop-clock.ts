@@ -1,19 +1,19 @@
 /**
- * How late this process is: whatever waits for its turn (a timer, a message of a crawler, a page) waits so much longer.
- * Told of the minute under way and the one before, so that a figure neither ends with its minute nor stays for ever.
+ * The delay of this process's event loop, which delays every timer, message and page. Figures cover the current and the
+ * previous minute, so that they neither vanish at the turn of a minute nor persist.
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
 export interface EventLoopDelay {
-  /** 99 of 100 turns were no later. */
+  /** The 99th percentile of a turn's delay. */
   readonly p99Ms: number;
-  /** The latest of them: so long nothing was done at all. */
+  /** The longest delay, during which nothing ran. */
   readonly mostMs: number;
 }
 
 const resolutionMs = 50;
 const minuteMs = 60_000;
-/** Fewer turns than in some ten seconds say nothing of one in a hundred. */
+/** With fewer turns (about ten seconds) a 99th percentile is meaningless. */
 const leastTurns = 200;
 
 const none: EventLoopDelay = { p99Ms: 0, mostMs: 0 };
@@ -46,7 +46,7 @@ export class EventLoopWatch {
     this.#turns.reset();
   }
 
-  /** Nanoseconds between turns, in which the wait for the next is counted as well. */
+  /** The histogram holds nanoseconds between turns, including the sampling interval. */
   #now(): EventLoopDelay {
     if (this.#turns.count === 0) return none;
     const lateMs = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolutionMs);

@@ -1,8 +1,10 @@
-/** Why something is as it is, or is not crawled: one line of an explanation, with its code and whether it stops the crawl. */
+/**
+ * Why something is in its state or is not crawled: one line of an explanation with its code, and whether it blocks the crawl.
+ */
 
 export interface Standing {
   readonly code: StandingCode;
-  /** True: no fetch takes place while this holds. */
+  /** No fetch takes place while this holds. */
   readonly stops: boolean;
   readonly words: string;
 }
@@ -13,7 +15,7 @@ type StandingCode =
   | "complaints"
   | "url-rejected"
   | "url-unknown"
-  /** Its channel leaves it out. */
+  /** Its channel excludes it. */
   | "outside-channel"
   | "host-unknown"
   | "other-coordinator"
@@ -32,10 +34,9 @@ type StandingCode =
   | "not-in-registry"
   | "differs-by-place"
   | "leaf-split"
-  /** What lies in a space could not be counted in time. */
+  /** The content of a space could not be counted in time. */
   | "too-large-to-count"
-  /** Which network announces an address is not in the registries' files. */
-  /** May be had by its domain sets; in no crawler's or not in this coordinator's; in none of its crawler's. */
+  /** Domain sets decide who may fetch it; no crawler's, or none of its own crawler's, contain it. */
   | "domain-set"
   | "no-domain-set"
   | "other-domain-set"
@@ -51,11 +52,11 @@ type StandingCode =
   | "address-refused"
   | "refused"
   | "gone"
-  /** The site asks to be paid (402): for the URL, or for all that was asked of the host lately. */
+  /** The site asks for payment (402), for this URL or for all recent requests to the host. */
   | "payment-required"
-  /** A bot gate answers in the host's place. */
+  /** A bot gate answers instead of the host. */
   | "bot-gate"
-  /** Its site states that it is not to be searched. */
+  /** The site states that it must not be searched. */
   | "not-searched"
   | "not-due"
   | "failing"
@@ -66,7 +67,7 @@ export const stop = (code: StandingCode, words: string): Standing => ({ code, st
 
 export const note = (code: StandingCode, words: string): Standing => ({ code, stops: false, words });
 
-/** `: reason` without the reason's own full stop; nothing when there is none. */
+/** Returns `: reason` without the reason's full stop, or nothing. */
 export function because(reason: string | null): string {
   const text = reason?.trim().replace(/[.\s]+$/, "") ?? "";
   return text === "" ? "" : `: ${text}`;

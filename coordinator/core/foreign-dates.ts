@@ -1,11 +1,11 @@
 /**
- * Dates in text that others wrote: HTTP fields (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime), mail dates of feeds
- * (RFC 5322 section 3.3, and its obsolete zones), ISO 8601 as W3C-DTF and RFC 3339 profile it. `Date.parse` is not asked: it
- * takes a date without a zone for the machine's own time, "May" for 2001 and 31 February for 2 March. Here a date without a
- * zone is UTC, so that it is the same moment on every machine, and a day that no calendar has is no date.
+ * Dates in others' text: HTTP fields (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime), mail dates of feeds (RFC 5322
+ * section 3.3, with obsolete zones), ISO 8601 as profiled by W3C-DTF and RFC 3339. `Date.parse` is not used: it reads a date
+ * without a zone in the machine's zone, "May" as 2001 and 31 February as 2 March. Here a date without a zone is UTC on every
+ * machine, and an impossible day is no date.
  */
 
-/** Milliseconds since 1970; null where the text is no date. */
+/** Returns milliseconds since 1970, or null when the text is no date. */
 export function foreignDateMs(text: string): number | null {
   const written = text.trim();
   return written.length > maxCharacters ? null : (isoDateMs(written) ?? httpDateMs(written));
@@ -28,13 +28,13 @@ function isoDateMs(text: string): number | null {
   );
 }
 
-/** IMF-fixdate, RFC 850 and RFC 5322: the day first. */
+/** IMF-fixdate, RFC 850 and RFC 5322 put the day first. */
 const dayFirst =
   /^(?:[a-z]{3,9},?\s+)?(\d{1,2})[\s-]+([a-z]{3,9})[\s-]+(\d{4}|\d\d)\s+(\d{1,2}):(\d\d)(?::(\d\d))?\s*([a-z]{1,3}|[+-]\d\d:?\d\d)?(?:\s*\([^()]*\))?$/i;
 
 const asctime = /^[a-z]{3}\s+([a-z]{3})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})$/i;
 
-/** An HTTP date or a mail date; of two digits of a year, those from 50 on are of the last century (RFC 5322 section 4.3). */
+/** Reads an HTTP or mail date. Two-digit years from 50 on belong to the last century (RFC 5322 section 4.3). */
 function httpDateMs(text: string): number | null {
   const [, name, day, hours, minutes, seconds, year] = asctime.exec(text) ?? [];
   if (name !== undefined)
@@ -55,7 +55,7 @@ const months = "january february march april may june july august september octo
   " ",
 );
 
-/** 0 for a word that is no month, short or long. */
+/** Returns 0 for a word that is no month name, short or long. */
 const monthOf = (name: string) => months.findIndex((month) => month.startsWith(name.toLowerCase())) + 1;
 
 interface CalendarDay {
@@ -72,7 +72,7 @@ function momentMs(
 ): number | null {
   const offsetMinutes = zoneMinutes(zone);
   const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];
-  // 24:00 is the day's end, and second 60 a leap second.
+  // 24:00 is the end of the day, and second 60 is a leap second.
   const isTime = m <= 59 && s <= 60 && (h <= 23 || (h === 24 && m === 0 && s === 0));
   const ms = Date.UTC(year, month - 1, day);
   const isDay = year >= 1900 && month >= 1 && month <= 12 && new Date(ms).getUTCDate() === day;
@@ -80,7 +80,7 @@ function momentMs(
   return ms + ((h * 60 + m - offsetMinutes) * 60 + s) * 1000 + Number(fraction.padEnd(3, "0"));
 }
 
-/** Hours of the zones that RFC 5322 section 4.3 names. */
+/** Hours east of Greenwich of the zones in RFC 5322 section 4.3. */
 const namedZones: ReadonlyMap<string, number> = new Map([
   ...["Z", "UT", "UTC", "GMT"].map((name) => [name, 0] as const),
   ...(["E", "C", "M", "P"] as const).flatMap((letter, index) => [
@@ -89,7 +89,7 @@ const namedZones: ReadonlyMap<string, number> = new Map([
   ]),
 ]);
 
-/** Minutes east of Greenwich; null for a zone that nobody knows. */
+/** Returns minutes east of Greenwich, or null for an unknown zone. */
 function zoneMinutes(zone = "Z"): number | null {
   const [, sign, hours, minutes = "0"] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? [];
   if (sign === undefined) {
@@ -100,12 +100,12 @@ function zoneMinutes(zone = "Z"): number | null {
   return Number(minutes) > 59 || east > 18 * 60 ? null : sign === "-" ? -east : east;
 }
 
-/** A year: what is further away was meant otherwise, or is held so long at most. */
+/** One year: a longer wait was meant otherwise or is capped. */
 const longestRetryAfterSeconds = 31_536_000;
 
 /**
- * Retry-After (RFC 9110 section 10.2.3) as seconds from now, or an HTTP date; null when absent or neither. Many servers send
- * the Unix time at which to come back, in seconds or milliseconds: as seconds from now it would be decades.
+ * Reads Retry-After (RFC 9110 section 10.2.3) as seconds or an HTTP date; returns null when it is neither. Many servers send
+ * the Unix time at which to return, in seconds or milliseconds, which as seconds from now would be decades.
  */
 export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
   const text = [header ?? []].flat()[0]?.trim() ?? "";

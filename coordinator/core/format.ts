@@ -1,5 +1,3 @@
-/** Times and counts as people say them: "in 12 s", "3 hours ago", "1 page", "2 pages". */
-
 const steps: readonly (readonly [untilSeconds: number, unitSeconds: number, unit: string])[] = [
   [90, 1, "s"],
   [90 * 60, 60, "min"],
@@ -15,11 +13,11 @@ export function whenWords(instant: string, now: Date): string {
   return seconds > 0 ? `in ${span}` : `${span} ago`;
 }
 
-/** A span of time in its fitting unit: "12 s", "3 hours". */
+/** Formats a time span in its fitting unit: "12 s", "3 hours". */
 export function spanWords(seconds: number): string {
   const step = steps.find(([until]) => seconds < until);
   const [, unitSeconds, unit] = step ?? [0, 1, "s"];
-  return `${Math.round(seconds / unitSeconds)} ${unit}`;
+  return `${Math.round(seconds / unitSeconds).toLocaleString("en-GB")} ${unit}`;
 }
 
 /** `2026-03-01 10:20:30 UTC`. */
@@ -31,25 +29,25 @@ export function howMany(count: number, noun: string, nouns = `${noun}s`): string
   return `${count.toLocaleString("en-GB")} ${count === 1 ? noun : nouns}`;
 }
 
-/** Of a URL's visits whose fetches are not kept any more; empty: all are. */
+/** Says how many visits of a URL have no stored fetch any more; empty when all have one. */
 export function earlierVisitsWords(visits: number, kept: number): string {
   if (visits <= kept) return "";
   const isOne = visits - kept === 1;
   return `${howMany(visits - kept, "earlier visit")} ${isOne ? "is" : "are"} counted and not listed: fetches are kept for a time (policy retention.fetchDays)`;
 }
 
-/** Fewer samples say nothing: no mean and no share is shown of them. */
+/** With fewer samples no mean and no share is shown. */
 export const leastSamples = 30;
 
 export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
 
-/** What stands in place of a figure of too few samples. */
+/** Replaces a figure that has too few samples. */
 export const tooFewWords = "too few yet";
 
-// The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and
-// statistical inference", JASA 22): holds for few samples and for shares near 0 and 1, where the usual ± does not.
+// The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and statistical
+// inference", JASA 22), which also holds for few samples and for shares near 0 and 1.
 
-/** Of the normal distribution, for 95 % confidence. */
+/** The normal distribution's quantile for 95 % confidence. */
 const z = 1.959964;
 
 interface ShareInterval {
@@ -57,14 +55,14 @@ interface ShareInterval {
   readonly high: number;
 }
 
-/** Between which shares the true one lies with 95 % confidence; without a sample it may be any. */
+/** Returns the 95 % confidence interval of the true share; without samples it is 0 to 1. */
 export function wilsonInterval(hits: number, samples: number): ShareInterval {
   if (samples === 0) return { low: 0, high: 1 };
   const share = hits / samples;
   const weight = z ** 2 / samples;
   const centre = (share + weight / 2) / (1 + weight);
   const reach = (z / (1 + weight)) * Math.sqrt((share * (1 - share)) / samples + weight / (4 * samples));
-  // At the ends the two are equal but for rounding.
+  // Rounding errors would leave the ends slightly off 0 and 1.
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }
 
@@ -73,7 +71,7 @@ export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
-/** A share that was found by samples: "93.2 %"; of fewer than thirty "too few yet (4 of 30)"; of none "–". */
+/** A sampled share: "93.2 %", with fewer than 30 samples "too few yet (4 of 30)", with none "–". */
 export function sampledShare(hits: number, samples: number): string {
   if (samples <= 0) return "–";
   return samples < leastSamples ? `too few yet (${samples} of ${leastSamples})` : percentText(hits / samples);
@@ -84,13 +82,13 @@ export function rttText(rttMs: number | null): string {
   return rttMs === null ? "not measured" : `${msText(rttMs)}`;
 }
 
-/** Three figures are as much as a round-trip time is worth. */
+/** A round-trip time is shown with three significant digits. */
 export function msText(ms: number): string {
   const digits = ms >= 100 || ms === 0 ? 0 : ms >= 10 ? 1 : 2;
   return `${ms.toFixed(digits)} ms`;
 }
 
-/** "1.2 MB". Decimal units, as networks count. */
+/** "1.2 MB": decimal units, as in networking. */
 export function bytesText(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let value = bytes;

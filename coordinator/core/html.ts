@@ -1,6 +1,6 @@
 /**
- * Templates that escape by default: every value put into `html` is text unless it was made by `html` itself.
- * Attribute values must stand in double quotes in the template; then no value can leave its attribute.
+ * Templates that escape by default: every value in `html` is text unless `html` made it. Attribute values must be in double
+ * quotes, so that no value can leave its attribute.
  */
 const brand: unique symbol = Symbol("html");
 
@@ -27,7 +27,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** A link target from outside: only the web's own schemes, never a script. Null when it is none of them. */
+/** Returns an external link target if it has one of the web's schemes, never a script; otherwise null. */
 export function safeHref(url: string): string | null {
   return /^https?:\/\//i.test(url) ? url : null;
 }

@@ -1,7 +1,6 @@
 /**
- * Branded identifiers, so that a crawler's number cannot be passed where a subnet's is meant.
- * All are the integer keys of the table of the same name; hashes are decimal strings of a signed
- * 64-bit number, because that is what Postgres' bigint holds and JavaScript's number does not.
+ * Branded identifiers, so that a crawler's number cannot be passed for a subnet's. All are integer keys of the table of that
+ * name. Hashes are decimal strings of a signed 64-bit number, which Postgres' bigint holds and JavaScript's number does not.
  */
 declare const brand: unique symbol;
 type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };

@@ -1,26 +1,26 @@
 /**
- * Incidents: what a crawler (or a stranger) did that it should not have done, or that an operator should hear
- * of. Whoever notices one notes it; floods of the same become one row that counts.
+ * Incidents: misbehaviour of a crawler or stranger, and what an operator should know. Each is noted where it is found;
+ * repetitions become one row with a count.
  */
 import type { CrawlerId } from "./ids.ts";
 
 export interface Incident {
-  /** Null: nobody knows who it was. */
+  /** Null when the peer is unknown. */
   readonly crawlerId: CrawlerId | null;
-  /** Kebab-case, such as copied-folder, wrong-result, flood. One word of the code, never of a message. */
+  /** Kebab-case, such as `copied-folder`, `wrong-result`, `flood`; a constant of the code, never text from a message. */
   readonly kind: string;
-  /** A plain sentence for the operator; what a crawler said in it is cut to 500 characters. */
+  /** A plain sentence for the operator; text from a crawler is cut to 500 characters. */
   readonly words: string;
-  /** Null: not of a connection. */
+  /** Null when there was no connection. */
   readonly remoteAddress: string | null;
   readonly at: Date;
-  /** How often it happened; 1 when it is left out. */
+  /** How often it happened; absent: once. */
   readonly count?: number;
-  /** A document that it is about, such as a robots.txt, or its beginning. */
+  /** The document concerned, such as a robots.txt, or its beginning. */
   readonly file?: string;
 }
 
-/** The same kind by the same crawler within one hour. */
+/** Incidents of one kind by one crawler within one hour. */
 export interface IncidentEntry {
   readonly crawlerId: CrawlerId | null;
   readonly crawler: string | null;
@@ -28,43 +28,38 @@ export interface IncidentEntry {
   readonly count: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
-  /** Of the last one. */
+  /** From the latest incident, as is `file`. */
   readonly words: string;
   readonly remoteAddress: string | null;
-  /** A document that the last one is about. */
   readonly file: string | null;
 }
 
 export interface IncidentQuery {
   readonly since: Date;
-  /** Of this crawler only. */
   readonly name?: string;
   readonly kind?: string;
-  /** So many rows, the latest; 200 when it is left out. */
+  /** The latest rows, at most this many; absent: 200. */
   readonly most?: number;
 }
 
 export interface IncidentStore {
-  /** The same kind by the same crawler within one hour is one row that counts. */
+  /** Adds to the row of the same kind and crawler within one hour. */
   record(incident: Incident): Promise<void>;
   recordAll(incidents: readonly Incident[]): Promise<void>;
-  /** The latest first. */
   list(query: IncidentQuery): Promise<IncidentEntry[]>;
-  /** Removes rows whose last incident was before then; returns how many. */
+  /** Removes rows whose latest incident was earlier and returns how many. */
   forget(before: Date): Promise<number>;
 }
 
-/** Where incidents are noted, without waiting: never fails, and a flood of notes is no flood of writes. */
+/** Notes incidents without waiting. It never fails, and a flood of notes causes few writes. */
 export interface IncidentNotes {
   note(incident: Incident): void;
 }
 
-/** How long incidents are kept. */
 export const incidentDays = 90;
 
-// Where whoever notices an incident notes it: counted at once, said in the log once, and written to the
-// database a moment later together with others. However many are noted, one row per crawler and kind is
-// written a time, so that whoever floods us with faults cannot make us flood the database with them.
+// Counts an incident at once, logs it once and writes it a moment later together with others. At most one row per crawler and
+// kind is written each time, so that a peer that floods us with faults cannot flood the database.
 
 interface IncidentLogPorts {
   readonly store: Pick<IncidentStore, "recordAll" | "forget">;
@@ -72,10 +67,9 @@ interface IncidentLogPorts {
   readonly onNoted: (kind: string) => void;
 }
 
-/** Incidents noted within so long are written together. */
 const gatherMs = 250;
 
-/** Rows that wait to be written at most: a thousand crawlers with four kinds each, then only counting goes on. */
+/** The most rows that wait to be written: a thousand crawlers with four kinds each. Beyond it, incidents are only counted. */
 const maxWaiting = 4000;
 
 const dayMs = 86_400_000;
@@ -104,7 +98,7 @@ export class IncidentLog implements IncidentNotes {
     this.#timer ??= setTimeout(() => void this.flush(), gatherMs).unref();
   }
 
-  /** Writes what waits. What the database does not take is in the log alone. */
+  /** Writes the waiting rows. Rows that the database refuses remain only in the log. */
   async flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -114,7 +108,6 @@ export class IncidentLog implements IncidentNotes {
     await this.#writing;
   }
 
-  /** Removes what is older than `incidentDays`. */
   async forgetOld(now: Date): Promise<void> {
     await this.#ports.store.forget(new Date(now.getTime() - incidentDays * dayMs));
   }

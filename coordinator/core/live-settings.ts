@@ -1,13 +1,11 @@
-/**
- * Settings that are read as they are when they are needed, since operators change them meanwhile.
- */
+/** Settings that are read whenever they are needed, because operators change them at run time. */
 
-/** Each property is read from `now()` when it is asked for. */
+/** Returns an object that reads each property from `now()` on access. */
 export function following<Settings extends object>(now: () => Settings): Settings {
   return readAnew((name) => now()[name as keyof Settings]);
 }
 
-/** A copy would stay as it was when it was made, so there is none. */
+/** Spreading or copying it would freeze the values, so its keys cannot be listed. */
 export function readAnew<Settings extends object>(read: (name: string | symbol) => unknown): Settings {
   return new Proxy({} as Settings, {
     get: (_, name) => read(name),

@@ -1,6 +1,5 @@
 /**
- * Log lines: one event a line, JSON, fixed message, fields named as in the code. Written for the person at
- * night; the message never holds a value, the fields do.
+ * Log lines are JSON, one event each, with a fixed message and fields named as in the code. The message never holds a value.
  */
 import pino, { type DestinationStream } from "pino";
 

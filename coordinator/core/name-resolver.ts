@@ -1,6 +1,6 @@
 /**
- * DNS for the coordinator: A and AAAA with their real TTLs, by c-ares, never by getaddrinfo (which blocks a
- * thread pool of four and hides the TTL).
+ * DNS for the coordinator: A and AAAA records with their real TTLs through c-ares. getaddrinfo would block a pool of four
+ * threads and hide the TTL.
  */
 import { Resolver } from "node:dns/promises";
 import { parseAddress } from "./ip/address.ts";
@@ -33,10 +33,10 @@ export function createNameResolver(options: {
   };
 }
 
-/** So many names in a row without any answer are no chance, and no single domain's fault. */
+/** This many consecutive names without an answer are neither chance nor one domain's fault. */
 const leastUnanswered = 5;
 
-/** The same resolver, and since when it has answered nothing: neither an address nor that there is none. */
+/** Wraps a resolver and records since when it has answered nothing, not even that a name has no address. */
 export class WatchedResolver implements NameResolver {
   readonly #resolver: NameResolver;
   readonly #now: () => Date;
@@ -49,7 +49,7 @@ export class WatchedResolver implements NameResolver {
     this.#now = now;
   }
 
-  /** Null: it answers, as far as is known. */
+  /** Null while the resolver answers, as far as is known. */
   get silent(): { readonly words: string; readonly since: Date } | null {
     if (this.#since === null || this.#unanswered.size < leastUnanswered) return null;
     return { words: this.#words, since: this.#since };
@@ -74,7 +74,7 @@ const noName = "the name does not exist";
 const noAddress = "the name has no address";
 const answers: ReadonlySet<string> = new Set([noName, noAddress]);
 
-/** Trouble with either question says more than "no address" of the other, which may not be the whole truth. */
+/** A failed query outweighs the other's "no address", which may not be the whole truth. */
 function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   const codes = answers.map((answer) =>
     answer.status === "rejected" ? (answer.reason as { code?: string }).code : undefined,
@@ -98,12 +98,12 @@ function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   }
 }
 
-// TXT records (RFC 1035 section 3.3.14), by c-ares as the addresses are (name-resolver.ts).
+// TXT records (RFC 1035 section 3.3.14) through c-ares, as for addresses.
 
-/** A name with very many records is not read to its end. */
+/** Further records of a name are ignored. */
 const maxRecords = 64;
 
-/** The strings of each record joined; none when there are none, or when nobody answers. Never rejects. */
+/** Returns the joined strings of each record; an empty list when there are none or no server answers. Never rejects. */
 export function createTextResolver(options: {
   readonly servers: readonly string[];
   readonly timeoutMs?: number;
@@ -116,10 +116,8 @@ export function createTextResolver(options: {
   };
 }
 
-/* ------------------------------------------------------------------- outside */
-
 /** DNS, as the coordinator sees it. */
 export interface NameResolver {
-  /** Addresses (IPv4 first) with the smallest TTL, or why there are none. Literal addresses resolve to themselves. */
+  /** Returns the addresses (IPv4 first) with the smallest TTL, or why there are none. An address resolves to itself. */
   resolve(host: string): Promise<{ addresses: readonly string[]; ttlSeconds: number } | { failed: string }>;
 }

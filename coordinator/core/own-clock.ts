@@ -15,50 +15,52 @@ import type { CrawlerId } from "./ids.ts";
 
 export interface MachineClock {
   readonly wall: () => Date;
-  /** Monotonic; may stand still while the machine sleeps. */
+  /** Monotonic; may stop while the machine sleeps. */
   readonly steadyMs: () => number;
-  /** Since the machine's start, sleep included. */
+  /** Time since the machine's start, including sleep. */
   readonly uptimeMs: () => number;
 }
 
 export interface ClockFault {
-  /** For anybody to read: no names, no addresses. */
+  /** Readable by everybody, so it holds no names and no addresses. */
   readonly words: string;
   readonly since: Date;
 }
 
-/** Clocks that NTP keeps are within some milliseconds; a loaded machine reads two of them up to a second apart. */
+/** NTP keeps clocks within milliseconds; on a loaded machine the two readings may be up to a second apart. */
 const jumpMs = 2000;
-/** As `doctor` bounds it; beyond the time that the answer took. */
+/** The bound that `doctor` uses, beyond the answer's duration. */
 const databaseMs = 5000;
-/** As partners are asked to keep theirs (membership/member.ts). */
+/** The bound that partners are asked to keep (membership/member.ts). */
 const crawlersMs = 60_000;
 const leastCrawlers = 2;
-/** They send a heartbeat every 30 s at least. */
+/** Crawlers send a heartbeat at least every 30 s. */
 const heardMs = 120_000;
-/** A jump that nobody can judge is held for as long as it is wide, within these: a machine that was paused has made a small one. */
+/**
+ * A jump that nothing can confirm is held for as long as it is wide, within these bounds: a paused machine made a small one.
+ */
 const [leastHoldMs, mostHoldMs] = [10_000, 600_000];
-/** A longer jump is not followed without evidence: what is kept for days would be deleted. */
+/** A longer jump is not followed without evidence, because old data would be deleted. */
 const mostFollowedMs = 86_400_000;
 const doubtMs = 86_400_000;
 
 export class OwnClock {
   readonly #machine: MachineClock;
   readonly #onChange: (fault: ClockFault | null, jumpedMs: number) => void;
-  /** Both read at the same moment, the last at which the wall clock was followed. */
+  /** Both are read at the last moment at which the wall clock was followed. */
   #followedMs: number;
   #followedSteadyMs: number;
-  /** How long the machine slept until then, since this was made. */
+  /** How long the machine had slept by then, since the construction. */
   #sleptMs = 0;
   readonly #awakeSinceMs: number;
   #jumpedSteadyMs: number | null = null;
   #databaseAheadMs = 0;
-  /** Of each crawler, how far its clock was ahead of the time here, and when, by the monotonic clock. */
+  /** For each crawler, how far its clock was ahead of the time here, and when (monotonic). */
   readonly #heard = new Map<CrawlerId, { readonly aheadMs: number; readonly steadyMs: number }>();
   #doubtedSteadyMs: number | null = null;
   #fault: ClockFault | null = null;
 
-  /** `onChange`: a fault begins or ends; `jumpedMs`: by how much the time here has changed with it. Called within `now`. */
+  /** `onChange` is called within `now` when a fault begins or ends; `jumpedMs` is the change of the time here. */
   constructor(machine: MachineClock, onChange: (fault: ClockFault | null, jumpedMs: number) => void) {
     this.#machine = machine;
     this.#onChange = onChange;
@@ -71,7 +73,7 @@ export class OwnClock {
     let [steadyMs, wallMs] = this.#read();
     let offMs = wallMs - this.#heldMs(steadyMs);
     if (Math.abs(offMs) > jumpMs) {
-      // A process that stood still between the two readings saw no jump.
+      // A process that stopped between the two readings would look like a jump.
       [steadyMs, wallMs] = this.#read();
       const sleptMs = Math.max(0, this.#machine.uptimeMs() - steadyMs - this.#awakeSinceMs);
       this.#followedMs += sleptMs - this.#sleptMs;
@@ -96,34 +98,36 @@ export class OwnClock {
     return new Date(this.#heldMs(steadyMs));
   };
 
-  /** Null: nothing is known to be wrong. */
+  /** Null when no fault is known. */
   get fault(): ClockFault | null {
     this.now();
     this.#judge();
     return this.#fault;
   }
 
-  /** The database's clock, in ms since 1970, read within the last `tookMs`. */
+  /** Takes the database's clock (ms since 1970), read within the last `tookMs`. */
   hearDatabase(atMs: number, tookMs: number): void {
-    // Against the wall clock: after a jump that both made, what is told of is the jump.
+    // Compared with the wall clock, so that a jump of both clocks counts as a jump.
     const aheadMs = atMs - (this.#machine.wall().getTime() - tookMs / 2);
     this.#databaseAheadMs = Math.abs(aheadMs) > databaseMs + tookMs / 2 ? aheadMs : 0;
     this.#judge();
   }
 
-  /** A crawler on another machine has said what time it is there. */
+  /** Takes the time that a crawler on another machine reported. */
   hearCrawler(crawlerId: CrawlerId, at: Date): void {
     const steadyMs = this.#machine.steadyMs();
     this.#heard.set(crawlerId, { aheadMs: at.getTime() - this.now().getTime(), steadyMs });
     this.#judge();
   }
 
-  /** The database was last written long ago, or later than now: what is kept for days is deleted when the clock has been proven. */
+  /**
+   * Called when the last write to the database is long ago or in the future: old data is deleted only once the clock is proven.
+   */
   doubt(): void {
     this.#doubtedSteadyMs = this.#machine.steadyMs();
   }
 
-  /** Most crawlers elsewhere agree, or somebody has had a day to see what `doubt` was told for. */
+  /** True when most crawlers elsewhere agree, or a day has passed since `doubt` was reported. */
   get isProven(): boolean {
     const steadyMs = this.#machine.steadyMs();
     if (this.#doubtedSteadyMs === null) return true;
@@ -166,7 +170,7 @@ export class OwnClock {
 
   #ended(jumpedMs: number): void {
     this.#jumpedSteadyMs = null;
-    // It was measured by the other time; it is asked again in two seconds.
+    // The difference was measured with the old time; the database is asked again in two seconds.
     this.#databaseAheadMs = 0;
     this.#judge(jumpedMs);
   }
@@ -207,26 +211,29 @@ export class OwnClock {
 const isMost = (some: number, all: number) => all >= leastCrawlers && 3 * some > 2 * all;
 const spanOf = (ms: number) => spanWords(Math.abs(ms) / 1000);
 
-/** No clock that anybody set shows these years: a battery is empty (1970), or a counter ran over (2106, 2107). */
+/** No correct clock shows these years: an empty battery gives 1970, an overflow 2106 or 2107. */
 const firstYear = 2026;
 const lastYear = 2099;
 
-/** In words, what is wrong with a clock that shows this; null: it can be. */
+/** Returns what is wrong with a clock that shows this time, or null. */
 export function impossibleTime(now: Date): string | null {
   const year = now.getUTCFullYear();
   if (year >= firstYear && year <= lastYear) return null;
   return `this machine's clock shows ${now.toISOString().slice(0, 10)}, which cannot be: look at it (timedatectl) and let NTP set it, then start again`;
 }
 
-/** Behind what was written by more: the clock was set back, or never set. What is less is brought back (frontier/of-the-future-writes). */
+/**
+ * A clock further behind the last write was set back or never set. Smaller differences are corrected
+ * (frontier/of-the-future-writes).
+ */
 const mostBehindMs = 2 * 86_400_000;
-/** Nobody pauses a crawl for longer without knowing that they did. */
+/** No crawl is paused for longer unnoticed. */
 const mostAheadMs = 366 * 86_400_000;
 
-/** So long after the last minute that was written, a start doubts its clock. */
+/** A start this long after the last written minute doubts its clock. */
 export const doubtedAfterMs = 2 * 86_400_000;
 
-/** The same of a start, with the last minute that a coordinator of this database has written; null: none has. */
+/** As impossibleTime, for a start. `lastWritten` is the last minute that any coordinator of this database wrote, or null. */
 export function doubtfulStart(now: Date, lastWritten: Date | null): string | null {
   if (lastWritten === null) return null;
   const aheadMs = now.getTime() - lastWritten.getTime();

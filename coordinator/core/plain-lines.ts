@@ -1,11 +1,10 @@
 /**
- * Lists that people save and hand in (URLs, geofeeds), whatever their editor made of them, as UTF-8 with line feeds: UTF-16 is
- * told by its mark or by the zero bytes of its first ASCII characters, and a carriage return by itself ends a line, too.
- * Read otherwise, all of such a file would be one line, or none.
+ * Turns lists that people submit (URLs, geofeeds) into UTF-8 with line feeds, whatever their editor wrote. UTF-16 is recognised
+ * by its mark or the zero bytes of its first ASCII characters; a lone carriage return also ends a line.
  */
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-/** The same bytes where there is nothing to do. */
+/** Returns the same bytes when nothing changes. */
 export function plainLines(bytes: Buffer): Buffer {
   const text = asUtf8(bytes);
   let lines = text;
@@ -17,7 +16,6 @@ export function plainLines(bytes: Buffer): Buffer {
   return lines;
 }
 
-/** Without a byte order mark. */
 function asUtf8(bytes: Buffer): Buffer {
   const encoding = encodingOf(bytes);
   if (encoding !== "utf-8") return Buffer.from(new TextDecoder(encoding).decode(bytes));
@@ -26,7 +24,7 @@ function asUtf8(bytes: Buffer): Buffer {
 
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** By the first four bytes. */
+/** Decides by the first four bytes. */
 export function encodingOf([first, second, third, fourth]: Buffer): "utf-8" | "utf-16le" | "utf-16be" {
   if ((first === 0xff && second === 0xfe) || (first && second === 0 && third && fourth === 0))
     return "utf-16le";

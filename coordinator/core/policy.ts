@@ -1,29 +1,28 @@
 /**
- * A setting that operators may change while the coordinator runs: its schema has the bounds and the default, and what
- * people are told of it stands with that. `PolicyName` (settings/schema) has the names of all, from the sections they are in.
+ * A setting that operators may change at run time. Its schema holds bounds and default, next to the texts for people.
+ * `PolicyName` (settings/schema) derives all names from the sections.
  */
 import { z } from "zod";
 
 export interface PolicyWords {
   readonly title: string;
-  /** One sentence: what it does, and what more or less of it costs. */
+  /** One sentence: what the setting does and what a higher or lower value costs. */
   readonly help: string;
-  /** As it is written after the value; null: it has none. */
+  /** Written after the value; null when it has no unit. */
   readonly unit: string | null;
-  /** Where the default comes from: a paper's section, a measurement, or our own judgement. */
+  /** The source of the default: a paper's section, a measurement or our own judgement. */
   readonly origin: string;
-  /** One of the dozen that people turn; left out: it is shown among all of them. */
+  /** One of the dozen settings that are usually changed; the others appear only in the full list. */
   readonly basic?: true;
-  /** It decides probe rounds: what a change would come to is told by the latest ones, played again (settings/preview). */
+  /** The setting decides probe rounds, so a preview replays the latest ones (settings/preview). */
   readonly replayed?: true;
 }
 
 declare const mark: unique symbol;
 
-/** Marked for types alone. */
+/** Exists only for the type checker. */
 type Policy<Schema> = Schema & { readonly [mark]: true };
 
-/** The policies' names in a section, each after `Prefix`. */
 export type PolicyNames<Section, Prefix extends string> =
   Section extends z.ZodObject<infer Shape>
     ? {
@@ -43,13 +42,13 @@ export function policy<Schema extends z.ZodType>(schema: Schema, words: PolicyWo
 }
 
 interface PolicySetting extends PolicyWords {
-  /** With the section's before it: `probe.pace.atOnce`. */
+  /** Includes the section's name: `probe.pace.atOnce`. */
   readonly name: string;
-  /** Of the value itself: one that is missing is refused. */
+  /** The schema of the value without its default, so a missing value is refused. */
   readonly schema: z.ZodType;
 }
 
-/** Of a section, in its order. */
+/** Returns the policies of a section in order. */
 export function policiesIn(section: z.ZodType, prefix: string): PolicySetting[] {
   const inner = section instanceof z.ZodPrefault ? section.unwrap() : section;
   if (!(inner instanceof z.ZodObject)) return [];
@@ -61,5 +60,4 @@ export function policiesIn(section: z.ZodType, prefix: string): PolicySetting[] 
   });
 }
 
-/** Of a span: above 0, and `most` at most. */
 export const seconds = (most: number) => z.number().positive().max(most);

@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed gives the same numbers. Not for keys. */
+/** A small seeded generator (mulberry32): the same seed gives the same numbers. It is not suitable for keys. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** The finaliser of MurmurHash3: every input bit reaches every output bit, and no two numbers give the same. */
+/** The finaliser of MurmurHash3, a bijection in which every input bit affects every output bit. */
 export function mix32(value: number): number {
   let h = value | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -1,8 +1,8 @@
-/** Whether somebody's process is there: of locks, marks and folders that name the process that made them. */
+/** Whether the process that made a lock, a mark or a folder still runs. */
 
-/** Another user's counts, too. A number that is no process's is false. */
+/** Includes processes of other users. Returns false for a number that is no process id. */
 export function isRunning(pid: number): boolean {
-  // Numbers below 1 stand for groups of processes.
+  // Numbers below 1 denote process groups.
   if (!Number.isInteger(pid) || pid < 1) return false;
   try {
     return process.kill(pid, 0);

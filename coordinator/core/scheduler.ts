@@ -1,45 +1,45 @@
 /**
- * Runs flows periodically. A flow never overlaps itself: the next turn is counted from the end of the last.
- * A flow that throws is logged and runs again at its next turn; stopping waits for what is under way.
+ * Runs flows periodically. A flow never overlaps itself: the interval starts at the end of the last run. A flow that throws is
+ * logged and runs again at its next turn; stopping waits for running flows.
  *
- * Where several coordinators share a database, a flow is for the one that leads (crawlers/coordinator-presence-store), unless
- * its rule says `onEach`: at the others its turns pass.
+ * Where several coordinators share a database, only the leader (crawlers/coordinator-presence-store) runs a flow, unless its
+ * rule says `onEach`.
  */
 
 import type { Log } from "./log.ts";
 import { timerMs } from "./timer-ms.ts";
 
-/** Which coordinators do a job, and when. */
+/** Which coordinators run a job, and when. */
 export interface JobRule {
-  /** Each coordinator does it for itself, for its sessions, its memory and its figures; left out: the one that leads does. */
+  /** Each coordinator runs it for its own sessions, memory and figures; otherwise only the leader does. */
   readonly onEach?: true;
-  /** It goes on while the clock is wrong: it tells of that, or decides nothing by time. */
+  /** It also runs while the clock is wrong, because it reports that or decides nothing by time. */
   readonly whateverTheClock?: true;
 }
 
-/** Whether time may decide (core/own-clock). */
+/** Whether decisions by time are allowed (core/own-clock). */
 interface DutyClock {
-  /** While it is not, turns pass. */
+  /** While false, turns are skipped. */
   isRight(): boolean;
-  /** Whether those may run that delete what is old, whose names begin with forget. */
+  /** Whether flows that delete old data (named `forget…`) may run. */
   mayForget(): boolean;
 }
 
 interface Duty {
   readonly name: string;
-  /** Whether its turns are this coordinator's. */
+  /** Whether this coordinator runs it. */
   readonly isOurs: () => boolean;
   readonly rule: JobRule;
   readonly everyMs: () => number;
-  /** The interval that its next turn is set by; null: it is hurried, or runs. */
+  /** The interval of its next turn; null while it was hurried or runs. */
   setMs: number | null;
   readonly work: () => Promise<unknown>;
   timer: NodeJS.Timeout | null;
   dueMs: number;
   running: Promise<void> | null;
-  /** It was hurried while it runs: once more so many ms after its end; null: as its interval says. */
+  /** Set when it was hurried during a run: it runs again this many ms after the end. Null: its interval applies. */
   againMs: number | null;
-  /** Of `performance.now()`. */
+  /** By `performance.now()`. */
   startedMs: number | null;
   endedMs: number | null;
   failures: number;
@@ -47,18 +47,18 @@ interface Duty {
   error: unknown;
 }
 
-/** How a flow fares, for whoever watches; times are those of `performance.now()`. */
+/** The state of a flow, for monitoring; times are those of `performance.now()`. */
 export interface DutyReport {
   readonly name: string;
   readonly everyMs: number;
-  /** Since when its turn is under way; null: it waits for the next. */
+  /** Null while it waits for its next turn. */
   readonly runningSinceMs: number | null;
-  /** When a turn last ended without an error; null: none has. Turns that pass, since another coordinator leads, count. */
+  /** When a turn last ended without an error, or null. Turns skipped because another coordinator leads count. */
   readonly succeededMs: number | null;
-  /** In a row, up to now. */
+  /** Consecutive failures up to now. */
   readonly failures: number;
   readonly failingSinceMs: number | null;
-  /** Of its last turn; undefined: that ended well. */
+  /** The last turn's error; undefined when it succeeded. */
   readonly error: unknown;
 }
 
@@ -70,9 +70,7 @@ export class Timekeeper {
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
 
-  /**
-   * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
-   */
+  /** `leads` says whether this coordinator is the leader; absent: it is the only one. `onFailed` gets what a turn threw. */
   constructor(
     log: Log,
     leads = () => true,
@@ -85,7 +83,7 @@ export class Timekeeper {
     this.#clock = clock;
   }
 
-  /** Aborts when flows are to end: for work that `stop` would wait for too long. */
+  /** Aborts when flows should end, for work that `stop` would wait for too long. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -94,7 +92,7 @@ export class Timekeeper {
     return this.#stopping.signal.aborted;
   }
 
-  /** `every`: ms, or what gives them whenever a turn ends. */
+  /** `every` is in ms, or a function that is called at the end of each turn. */
   every(
     name: string,
     every: number | (() => number),
@@ -125,7 +123,7 @@ export class Timekeeper {
     this.#scheduleNext(duty);
   }
 
-  /** How often flows run has changed: what waits for its turn waits as long as it would have by the new interval. */
+  /** Applies changed intervals to the flows that are waiting. */
   retime(): void {
     if (this.#stopped) return;
     for (const duty of this.#duties.values()) {
@@ -135,7 +133,7 @@ export class Timekeeper {
     }
   }
 
-  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. */
+  /** Runs a flow at the latest after `delayMs`; a running flow runs again that long after its end. */
   hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
@@ -161,7 +159,7 @@ export class Timekeeper {
     await Promise.all([...this.#duties.values()].map((duty) => duty.running));
   }
 
-  /** Its next turn in the order of the clock; of the interval, `passedMs` have passed. */
+  /** Schedules the next turn; `passedMs` of the interval have already passed. */
   #scheduleNext(duty: Duty, passedMs = 0): void {
     const everyMs = duty.everyMs();
     this.#schedule(duty, Math.max(0, everyMs - passedMs));
@@ -208,7 +206,7 @@ export class Timekeeper {
   }
 }
 
-/** Names of the jobs that other rooms than their own hurry (core/scheduler). */
+/** Names of jobs that other rooms hurry (core/scheduler). */
 export const jobs = {
   resolveHosts: "resolve-hosts",
   applyLinks: "apply-links",

@@ -1,6 +1,6 @@
-/** Collections of a few lines that several rooms use. */
+/** Small collections that several rooms use. */
 
-/** The positions of the smallest values, smallest first, without sorting them all. NaN is no value. */
+/** Returns the positions of the smallest values in order, without sorting all values. NaN is skipped. */
 export function smallestOf(values: ArrayLike<number>, most: number): Int32Array {
   const found = new Int32Array(Math.min(most, values.length));
   let count = 0;
@@ -18,5 +18,5 @@ export function smallestOf(values: ArrayLike<number>, most: number): Int32Array 
   return found.subarray(0, count);
 }
 
-/** For an LRUCache that grows to its bound: with `max` it takes the room of all entries, and milliseconds, at once. */
+/** Options of an LRUCache that grows to its bound: with `max` it allocates all entries at once, which takes milliseconds. */
 export const growingTo = (most: number) => ({ maxSize: most, sizeCalculation: () => 1 }) as const;

@@ -1,6 +1,6 @@
-// Loads a thread's TypeScript file, in tests and development: bundled with its packages, and kept until one of the files in
-// it changes. With a loader of TypeScript a thread compiles its hundred modules one by one, at two to four seconds of processor
-// time for each thread. What is built does without.
+// Loads a thread's TypeScript file in tests and development, bundled with its packages and cached until one of its files
+// changes. A TypeScript loader would compile its hundred modules one by one, which takes two to four seconds of CPU per thread.
+// Builds do not need it.
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ import { buildSync } from "esbuild";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = join(root, "node_modules/.cache/nearcrawl");
 
-/** Imports the file that the URL names; its bundle lies where its packages' own files are found. */
+/** Imports the file at this URL; its bundle is stored where its packages can be resolved. */
 export async function importSource(url) {
   const source = fileURLToPath(url);
   const bundle = join(folder, `${basename(source, ".ts")}.mjs`);
@@ -32,7 +32,9 @@ function isFresh(bundle) {
   }
 }
 
-/** Several threads may do so at once. What went into a bundle is told after it, so that nobody takes an older one for it. */
+/**
+ * Several threads may build at once. The list of inputs is written after the bundle, so that no thread takes an outdated one.
+ */
 function build(source, bundle) {
   const beganMs = Date.now();
   const { metafile, outputFiles } = buildSync({
@@ -53,7 +55,7 @@ function build(source, bundle) {
   mkdirSync(folder, { recursive: true });
   rmSync(inputsOf(bundle), { force: true });
   place(bundle, outputFiles[0].contents);
-  // One that was changed meanwhile may be in it or not.
+  // A file that changed during the build may be in the bundle or not.
   const isOfNow = states.some(([, [mtimeMs]]) => mtimeMs >= beganMs);
   if (!isOfNow) place(inputsOf(bundle), JSON.stringify(Object.fromEntries(states)));
 }

@@ -1,11 +1,10 @@
 /**
- * Text on a terminal: tables no wider than it, colours where it has them, and what comes from outside without what would
- * steer it.
+ * Text for a terminal: tables that fit its width, colours where it supports them, and external text without control sequences.
  */
 import { styleText } from "node:util";
 
-// Tables: columns in line, and on a terminal no wider than it is. What is cut ends in an ellipsis;
-// numbers are never cut, and in a pipe or a file nothing is.
+// Aligned tables, no wider than the terminal. Cut text ends in an ellipsis; numbers are never cut, and nothing is cut in a pipe
+// or file.
 
 export interface Column {
   readonly title: string;
@@ -13,12 +12,12 @@ export interface Column {
 }
 
 export interface Paper {
-  /** Characters in a line of a table; null: as many as it takes. */
+  /** The width of a line in characters; null for no limit. */
   readonly width: number | null;
   readonly colours: boolean;
 }
 
-/** Narrower, a name tells nothing any more. */
+/** A narrower column makes names unreadable. */
 const leastWidth = 8;
 
 const gap = "  ";
@@ -57,7 +56,7 @@ export function tableText(
   ].join("\n");
 }
 
-/** Takes from the widest column of text until the line fits, or none has anything to give. */
+/** Shrinks the widest text column until the line fits or no column can shrink. */
 function fitted(columns: readonly Column[], wanted: readonly number[], most: number | null): number[] {
   const widths = [...wanted];
   if (most === null) return widths;
@@ -85,7 +84,7 @@ function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-// Colours: only where the paper has them. A colour is never the only sign of anything.
+// Colours, only where the output supports them. A colour never carries meaning alone.
 
 export type Style = "strong" | "soft" | "good" | "warm" | "bad";
 
@@ -97,15 +96,14 @@ const formats = {
   bad: "red",
 } as const satisfies Record<Style, Parameters<typeof styleText>[0]>;
 
-/** The text in that style, or as it is where there are no colours. */
 export function painted(style: Style, text: string, { colours }: Pick<Paper, "colours">): string {
-  // Whether there are colours is decided by whoever has the paper, for Node itself looks at another stream.
+  // The owner of the output decides about colours, because Node would check another stream.
   return colours ? styleText(formats[style], text, { validateStream: false }) : text;
 }
 
-// Text from outside on a terminal: titles, names and reasons may hold escape sequences and direction marks.
+// External text on a terminal: titles, names and reasons may hold escape sequences and direction marks.
 
-/** Control characters become spaces, direction overrides vanish; at most `most` characters are kept. */
+/** Replaces control characters by spaces, removes direction overrides and keeps at most `most` characters. */
 export function printable(text: string, most = 400): string {
   const plain = text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   return plain.length > most ? `${plain.slice(0, most - 1)}…` : plain;

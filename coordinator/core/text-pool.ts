@@ -1,14 +1,12 @@
 /**
- * Millions of texts, each once, in one arena of UTF-8 bytes instead of as many JavaScript strings: what the
- * tree keeps its names in and the importer its holders. A text takes its bytes and 16 to 32 more, by how full
- * the columns are.
+ * Millions of distinct texts in one arena of UTF-8 bytes instead of JavaScript strings. The tree keeps its names in it and the
+ * importer its holders. A text takes its bytes plus 16 to 32, depending on how full the columns are.
  *
- * Ids are dense: 0, 1, 2 … in the order of first sight. Look-up is by open addressing over a table of ids, each
- * beside its text's hash: what is looked for and not there costs one place in memory, and growing reads the table
- * from one end to the other.
+ * Ids are dense and in the order of first sight: 0, 1, 2 … Lookup uses open addressing over a table of ids, each next to its
+ * text's hash: a miss costs one memory access, and growing reads the table sequentially.
  */
 
-/** What a pool consists of, for a file: `ends[i]` is where text i ends in `text`, and text i + 1 begins. */
+/** A pool's content for a file: text i ends at `ends[i]` of `text`, where text i + 1 begins. */
 interface TextPoolParts {
   readonly text: Uint8Array;
   readonly ends: Uint32Array;
@@ -17,18 +15,18 @@ interface TextPoolParts {
 const firstTextBytes = 4096;
 const firstPlaces = 256;
 
-/** A JavaScript engine's largest buffer is larger; 32-bit ends reach this far. */
+/** The reach of 32-bit ends; JavaScript buffers may be larger. */
 const mostTextBytes = 2 ** 32 - 1;
 
 export class TextPool {
   #text: Buffer = Buffer.allocUnsafeSlow(firstTextBytes);
   #ends = new Uint32Array(firstPlaces);
-  /** Two numbers a place: id + 1 (0 where none) and the text's hash, at the place of that hash or behind. */
+  /** Two numbers per slot: id + 1 (0 when empty) and the text's hash. */
   #table = new Int32Array(2 * firstPlaces);
   #count = 0;
   #textBytes = 0;
 
-  /** The pool that `parts` came from. Throws RangeError when they do not fit together. */
+  /** Restores a pool from its parts. Throws RangeError when they are inconsistent. */
   static from({ text, ends }: TextPoolParts): TextPool {
     const pool = new TextPool();
     checkEnds(text, ends);
@@ -36,22 +34,20 @@ export class TextPool {
     pool.#ends = ends.slice();
     pool.#count = ends.length;
     pool.#textBytes = text.length;
-    // Filled on the first look-up by text: a tree that only reads names never needs it.
+    // Filled at the first lookup by text; a tree that only reads names never needs it.
     pool.#table = new Int32Array(0);
     return pool;
   }
 
-  /** How many texts; their ids are below. */
   get count(): number {
     return this.#count;
   }
 
-  /** Bytes that the pool takes. */
   get bytes(): number {
     return this.#text.byteLength + this.#ends.byteLength + this.#table.byteLength;
   }
 
-  /** The text's id; the same for the same text. Half surrogate pairs become U+FFFD. */
+  /** Returns the text's id, adding it when it is new. Unpaired surrogates become U+FFFD. */
   intern(text: string): number {
     const end = this.#write(text);
     const hash = hashOf(this.#text, this.#textBytes, end);
@@ -60,13 +56,13 @@ export class TextPool {
     return found >= 0 ? found : this.#add(hash, place, end);
   }
 
-  /** The text's id, or −1 when it was never seen. */
+  /** Returns the text's id, or −1 when it is unknown. */
   find(text: string): number {
     const end = this.#write(text);
     return (this.#table[this.#placeOf(hashOf(this.#text, this.#textBytes, end), end)] as number) - 1;
   }
 
-  /** The text with this id; the empty text for an id that was not given out. */
+  /** Returns the text with this id; empty for an id that was not assigned. */
   textAt(id: number): string {
     if (id < 0 || id >= this.#count) return "";
     const start = this.#startOf(id);
@@ -76,7 +72,7 @@ export class TextPool {
       : this.#text.toString("utf8", start, end);
   }
 
-  /** The texts as they lie in memory, without a copy: valid until the next `intern` or `find`. */
+  /** The texts in memory without a copy, valid until the next `intern` or `find`. */
   parts(): TextPoolParts {
     return { text: this.#text.subarray(0, this.#textBytes), ends: this.#ends.subarray(0, this.#count) };
   }
@@ -85,7 +81,7 @@ export class TextPool {
     return id === 0 ? 0 : (this.#ends[id - 1] as number);
   }
 
-  /** The text that was written behind the last one. */
+  /** Registers the text that was just written after the last one. */
   #add(hash: number, place: number, end: number): number {
     const id = this.#count++;
     if (id === this.#ends.length) this.#growEnds();
@@ -97,7 +93,7 @@ export class TextPool {
     return id;
   }
 
-  /** Behind the last text; returns where the bytes end. Short ASCII texts, nearly all, without a call out. */
+  /** Writes after the last text and returns where the bytes end. Short ASCII texts, nearly all of them, need no native call. */
   #write(text: string): number {
     this.#makeRoom(text.length * 3);
     const bytes = this.#text;
@@ -111,7 +107,7 @@ export class TextPool {
     return start + text.length;
   }
 
-  /** Where in the table the text is that was written behind the last one, or where it belongs. */
+  /** Returns the slot of the text that was just written, or the slot where it belongs. */
   #placeOf(hash: number, end: number): number {
     if (this.#table.length === 0) this.#growTable();
     const table = this.#table;
@@ -148,7 +144,7 @@ export class TextPool {
     this.#ends = ends;
   }
 
-  /** Twice the places: at least a quarter of them are empty, always. */
+  /** Doubles the slots; at least a quarter of them is always empty. */
   #growTable(): void {
     const old = this.#table;
     const places = Math.max(firstPlaces, old.length, 2 ** Math.ceil(Math.log2((4 / 3) * (this.#count + 1))));
@@ -171,7 +167,7 @@ export class TextPool {
   }
 }
 
-/** Four bytes at a time and the rest one by one; the bits mixed at the end, so that the low ones depend on all. */
+/** Hashes four bytes at a time, then the rest; the final mixing makes the low bits depend on all bytes. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 ^ (end - start);
   let at = start;
@@ -205,7 +201,7 @@ function checkEnds(text: Uint8Array, ends: Uint32Array): void {
   if (before !== text.length) throw new RangeError(`the texts end at ${before}, not at ${text.length}`);
 }
 
-/** A typed array that grows while values arrive: what input of unknown length is collected in. */
+/** A typed array that grows as values arrive, for input of unknown length. */
 
 type ColumnArray =
   | Int32Array<ArrayBuffer>
@@ -237,18 +233,17 @@ export class GrowingColumn<Values extends ColumnArray> {
     this.#values[this.#length++] = value;
   }
 
-  /** The value at an index: there is one already, or this is the next. */
+  /** `index` is an existing index or the next one. */
   set(index: number, value: number): void {
     if (index === this.#length) this.push(value);
     else this.#values[index] = value;
   }
 
-  /** The value at an index below `length`. */
   at(index: number): number {
     return this.#values[index] as number;
   }
 
-  /** The values so far, without a copy: valid until the next push. */
+  /** The values so far without a copy, valid until the next push. */
   values(): Values {
     return this.#values.subarray(0, this.#length) as Values;
   }

@@ -1,15 +1,15 @@
 /**
- * The span of time that a page and its charts show: "the last 24 hours", or from one instant to another. What is asked
- * for comes from an address that anybody may write; what cannot be read becomes the usual range, and is said.
+ * The time range that a page and its charts show: "the last 24 hours", or from one instant to another. Anybody may write the
+ * address; an unreadable range is reported and replaced by the usual one.
  */
 export interface TimeRange {
   readonly since: Date;
   readonly until: Date;
-  /** "24h"; empty for a chosen one. */
+  /** "24h"; empty for a custom range. */
   readonly name: string;
-  /** By the coordinator's clock: what claims to be later is of a clock that is off. */
+  /** By the coordinator's clock. */
   readonly now: Date;
-  /** What was asked for and is not shown; null: it is what was asked for. */
+  /** Why the requested range is not shown; null when it is. */
   readonly said: string | null;
 }
 
@@ -30,7 +30,7 @@ const ranges: Readonly<Record<RangeName, { readonly words: string; readonly span
   "1y": { words: "1 year", spanMs: 365 * dayMs },
 };
 
-/** Five minutes show something; more than five years nobody keeps. */
+/** A range under five minutes shows nothing; no data is kept beyond five years. */
 const leastSpanMs = 5 * minuteMs;
 const mostSpanMs = 5 * 366 * dayMs;
 
@@ -38,15 +38,14 @@ function isRangeName(text: string): text is RangeName {
   return (rangeNames as readonly string[]).includes(text);
 }
 
-/** "the last 24 hours". */
 export function rangeNameWords(name: RangeName): string {
   return `the last ${ranges[name].words.replace(/^1 /, "")}`;
 }
 
-/** The fields of a question that choose a range. */
+/** The query parameters that choose a range. */
 type RangeQuestion = { readonly [Name in "range" | "since" | "until"]?: string | undefined };
 
-/** `?range=24h`, or `?since=…&until=…` (UTC where no zone is given); without either the usual one. */
+/** Reads `?range=24h` or `?since=…&until=…` (UTC without a zone); absent: the usual range. */
 export function timeRange(asked: RangeQuestion, now: Date, usual: RangeName = "24h"): TimeRange {
   const { since = "", until = "", range: name = "" } = asked;
   const named = (shown: RangeName, said: string | null): TimeRange => ({
@@ -60,7 +59,7 @@ export function timeRange(asked: RangeQuestion, now: Date, usual: RangeName = "2
   return typeof chosen === "string" ? named(usual, chosen) : chosen;
 }
 
-/** A string: why it cannot be shown. */
+/** Returns a string that says why the range cannot be shown. */
 function chosenRange(sinceText: string, untilText: string, now: Date): TimeRange | string {
   const asked = untilText === "" ? now : instantOf(untilText);
   const since = sinceText === "" && asked !== null ? new Date(asked.getTime() - dayMs) : instantOf(sinceText);
@@ -86,7 +85,7 @@ function chosenRange(sinceText: string, untilText: string, now: Date): TimeRange
 
 const instantForm = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** Null: no instant that there is. Without a zone it is UTC. */
+/** Returns null when there is no such instant. A time without a zone is UTC. */
 export function instantOf(text: string): Date | null {
   const parts = instantForm.exec(text);
   if (parts === null) return null;
@@ -94,38 +93,37 @@ export function instantOf(text: string): Date | null {
   const date = `${year}-${month}-${day}`;
   const instant = new Date(`${date}T${hour}:${minute}:${second}${zone}`);
   if (Number.isNaN(instant.getTime())) return null;
-  // 31 February is no day, though a Date takes it for one in March.
+  // Date would read 31 February as a day in March.
   const midnight = new Date(`${date}T00:00:00Z`);
   return midnight.toISOString().startsWith(date) ? instant : null;
 }
 
-/** `2026-03-01 10:20`, in UTC: as an address carries it and a form field takes it. */
+/** `2026-03-01 10:20` in UTC, as addresses and form fields hold it. */
 export function minuteText(instant: Date): string {
   return instant.toISOString().slice(0, 16);
 }
 
-/** "the last 24 hours", "2026-03-01 10:20 to 2026-03-02 10:20 UTC". */
 export function rangeWords({ name, since, until }: TimeRange): string {
   if (isRangeName(name)) return rangeNameWords(name);
   const words = (instant: Date) => minuteText(instant).replace("T", " ");
   return `${words(since)} to ${words(until)} UTC`;
 }
 
-/** The query that shows this range again. */
+/** Returns the query that shows this range again. */
 export function rangeQuery({ name, since, until }: TimeRange): Readonly<Record<string, string>> {
   return name === "" ? { since: minuteText(since), until: minuteText(until) } : { range: name };
 }
 
-/** What a point of a chart may stand for. */
+/** The round steps that a chart's point may cover. */
 const stepSeconds = [
   ...[60, 120, 300, 600, 900, 1800, 3600],
   ...[2, 3, 6, 12, 24, 48, 7 * 24, 14 * 24].map((hours) => hours * 3600),
 ] as const;
 
-/** So many points at most are drawn of one line. */
+/** The most points of one line. */
 export const mostPoints = 240;
 
-/** How many seconds one point of this range stands for, at least: a round time, so that points stay what they are. */
+/** Returns how many seconds a point covers: a round number, so that points stay the same as time passes. */
 export function rangeStepSeconds(range: TimeRange, leastSeconds = 60): number {
   const spanSeconds = (range.until.getTime() - range.since.getTime()) / 1000;
   const fits = (seconds: number) => seconds >= leastSeconds && spanSeconds / seconds <= mostPoints;

@@ -1,8 +1,7 @@
 /**
- * A URL's identity in the frontier: its canonical text and the hashes it is keyed by. Canonical means
- * WHATWG-parsed, without fragment, user and password, with an empty query dropped and percent-encoded octets in
- * their one spelling (RFC 3986 section 6.2.2); nothing that could change which resource is meant is touched (no
- * sorting of queries, no stripping of `www.`). It is also what is sent to the site (decision 0033).
+ * A URL's identity in the frontier: its canonical text and its hashes. Canonical means WHATWG-parsed, without fragment, user,
+ * password and empty query, and with percent-encoded octets in canonical form (RFC 3986 section 6.2.2). Nothing that could name
+ * another resource is changed (no sorted queries, no stripped `www.`). It is also what is sent to the site (decision 0033).
  */
 import { hash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
@@ -23,7 +22,7 @@ export type UrlFault = "not-a-url" | "not-http" | "too-long" | "no-host" | "serv
 
 export const maxCanonicalUrlLength = 2048;
 
-/** The key of an absolute URL, or why it has none. Never throws. */
+/** Returns the key of an absolute URL, or why it has none. Never throws. */
 export function urlKeyOf(text: string): UrlKey | UrlFault {
   if (text.length > 4 * maxCanonicalUrlLength) return "too-long";
   const plain = plainUrl.exec(text);
@@ -35,17 +34,17 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
-// Most URLs of the web are canonical as they stand, but for a fragment and octets. They are told by their characters: the parser
-// takes five times as long to find that it has nothing to change.
+// Recognises URLs that are canonical except for fragment and octets, which most are. The parser takes five times as long to
+// find that nothing changes.
 
 /**
- * A host of names that is no number and has no port, a path, and nothing but octets that the parser writes otherwise
- * (WHATWG URL section 1.3, the percent-encode sets; a quote is encoded in a query and not in a path).
+ * A host name that is no number, no port, a path, and only octets that the parser leaves alone (WHATWG URL section 1.3, the
+ * percent-encode sets; a quote is encoded in a query but not in a path).
  */
 const plainUrl =
   /^https?:\/\/((?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9_-]{0,62})\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]*)?(?:#|$)/;
 
-/** Segments of dots, which are resolved, and names in Punycode, which are checked. */
+/** Dot segments, which must be resolved, and Punycode, which must be checked. */
 const isUnusual = (text: string) => /\/\.|\/%2e|xn--/i.test(text);
 
 function parsedKey(text: string): UrlKey | UrlFault {
@@ -65,7 +64,7 @@ function parsedKey(text: string): UrlKey | UrlFault {
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
-/** The host that somebody names, by itself or by a URL of it, as `UrlKey` has it; null: that is none. */
+/** Returns the host that a text names, by itself or by one of its URLs, in the form of `UrlKey`; null when there is none. */
 export function hostNamed(text: string): string | null {
   const given = text.trim();
   const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
@@ -77,21 +76,21 @@ export function hostHashOf(host: string): HostHash {
   if (known !== undefined) return known;
   if (hostHashes.size >= mostHostHashes) hostHashes.clear();
   const hostHash = hash64(host) as HostHash;
-  // A copy: a piece of a text keeps the whole text, which may be a crawler's message.
+  // A substring would keep the whole text, perhaps a crawler's message, in memory.
   hostHashes.set(Buffer.from(host, "latin1").toString("latin1"), hostHash);
   return hostHash;
 }
 
-/** Links of a page share their hosts, and so do pages that are taken in together. Some 2 MB. */
+/** Links of a page share their hosts, and so do pages that arrive together. The cache takes about 2 MB. */
 const hostHashes = new Map<string, HostHash>();
 const mostHostHashes = 10_000;
 
-/** The first 64 bits of SHA-256 as a signed decimal: Postgres' bigint. In one call, a third of the time of a stream. */
+/** The first 64 bits of SHA-256 as a signed decimal for Postgres' bigint. One call takes a third of a stream's time. */
 function hash64(text: string): string {
   return BigInt.asIntN(64, BigInt(`0x${hash("sha256", text, "hex").slice(0, 16)}`)).toString();
 }
 
-/** A host's name and every domain above it: `a.b.org` → `a.b.org`, `b.org`, `org`. */
+/** Returns a host and all domains above it: `a.b.org` → `a.b.org`, `b.org`, `org`. */
 export function domainsAbove(host: string): string[] {
   const labels = host.split(".");
   return labels.map((_, first) => labels.slice(first).join("."));

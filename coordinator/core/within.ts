@@ -1,6 +1,6 @@
 import { timerMs } from "./timer-ms.ts";
 
-/** Null: it takes longer than that. It goes on, and whoever asked is answered without it. */
+/** Returns null when the work takes longer; it continues without anybody waiting. */
 export async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
   let late: NodeJS.Timeout | undefined;
   const waited = new Promise<null>((resolve) => {

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 
-/** Of a failure: who asks for a proof, and in place of what. `status` is that of the answer. */
+/** Part of a failure: which service asks for a proof, and in place of what. `status` is that of the answer. */
 export const challenge = z.object({
   provider: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/),
   of: z.enum(["page", "robots"]),
@@ -13,7 +13,7 @@ export const challenge = z.object({
 
 export type Challenge = z.infer<typeof challenge>;
 
-/** A gate that is known by its shape or its words alone. */
+/** A gate that is recognised only by its shape or wording. */
 export const unknownGate = "unknown";
 
 const names: Readonly<Record<string, string>> = {
@@ -45,14 +45,13 @@ const names: Readonly<Record<string, string>> = {
   vercel: "Vercel",
 };
 
-/** "Cloudflare"; "of an unknown provider"; a provider that only a newer crawler knows, by its short name. */
+/** "Cloudflare", or "of an unknown provider"; a provider that only a newer crawler knows is named by its code. */
 export const gateName = (provider: string): string =>
   provider === unknownGate ? "of an unknown provider" : (names[provider] ?? provider);
 
-/** For labels, of which there must be few: whatever a crawler makes up is unknown. */
+/** For metric labels, of which there must be few: any other provider becomes unknown. */
 export const knownGate = (provider: string): string => (provider in names ? provider : unknownGate);
 
-/** "a bot gate (Cloudflare)". */
 export const gateWords = (provider: string): string =>
   provider === unknownGate ? "a bot gate of an unknown provider" : `a bot gate (${gateName(provider)})`;
 
@@ -62,7 +61,7 @@ export function challengeWords({ provider, of, status }: Challenge): string {
   return `${gateWords(provider)} stands before ${what} and asks for a proof that a person visits (status ${status})`;
 }
 
-/** How gates say what they ask for. Pages about gates say it, too: it counts where there is hardly anything else. */
+/** Phrases of gates. Pages about gates contain them too, so they count only in very short texts. */
 const sayings: readonly RegExp[] = [
   /\b(?:checking|verifying|confirming) (?:your (?:browser|connection)|(?:that|if|whether) (?:you|the site connection is secure))/,
   new RegExp(
@@ -87,10 +86,10 @@ const sayings: readonly RegExp[] = [
   /사람인지 확인|로봇이 아닙니다/,
 ];
 
-/** Longer texts are about something. */
+/** A longer text is about something else. */
 const mostCharacters = 2000;
 
-/** Whether a text asks its reader to prove to be a person. */
+/** Whether a text asks its reader to prove to be human. */
 export function asksForProof(text: string): boolean {
   const plain = text.slice(0, mostCharacters).toLowerCase().replaceAll("’", "'").replace(/\s+/g, " ");
   return sayings.some((saying) => saying.test(plain));

@@ -1,8 +1,8 @@
 /**
- * Messages to text and back: JSON in UTF-8, checked against the schemas of messages.ts. What passes here is
- * trusted to have that shape. Fields that the schema does not know are dropped, so that a newer peer may add
- * some within a version; an unknown message type or a missing field is an error, since those need a new
- * version. Errors name the message, the field and the problem, never a value: it may be a key.
+ * Encodes and decodes messages: JSON in UTF-8, validated against the schemas of messages.ts, so that code behind it can trust
+ * their shape. Unknown fields are dropped, so that a newer peer may add some within a version. An unknown message type or a
+ * missing field is an error, since it needs a new version. Errors name the message, the field and the problem, never a value,
+ * which may be a key.
  */
 import { z } from "zod";
 import { ProtocolError } from "#core/errors";
@@ -26,21 +26,21 @@ import { unpackMessage } from "./packed/unpack-message.ts";
 import { type FetchResult, failedResult, fetchResultSchema } from "./result.ts";
 
 /**
- * Longest message either side sends, before compression. The longest `crawler:result` that the schema
- * allows (2000 links of 2 KB and 900,000 characters of lexemes at 3 bytes each) is just below.
+ * The longest message of either side before compression. The longest `crawler:result` that the schema allows (2000 links of 2
+ * KB and 900,000 characters of lexemes at 3 bytes each) is just below it.
  */
 export const maxMessageBytes: number = 8 * 1024 * 1024;
-/** Longest message from a peer that has not shown its key yet. A hello takes under 2 KB. */
+/** The longest message from a peer before it has proven its key. A hello takes under 2 KB. */
 export const maxHelloBytes: number = 64 * 1024;
 
 /**
- * What a crawler's message may be made of, told before it is built: a few KB of deflate are eight million
- * brackets, and the longest result that is allowed has 10,000 links of seven fields.
+ * The most JSON values in a crawler's message, counted before it is parsed: a few KB of deflate can hold eight million
+ * brackets. The longest allowed result has 10,000 links of seven fields.
  */
 const maxMessageValues = 150_000;
 const maxMessageDepth = 16;
 
-/** The text to send; throws ProtocolError when it is longer than the other side would take. */
+/** Throws ProtocolError when the text is longer than the peer accepts. */
 export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): string {
   const text = JSON.stringify(message);
   const bytes = text.length * 3 <= maxMessageBytes ? 0 : Buffer.byteLength(text);
@@ -51,8 +51,8 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
 }
 
 /**
- * What a crawler says after its hello, in the order in which it came (`reader` remembers what messages refer to). Throws
- * ProtocolError for anything but a message that a crawler may send; a bad result is none (`soundMessage`).
+ * Decodes a crawler's messages after its hello, in order (`reader` keeps what they refer to). Throws ProtocolError for anything
+ * but a crawler's message; a bad result is replaced (`soundMessage`).
  */
 export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
   const { numbers, text } = received;
@@ -60,9 +60,9 @@ export function decodePackedMessage(received: ReceivedParts, reader: FrameReader
 }
 
 /**
- * One result that is not as it should be costs that result and not the session, which would end over it again and again: the
- * crawler sends it until it is acknowledged. A failure stands in its place, under its sequence and its lease. What ends a
- * session is what later messages depend on: frames, the deflate stream, the links that are referred to, sequences, seals.
+ * A malformed result is replaced by a failure under its sequence and lease. Ending the session would not help, because the
+ * crawler resends a result until it is acknowledged. A session ends only for faults in what later messages depend on: frames,
+ * the deflate stream, link references, sequences, seals.
  */
 function soundMessage(value: unknown): CrawlerMessage {
   const checked = crawlerMessage.safeParse(value);
@@ -80,11 +80,13 @@ const resultEnvelope = crawlerResult.extend({
 
 interface SoundResult {
   readonly packed: PackedMessage;
-  /** Why a failure stands in its place; null: it is as it was. */
+  /** Why a failure replaces it; null when the result is unchanged. */
   readonly fault: string | null;
 }
 
-/** A result as a crawler keeps and ships it: one that the coordinator would not take becomes a failure of its URL here already. */
+/**
+ * Packs a result as a crawler stores and ships it. A result that the coordinator would refuse becomes a failure already here.
+ */
 export function packSoundly(leaseId: string, result: FetchResult): SoundResult {
   const packed = packResult(leaseId, result);
   const fault = resultFault(result) ?? lengthFault(packed);
@@ -93,7 +95,7 @@ export function packSoundly(leaseId: string, result: FetchResult): SoundResult {
     : { packed: packResult(leaseId, failedResult(result, fault)), fault };
 }
 
-/** The same of one that was packed before, by whatever release: it is read as the coordinator reads it. */
+/** The same for a result that any release packed before: it is read as the coordinator reads it. */
 export function soundly(leaseId: string, packed: PackedMessage): SoundResult {
   try {
     const { result } = packedResult.parse(unpackMessage(packed));
@@ -102,7 +104,7 @@ export function soundly(leaseId: string, packed: PackedMessage): SoundResult {
       ? { packed, fault }
       : { packed: packResult(leaseId, failedResult(result, fault)), fault };
   } catch (error) {
-    // The URL is not known, and no lease holds the one that stands for it.
+    // The URL is unknown, and no lease holds the placeholder.
     const fault = (error as Error).message;
     return { packed: packResult("0", failedResult(null, fault)), fault };
   }
@@ -113,7 +115,7 @@ function resultFault(result: unknown): string | null {
   return checked.success ? null : firstFault(checked.error.issues);
 }
 
-/** What a frame may have beside a result of which hardly anything can be deflated. */
+/** The most that a frame adds to an incompressible result. */
 const frameBytes = 64 * 1024;
 
 function lengthFault({ text, numbers, links }: PackedMessage): string | null {
@@ -127,7 +129,7 @@ function lengthFault({ text, numbers, links }: PackedMessage): string | null {
 
 const packedResult = z.looseObject({ result: z.unknown() });
 
-/** Throws ProtocolError for anything but a message that the coordinator may send. */
+/** Throws ProtocolError for anything but a coordinator's message. */
 export function decodeCoordinatorMessage(received: Uint8Array | string): CoordinatorMessage {
   return check(coordinatorMessage, parse(received));
 }
@@ -137,8 +139,8 @@ type DecodedHello =
   | { readonly type: "wrong-version"; readonly reason: string };
 
 /**
- * A crawler's first message. The versions are looked at before anything else, so that a crawler of another
- * time is told so and not that some field of its hello is wrong. Throws ProtocolError for anything else.
+ * Decodes a crawler's first message. Versions are checked first, so that an incompatible crawler hears about its version and
+ * not about some field. Throws ProtocolError for anything else.
  */
 export function decodeHello(received: Uint8Array | string): DecodedHello {
   const text = typeof received === "string" ? received : decodeText(received);
@@ -156,7 +158,7 @@ export function decodeHello(received: Uint8Array | string): DecodedHello {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Neither error keeps its cause: JSON.parse quotes the text, and the text may hold a key. */
+/** The errors have no cause: JSON.parse quotes the text, which may hold a key. */
 function parse(received: Uint8Array | string): unknown {
   const text = typeof received === "string" ? received : decodeText(received);
   try {
@@ -187,7 +189,7 @@ function firstFault(issues: readonly z.core.$ZodIssue[]): string {
   return `${issue.path.join(".") || "message"}: ${issue.message.slice(0, 200)}${more}`;
 }
 
-/** The message's own word for what it is, if it is one that can be repeated. */
+/** The message's stated type, if it is safe to repeat. */
 function typeOf(value: unknown): string {
   const type = typeof value === "object" && value !== null && "type" in value ? value.type : undefined;
   return typeof type === "string" && /^[a-z]{1,20}:[a-z-]{1,30}$/.test(type)

@@ -1,13 +1,13 @@
 /**
- * Text in the one form in which it is indexed, compared and asked for: composed (Unicode's NFC, UAX #15), so that `ü`
- * is the same letter whether it was written as one character or as `u` and a mark.
+ * Text in the form in which it is indexed, compared and queried: composed (Unicode NFC, UAX #15), so that `ü` is one letter
+ * whether it was written as one character or as `u` and a mark.
  */
 
-/** Below it every character stands for itself: most of Latin, and all that V8 keeps in one byte. */
+/** Characters below U+0300 never compose: most of Latin, and everything that V8 stores in one byte. */
 const composable = /[\u0300-\uffff]/;
-/** Putting marks in order costs the square of their number: what is composed at once is short. */
+/** Ordering marks takes quadratic time, so only short slices are composed at once. */
 const sliceCharacters = 512;
-/** So far a slice gives way, that no letter is parted from its marks. */
+/** A slice may shrink by this much so that no letter is separated from its marks. */
 const longestLetter = 64;
 
 export function composed(text: string): string {
@@ -30,5 +30,5 @@ function sliceEnd(text: string, from: number): number {
   return goesOn.test(text[to]!) ? furthest : to;
 }
 
-/** Marks, the later parts of Hangul's syllables, and the second half of a character that is two units long. */
+/** Marks, the later parts of Hangul syllables, and low surrogates. */
 const goesOn = /[\p{M}\u1160-\u11ff\udc00-\udfff]/u;

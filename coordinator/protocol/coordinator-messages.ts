@@ -1,5 +1,5 @@
 /**
- * What the coordinator says to a migrating crawler; the rules are those of messages.ts, which has what crawlers say.
+ * What the coordinator sends to a migrating crawler. The rules are those of messages.ts, which holds the crawler's messages.
  */
 import { z } from "zod";
 import { address, coordinatorWords, digest, hostName, maxUrlLength, milliseconds } from "./fields.ts";
@@ -10,54 +10,50 @@ import { coordinatorMove } from "./move.ts";
 import { coordinatorRenewSigningKey, coordinatorSigningKey } from "./signing-key.ts";
 import { userAgent } from "./user-agent.ts";
 
-/** Addresses of coordinators that a crawler is told of, and keeps. */
+/** The most coordinator addresses that a crawler is sent and keeps. */
 export const mostCoordinators = 16;
 
-/** What is no URL of the form is left to the crawler, which takes none that it may not connect to. */
+/** Malformed URLs pass here: the crawler ignores every address that it may not connect to. */
 const coordinatorUrls = z.array(z.string().min(1).max(1000)).max(mostCoordinators);
 
 const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
   protocolVersion: z.int(),
   crawlerId: z.int().min(1),
-  /** Highest sequence of this spool that is safe in the database; the crawler drops everything up to it. */
+  /** The highest sequence of this spool that is committed; the crawler drops everything up to it. */
   acknowledgedSequence: z.int().min(0),
-  /** How many results may be under way unacknowledged. */
+  /** How many results may be in flight unacknowledged. */
   resultCredits: z.int().min(1).max(10_000),
   heartbeatSeconds: z.int().min(1).max(600),
-  /** So often the crawler has a sign of the coordinator at least (a message, or a WebSocket ping). Absent: as often as heartbeats. */
+  /** The crawler gets a message or a WebSocket ping at least this often. Absent: as often as heartbeats. */
   pingSeconds: z.number().positive().max(600).optional(),
-  /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
+  /** After this long offline a crawler's leases go to others, and it drops them itself. */
   departureSeconds: z.number().positive().max(86_400).optional(),
-  /** Of every request to a site, as it stands. */
+  /** The exact User-Agent of every request to a site. */
   userAgent,
-  /** Major version of the coordinator's Postgres: lexemes are made as it makes them. Absent: the newest. */
+  /** The major version of the coordinator's Postgres, whose lexeme rules the crawler follows. Absent: the newest. */
   postgresVersion: z.int().min(13).max(99).optional(),
-  /** To be kept on disk and shown in the next hello. */
+  /** The crawler stores it and shows it in the next hello. */
   ticket: ticket.optional(),
-  /** Where this connection comes from, as the coordinator sees it. */
+  /** The connection's source address as the coordinator sees it. */
   seenAddress: address.optional(),
-  /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
+  /** The coordinator's time, by which a crawler can tell that its own clock is wrong. */
   time: z.iso.datetime().optional(),
-  /**
-   * Requests by https are signed (RFC 9421, Web Bot Auth), and name this URL as that of the key set. Absent: they are not.
-   */
+  /** Requests by https are signed (RFC 9421, Web Bot Auth) and name this URL of the key set. Absent: they are not signed. */
   signatureAgent: signatureAgent.optional(),
-  /** With a signing key that the crawler makes and announces (signing-key.ts). Absent: with its identity. */
+  /** Requests are signed with a key that the crawler makes and announces (signing-key.ts). Absent: with its identity. */
   signingKeys: z.boolean().optional(),
-  /** Where this fleet's coordinators are, this one among them; a crawler that loses one goes to another. */
+  /** The addresses of this fleet's coordinators, including this one; a crawler that loses one connects to another. */
   coordinators: coordinatorUrls.optional(),
 });
 
-/**
- * The coordinators that a crawler of this fleet may connect to have changed. As `coordinators` of the welcome.
- */
+/** Sent when the coordinators of the fleet change; as `coordinators` in the welcome. */
 const coordinatorAddresses = z.object({
   type: z.literal("coordinator:addresses"),
   urls: coordinatorUrls,
 });
 
-/** The session ends: why, in words, and whether trying again later makes sense. */
+/** Ends the session, with the reason and whether a retry makes sense. */
 const coordinatorRefuse = z.object({
   type: z.literal("coordinator:refuse"),
   code: z.enum([
@@ -68,20 +64,20 @@ const coordinatorRefuse = z.object({
     "revoked",
     "too-much",
     "shutting-down",
-    /** A signature is missing or wrong: of the hello, or of results. */
+    /** A signature of the hello or of results is missing or wrong. */
     "bad-signature",
-    /** Two machines have one identity: this folder is a copy, or the other one is. */
+    /** Two machines use one identity, so one folder is a copy. */
     "copied-folder",
-    /** The name is another host's by now; or this host's identity has another name. Said where a move was made. */
+    /** The name moved to another host, or this host's identity has another name. */
     "moved",
-    /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
+    /** The coordinator failed (its database, say); the crawler is not at fault. */
     "internal-error",
-    /** `internal-error` to version 4: more crawlers come at once than can be let in, or the one before is not gone yet. */
+    /** Too many crawlers connect at once, or the previous session has not ended. Version 4 gets `internal-error`. */
     "busy",
   ]),
   reason: coordinatorWords,
   retry: z.boolean(),
-  /** Where trying again makes sense: not before so long. Absent: as the crawler sees fit. */
+  /** The earliest retry, where one makes sense. Absent: the crawler decides. */
   retryAfterMs: milliseconds.optional(),
 });
 
@@ -90,19 +86,19 @@ const coordinatorProbe = z.object({
   requestId: z.int().min(0),
   host: hostName,
   address,
-  /** True: measure the address that the host's name resolves to for the crawler itself, and report it. */
+  /** Measure the address that the crawler itself resolves the host's name to, and report it. */
   byName: z.boolean().optional(),
   port: z.int().min(1).max(65_535),
   secure: z.boolean(),
   method: probeMethod,
   tries: z.int().min(1).max(20),
-  /** For the whole measurement, all tries and fall-backs together. */
+  /** The limit for the whole measurement, including retries and fallbacks. */
   deadlineMs: z.int().min(1).max(60_000),
 });
 
 /**
- * Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says
- * why in words and when asking again makes sense.
+ * Answers `crawler:ready` with at most the requested number of leases. Each is parsed (`lease`) when its work begins. An empty
+ * list states the reason and when to ask again.
  */
 const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
@@ -111,7 +107,7 @@ const coordinatorTasks = z.object({
   reason: coordinatorWords,
 });
 
-/** To a crawler that was told that nothing is due: something may be now, and it asks before the time that it was told. */
+/** Tells a crawler that got no work that some may be due now, so that it asks before the stated time. */
 const coordinatorWake = z.object({ type: z.literal("coordinator:wake") });
 
 /** Everything up to this sequence is committed. */
@@ -120,7 +116,7 @@ const coordinatorAcknowledge = z.object({
   sequence: z.int().min(0),
 });
 
-/** Backpressure, with its reason: how many results may be under way from now on; 0 stops shipping. */
+/** Backpressure with its reason: how many results may be in flight from now on; 0 stops shipping. */
 const coordinatorPace = z.object({
   type: z.literal("coordinator:pace"),
   resultCredits: z.int().min(0).max(10_000),
@@ -128,18 +124,18 @@ const coordinatorPace = z.object({
 });
 
 /**
- * The crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
- * always inside its host's limits: one for each due slice, on `hurry-up` as many as the limits allow.
+ * The crawler has little or much due work and should have fewer or more hosts in progress, always inside its host's limits: one
+ * per due slice, on `hurry-up` as many as the limits allow.
  */
 const coordinatorWorkPace = z.object({
   type: z.literal("coordinator:work-pace"),
   pace: z.enum(["slow-down", "steady", "hurry-up"]),
-  /** Host slices that are due for it or in its hands; of many, no more than it took to tell. */
+  /** Host slices that are due for it or leased to it. Counting stops once the number decides. */
   due: z.int().min(0).max(1_000_000_000),
   reason: coordinatorWords,
 });
 
-/** The other crawlers, to be measured. */
+/** The other crawlers that it should measure. */
 const coordinatorPeers = z.object({
   type: z.literal("coordinator:peers"),
   peers: z
@@ -147,7 +143,7 @@ const coordinatorPeers = z.object({
     .max(1000),
 });
 
-/** A new key in place of the one that was shown in the hello, which is good for so long at most. */
+/** Replaces the key of the hello, which stays valid for at most this long. */
 const coordinatorKey = z.object({
   type: z.literal("coordinator:key"),
   key: z.string().regex(/^[\x21-\x7e]{16,200}$/),
@@ -159,8 +155,8 @@ const coordinatorKey = z.object({
 });
 
 /**
- * Hosts are not to be contacted any more, with everything below each domain: leases on them end at once. Sent when
- * a site opts out, and with each welcome for those of late.
+ * These hosts and everything below each domain must not be contacted any more; leases on them end at once. Sent when a site
+ * opts out, and with each welcome for recent ones.
  */
 const coordinatorStopHosts = z.object({
   type: z.literal("coordinator:stop-hosts"),
@@ -169,8 +165,8 @@ const coordinatorStopHosts = z.object({
 });
 
 /**
- * Parts of sites are not to be requested any more: a URL, a URL with what is below it, or a host. Of those that are erased nothing is
- * to be kept either. Sent as the message above.
+ * These parts of sites must not be requested any more: a URL, a URL prefix, or a host. Of erased parts nothing may be kept.
+ * Sent like the message above.
  */
 const coordinatorStopParts = z.object({
   type: z.literal("coordinator:stop-parts"),
@@ -178,7 +174,7 @@ const coordinatorStopParts = z.object({
     .array(
       z.object({
         scope: z.enum(["url", "prefix", "host"]),
-        /** Without a scheme; a host's name. */
+        /** A URL without scheme, or a host's name. */
         of: z.string().min(1).max(maxUrlLength),
         erases: z.boolean(),
       }),
@@ -188,7 +184,7 @@ const coordinatorStopParts = z.object({
   reason: coordinatorWords,
 });
 
-/** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */
+/** A release that this crawler's supervisor may take, at the coordinator's path `/releases/DIGEST`. */
 const coordinatorRelease = z.object({
   type: z.literal("coordinator:release"),
   version: releaseVersion,
@@ -237,12 +233,12 @@ const unknownToFour: ReadonlySet<string> = new Set([
   "coordinator:stop-parts",
 ]);
 
-/** Whether a crawler that speaks this version knows what to do with such a message. */
+/** Whether a crawler with this version understands such a message. */
 export function isKnownTo(version: number, { type }: Pick<CoordinatorMessage, "type">): boolean {
   return version > 4 || !unknownToFour.has(type);
 }
 
-/** A refusal in the words of that version. */
+/** Translates a refusal for a crawler of that version. */
 export function inVersion<Refusal extends Pick<CoordinatorRefuse, "code">>(
   version: number,
   refusal: Refusal,
@@ -250,10 +246,10 @@ export function inVersion<Refusal extends Pick<CoordinatorRefuse, "code">>(
   return refusal.code === "busy" && version <= 4 ? { ...refusal, code: "internal-error" } : refusal;
 }
 
-/** The newest version both sides know, or null. */
+/** Returns the newest version that both sides know, or null. */
 export function agreeOnVersion(offered: readonly number[]): number | null {
   return protocolVersions.find((version) => offered.includes(version)) ?? null;
 }
 
-/** Why a crawler may not come, or stay. */
+/** Why a crawler is refused or disconnected. */
 export type Refusal = Omit<CoordinatorRefuse, "type">;

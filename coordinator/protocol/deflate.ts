@@ -1,8 +1,7 @@
 /**
- * The sending half of the wire's compression (design section 7): one raw deflate stream (RFC 1951) for the
- * whole life of a connection's direction, flushed at the end of every message, so that each message is
- * compressed with what went before it in mind. As in RFC 7692 section 7.2.1, the four bytes 00 00 ff ff
- * that every such flush ends with are left out; the receiver adds them.
+ * The sending half of the wire compression (design section 7): one raw deflate stream (RFC 1951) per direction of a connection,
+ * flushed after every message, so that each message can refer to earlier ones. As in RFC 7692 section 7.2.1, the four bytes 00
+ * 00 ff ff at the end of every flush are omitted; the receiver adds them.
  */
 import { promisify } from "node:util";
 import {
@@ -15,26 +14,26 @@ import {
 } from "node:zlib";
 import { ProtocolError } from "#core/errors";
 
-/** What a Z_SYNC_FLUSH ends with: an empty stored block. */
+/** The end of a Z_SYNC_FLUSH: an empty stored block. */
 export const flushTail: Buffer = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
-/** What there is to send of an empty message: the head of that block. */
+/** An empty message is sent as the head of that block. */
 const emptyMessage = Buffer.from([0x00]);
 
-/** How far back deflate can refer (RFC 1951 section 2). */
+/** The maximum distance of a deflate reference (RFC 1951 section 2). */
 export const windowBytes = 32_768;
 
 interface Sending {
-  /** How far back messages refer. */
+  /** The maximum distance of references to earlier messages. */
   readonly windowBytes: number;
   readonly options: ZlibOptions;
-  /** A longer message is compressed beside the loop, by one of libuv's threads. */
+  /** A longer message is compressed in a libuv thread instead of the event loop. */
   readonly besideBytes: number;
 }
 
 /**
- * Of a crawler: its results refer as far back as deflate can, and nothing holds up its loop, which measures times. Level 6 takes
- * a tenth to a fifth more of the CPU and sends 2 % less.
+ * For crawlers: results use the full window, and threads keep the event loop free, which measures times. Level 6 takes a tenth
+ * to a fifth more CPU and sends 2 % less.
  */
 const results: Sending = {
   windowBytes,
@@ -43,8 +42,8 @@ const results: Sending = {
 };
 
 /**
- * Of a coordinator, which has one for each of thousands of crawlers and says little. A short message takes a third of the CPU
- * where it goes through no thread; a long one would hold up all other crawlers for milliseconds.
+ * For coordinators, which have thousands of connections and send little. A short message takes a third of the CPU without a
+ * thread; a long one would delay all other crawlers by milliseconds.
  */
 export const briefly: Sending = {
   windowBytes: 8192,
@@ -53,8 +52,8 @@ export const briefly: Sending = {
 };
 
 /**
- * Compresses messages in the order of the calls. No stream stays open (112 KB and more each, with its buffers): every message
- * is compressed by itself with what was last sent as its dictionary. What comes out is one stream all the same.
+ * Compresses messages in the order of the calls. No stream stays open, since each would take 112 KB and more: every message is
+ * compressed separately with the previously sent bytes as its dictionary. The output is one valid stream all the same.
  */
 export class MessageDeflater {
   readonly #sending: Sending;
@@ -65,7 +64,6 @@ export class MessageDeflater {
     this.#sending = sending;
   }
 
-  /** One message's bytes on the wire. */
   async deflate(message: string | Buffer): Promise<Buffer> {
     const bytes = Buffer.from(message);
     if (this.#last === null && bytes.length <= this.#sending.besideBytes)
@@ -95,23 +93,22 @@ export class MessageDeflater {
 
 const deflateBeside = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
 
-// The receiving half of the wire's compression: what MessageDeflater sends, bounded in size. This file
-// has the implementation that works everywhere, on node:zlib; zlib-sync-inflater.ts has the faster one.
-// Both accept and refuse the same honest streams; both are proof against bombs and corrupt bytes.
+// The receiving half of the wire compression: reads what MessageDeflater sends, with bounded output. This file has the portable
+// implementation on node:zlib; zlib-sync-inflater.ts has the faster one. Both accept the same valid streams and resist bombs
+// and corrupt bytes.
 
-/** One direction of one connection. After a throw it is of no more use. */
+/** One direction of one connection. It is unusable after a throw. */
 export interface MessageInflater {
-  /** The message's bytes, at most `maxBytes`; throws ProtocolError when there are more or they make no sense. */
+  /** Returns at most `maxBytes` bytes; throws ProtocolError for more or for an invalid stream. */
   inflate(message: Buffer, maxBytes: number): Buffer;
-  /** The last 32 KiB of what came out, with which another inflater can go on. */
+  /** The last 32 KiB of output, from which another inflater can continue. */
   history(): Buffer;
-  /** Gives back what it holds. */
   release(): void;
 }
 
 /**
- * Every message is inflated on its own, with the last 32 KiB of output as the preset dictionary: a flush
- * ends at a block and byte boundary, so nothing else carries over.
+ * Inflates every message separately with the last 32 KiB of output as the preset dictionary. A flush ends at a block and byte
+ * boundary, so no other state carries over.
  */
 export class NodeInflater implements MessageInflater {
   #history: Buffer = Buffer.alloc(0);
@@ -119,7 +116,7 @@ export class NodeInflater implements MessageInflater {
   inflate(message: Buffer, maxBytes: number): Buffer {
     const input = Buffer.concat([message, flushTail]);
     const { buffer, engine } = this.#inflateRaw(input, maxBytes);
-    // The tail is left over exactly when the sender ended its stream, which none may do.
+    // The tail remains unread exactly when the sender ended its stream, which is not allowed.
     if (engine.bytesWritten !== input.length) throw new ProtocolError("the deflate stream has ended");
     this.#history = lastWindow(this.#history, buffer, windowBytes);
     return buffer;
@@ -153,7 +150,7 @@ export function corrupt(detail: string): ProtocolError {
   return new ProtocolError(`the deflate stream is corrupt: ${detail.slice(0, 80)}`);
 }
 
-/** What inflateRawSync returns when asked for `info`; the type declarations know only the buffer. */
+/** The result of inflateRawSync with `info`; the type declarations know only the buffer. */
 interface InflatedWithEngine {
   readonly buffer: Buffer;
   readonly engine: Inflate;

@@ -1,8 +1,7 @@
 /**
- * What a coordinator and its parent say to each other (WEB-SAILOR section 4.4, figure 5): the child asks, over
- * HTTP, and each such exchange carries URLs both ways. URLs have numbers in each direction that only rise; whoever
- * takes them commits the highest number with them, so that what comes twice counts once, and says so with the next
- * message, so that the other side may let go of them.
+ * The exchange between a coordinator and its parent (WEB-SAILOR section 4.4, figure 5): the child asks over HTTP, and each
+ * exchange carries URLs both ways. URLs have rising numbers in each direction. The receiver commits the highest number with
+ * them, so that a repetition counts once, and reports it in the next message, so that the sender can drop them.
  */
 import { z } from "zod";
 import { listOf } from "./fields.ts";
@@ -11,23 +10,23 @@ import { maxRedirects } from "./result.ts";
 export const exchangePath = "/api/coordinators/exchange";
 export const exchangeVersion = 1;
 
-/** URLs in one message; and their text in all, so that a message stays below `maxExchangeBytes`. */
+/** The most URLs in one message, and the most text, so that a message stays below `maxExchangeBytes`. */
 export const maxExchangedUrls = 2000;
 export const maxExchangedUrlBytes = 1_000_000;
-/** Of JSON: the URLs, and under 200 bytes around each. */
+/** Of JSON: the URLs and under 200 bytes around each. */
 export const maxExchangeBytes = 4_000_000;
-/** Coordinators above one another. */
+/** The longest chain of parent coordinators. */
 export const maxChain = 16;
-/** Domain sets of one coordinator, and characters of one. */
+/** The most domain sets of one coordinator, and the most characters of one. */
 const maxClaims = 1000;
 const maxClaimLength = 300;
 
-/** Of one URL in one message, and in all that is counted of a URL or host of others. */
+/** The most links to one URL in one message, and the most that are counted for a URL or host of others. */
 export const mostLinks = 1_000_000_000;
 const number = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const smallNumber = z.int().min(0).max(1000);
 
-/** The URL is canonical, and made canonical again by whoever takes it. */
+/** Sent in canonical form, and canonicalised again by the receiver. */
 export const exchangedUrl = z
   .strictObject({
     number: number.min(1),
@@ -66,7 +65,7 @@ export const parentAnswer = z.strictObject({
 });
 export type ParentAnswer = Readonly<z.infer<typeof parentAnswer>>;
 
-/** What is wrong with a message or an answer, in few words: its own may be as long as itself. */
+/** Returns the first fault of a message in a few words, because zod's own text may be as long as the message. */
 export function exchangeFault({ issues: [first] }: z.ZodError): string {
   return `not of the stated form (${first?.path.join(".").slice(0, 100)}: ${first?.message.slice(0, 200)})`;
 }

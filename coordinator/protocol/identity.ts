@@ -1,7 +1,7 @@
 /**
- * Who a crawler is, beyond the name that it states: an Ed25519 key pair of its own (RFC 8032), made on the
- * partner's machine and never leaving it, and what is signed with it. The texts that are signed are made here,
- * for both ends; each begins with a line of its own, so that no signature stands for anything else.
+ * A crawler's identity: an Ed25519 key pair (RFC 8032) that is made on the partner's machine and never leaves it, and the texts
+ * it signs. Both ends build these texts here; each begins with a line of its own, so that no signature can stand for another
+ * text.
  */
 
 import { createHash, createPublicKey, verify, X509Certificate } from "node:crypto";
@@ -9,25 +9,24 @@ import { TLSSocket } from "node:tls";
 import { z } from "zod";
 import { canParseUrl } from "#core/ip/url-host";
 
-/** The coordinator's answer to the WebSocket upgrade carries 32 random bytes in base64url under this header. */
+/** This header of the coordinator's answer to the WebSocket upgrade carries 32 random bytes in base64url. */
 export const challengeHeader = "nearcrawl-challenge";
 
-/** 32 bytes in base64url, without padding. */
+/** 32 bytes in base64url without padding. */
 const bytes32 = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
 /** The raw 32 bytes of an Ed25519 public key in base64url. */
 export const publicKey = bytes32;
 
-/** The 64 bytes of an Ed25519 signature in base64url. */
 export const signature = z.string().regex(/^[A-Za-z0-9_-]{86}$/);
 
-/** Random bytes that one side made, at least 32 of them, in base64url. */
+/** At least 32 random bytes of one side in base64url. */
 export const challenge = z.string().regex(/^[A-Za-z0-9_-]{43,128}$/);
 
-/** What a crawler shows at its next session to have been at this one; new with every welcome. */
+/** Proves at the next session that the crawler was at this one; every welcome brings a new one. */
 export const ticket = bytes32;
 
-/** What a key is good for. `probe`: measurements; `crawl`: leases and results, too. */
+/** What a key permits. `probe`: measurements; `crawl`: leases and results as well. */
 export const keyScopes = ["probe", "crawl"] as const;
 
 export const keyScope = z.enum(keyScopes);
@@ -35,13 +34,13 @@ export type KeyScope = z.infer<typeof keyScope>;
 
 export const helloIdentity = z.object({
   publicKey,
-  /** Of `helloText`, with the challenge of this connection. */
+  /** The signature of `helloText` with this connection's challenge. */
   signature,
-  /** Of the process: another one with the same identity at the same time is a copy of its folder. */
+  /** Identifies the process: another one with the same identity at the same time runs from a copied folder. */
   instanceId: z.uuid(),
-  /** Of the last welcome that was kept; null at first. */
+  /** From the last stored welcome; null before the first. */
   ticket: ticket.nullable(),
-  /** `tlsBindingOf` this connection, as the crawler sees it; null: it has no TLS. Absent: of a crawler before 0.2.0. */
+  /** `tlsBindingOf` this connection as the crawler sees it; null without TLS. Absent from crawlers before 0.2.0. */
   binding: bytes32.nullable().optional(),
 });
 
@@ -52,14 +51,14 @@ export interface ChallengedConnection {
   readonly binding: string | null;
 }
 
-/** What is signed to show, now and on this connection, that the crawler holds its private key. */
+/** The text whose signature proves that the crawler holds its private key now and on this connection. */
 export function helloText(said: {
   readonly challenge: string;
   readonly name: string;
   readonly spoolId: string;
   readonly instanceId: string;
   readonly ticket: string | null;
-  /** Undefined: signed without, as crawlers before 0.2.0 do. */
+  /** Undefined: signed without it, as crawlers before 0.2.0 do. */
   readonly binding?: string | null | undefined;
 }): string {
   const { challenge: given, name, spoolId, instanceId, ticket: kept, binding } = said;
@@ -69,9 +68,8 @@ export function helloText(said: {
 }
 
 /**
- * What both ends of one TLS connection know and nobody else (RFC 9266, tls-exporter), in base64url: a hello that is
- * signed over it is worth nothing on another connection, so whoever opens TLS on the way cannot pass it on. Null: the
- * socket has no TLS.
+ * A secret that only the two ends of one TLS connection share (RFC 9266, tls-exporter), in base64url. A hello signed over it is
+ * worthless on another connection, so an intercepting proxy cannot pass it on. Returns null without TLS.
  */
 export function tlsBindingOf(socket: unknown): string | null {
   if (!(socket instanceof TLSSocket)) return null;
@@ -80,8 +78,8 @@ export function tlsBindingOf(socket: unknown): string | null {
 }
 
 /**
- * What is signed for results in a row, `first` to `last` of a spool: `digest` is the SHA-256 (hex) over the bytes
- * in which they were packed, in order.
+ * The text that is signed for consecutive results, `first` to `last` of a spool. `digest` is the SHA-256 (hex) over their
+ * packed bytes in order.
  */
 export function sealText(sealed: {
   readonly spoolId: string;
@@ -93,7 +91,7 @@ export function sealText(sealed: {
   return ["nearcrawl results 3", spoolId, first, last, digest].join("\n");
 }
 
-// What a crawler knows its coordinator's TLS key by (RFC 7469 section 2.4), self-signed certificate or not.
+// The pin of a coordinator's TLS key (RFC 7469 section 2.4), with a self-signed certificate or not.
 
 /** SHA-256 of a certificate's SubjectPublicKeyInfo in base64url. `certificate`: PEM (of a chain, the first) or DER. */
 export function pinOf(certificate: string | Uint8Array | X509Certificate): string {
@@ -103,15 +101,15 @@ export function pinOf(certificate: string | Uint8Array | X509Certificate): strin
   return createHash("sha256").update(spki).digest("base64url");
 }
 
-// Ed25519 (RFC 8032): does this key's holder stand behind this text? Of identities and of releases.
+// Verifies Ed25519 signatures (RFC 8032) of identities and releases.
 
 /**
- * `publicKey`: 32 raw bytes, `signature`: 64, both in base64url; a string counts as UTF-8. False for whatever is no
- * key or no signature.
+ * `publicKey` is 32 raw bytes and `signature` 64, both in base64url; a string counts as UTF-8. Returns false for malformed keys
+ * and signatures.
  */
 export function isSignedBy(publicKey: string, text: string | Uint8Array, signature: string): boolean {
   const bytes = Buffer.from(signature, "base64url");
-  // The last character has bits to spare: of the texts that mean the same bytes, one is right.
+  // The last character has unused bits; only one of the equivalent spellings is accepted.
   if (bytes.toString("base64url") !== signature) return false;
   try {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
@@ -121,36 +119,36 @@ export function isSignedBy(publicKey: string, text: string | Uint8Array, signatu
   }
 }
 
-// How sites find a crawler's public key: the URL of the key set, and the key's name there and in the signatures that
-// it makes (draft-ietf-webbotauth-httpsig-protocol-01, October 2026).
+// How sites find a crawler's public key: the URL of the key set, and the key's name in it and in signatures
+// (draft-ietf-webbotauth-httpsig-protocol-01, October 2026).
 
 const maxKeySetUrl = 200;
 const wellKnownPath = "/.well-known/http-message-signatures-directory";
 
 /**
- * An http or https URL in its canonical form, without userinfo, query and fragment: it goes into a header as it
- * stands, between quotation marks. A coordinator of version 0.1 states an origin instead.
+ * An http or https URL in canonical form without userinfo, query and fragment, because it goes into a quoted header string. A
+ * coordinator of version 0.1 states an origin instead.
  */
 export const signatureAgent = z.string().max(maxKeySetUrl).refine(isSignatureAgent, {
   error: "signatureAgent must be an http or https URL without user, query and fragment",
 });
 
-/** Where the coordinator at this URL publishes the fleet's keys; null: not by https, or at no URL that fits. */
+/** Returns the URL of the fleet's key set at this coordinator; null when it is not https or too long. */
 export function keySetUrlAt(coordinator: URL): string | null {
   const url = coordinator.origin + wellKnownPath;
   return coordinator.protocol === "https:" && url.length <= maxKeySetUrl ? url : null;
 }
 
-/** The key set that a welcome's `signatureAgent` means; null: none that a verifier may use. */
+/** Returns the key set URL of a welcome's `signatureAgent`, or null when a verifier may not use it. */
 export function keySetUrlOf(agent: string): string | null {
   const url = new URL(agent);
   if (url.pathname === "/") return keySetUrlAt(url);
   return url.protocol === "https:" ? url.href : null;
 }
 
-/** Checked again where the header is written. */
+/** It is checked again where the header is written. */
 export function isSignatureAgent(text: string): boolean {
-  // What a string of a structured field cannot hold as it stands (RFC 9651 section 3.3.3) is no part of such a URL.
+  // Characters that a structured field's string must escape (RFC 9651 section 3.3.3) are not allowed.
   if (!/^https?:\/\/[!#-[\]-~]+$/.test(text) || !canParseUrl(text)) return false;
   const { origin, pathname } = new URL(text);
   return text === origin || text === origin + pathname;

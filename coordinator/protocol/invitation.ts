@@ -1,7 +1,6 @@
 /**
- * What an operator hands to a partner so that one crawler can join: `nc1.` and base64url of JSON. It carries a
- * secret that is good once and for a while, and pins whom the crawler talks to from then on: the coordinator's
- * TLS key and the keys that releases are signed with.
+ * The token with which a partner's crawler joins: `nc1.` and base64url of JSON. It carries a one-time secret with an expiry and
+ * pins the coordinator's TLS key and the release signing keys.
  */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
@@ -9,12 +8,12 @@ import { canParseUrl } from "#core/ip/url-host";
 import { publicKey } from "./identity.ts";
 import { maxSignatures } from "./release-envelope.ts";
 
-/** Longest token that is read, in characters; a usual one has about 400. */
+/** The longest token that is read, in characters; a usual one has about 400. */
 const maxTokenLength = 4000;
 
 const prefix = "nc1.";
 
-/** A crawler's name: 1 to 63 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit. */
+/** A crawler's name has 1 to 63 of a-z, 0-9, '.', '_', '-' and begins with a letter or digit. */
 export const crawlerName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
 
 /** SHA-256 of the TLS key's SubjectPublicKeyInfo (RFC 7469 section 2.4), here in base64url: 43 characters. */
@@ -23,11 +22,11 @@ export const certificatePin = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 /** Keys that releases are signed with: raw Ed25519 public keys in base64url. */
 export const releaseKeys = z.array(publicKey).max(16);
 
-/** How many of them it takes together; an invitation or a folder from before it was said: one. */
+/** How many keys must sign together; 1 for invitations and folders that do not state it. */
 export const releaseThreshold = z.int().min(1).max(maxSignatures).default(1);
 
 const invitationSchema = z.object({
-  /** `wss://HOST/crawler`; `ws://` on loopback only. */
+  /** `wss://HOST/crawler`; `ws://` only on loopback. */
   coordinatorUrl: z
     .string()
     .max(1000)
@@ -38,7 +37,7 @@ const invitationSchema = z.object({
     .string()
     .max(200)
     .regex(/^inv_[A-Za-z0-9_-]{16,}$/),
-  /** Null: the coordinator's certificate is one of the public authorities' and is checked as browsers do. */
+  /** Null when a public authority issued the coordinator's certificate, which is then verified as in browsers. */
   certificatePin: certificatePin.nullable(),
   releaseKeys,
   releaseThreshold,
@@ -53,8 +52,8 @@ export function formatInvitation(invitation: z.input<typeof invitationSchema>): 
 }
 
 /**
- * Throws a UsageError in words for whoever pasted the token. Whitespace within it, as mail programs add, is no
- * fault. The caller looks at `expiresAt`.
+ * Throws a UsageError for whoever pasted the token. Whitespace within it, as mail programs add, is accepted. The caller checks
+ * `expiresAt`.
  */
 export function parseInvitation(token: string): Invitation {
   const text = token.replace(/\s+/g, "");
@@ -102,7 +101,7 @@ function jsonOf(encoded: string): unknown {
 
 const printableStart = (text: string) => text.slice(0, 12).replace(/[^\x20-\x7e]/g, "?");
 
-// Where crawlers connect: `wss://host[:port][/path]`, or `ws://` where the host is this machine, so that no key travels in the clear.
+// Accepts `wss://host[:port][/path]`, and `ws://` only to this machine, so that no key travels unencrypted.
 
 export function isCoordinatorUrl(text: string): boolean {
   if (!canParseUrl(text)) return false;
@@ -111,7 +110,7 @@ export function isCoordinatorUrl(text: string): boolean {
   return url.protocol === "wss:" || (url.protocol === "ws:" && isLoopbackHost(url.hostname));
 }
 
-/** Of a host as in a URL or in a setting: with brackets around IPv6, or without. */
+/** Accepts IPv6 with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

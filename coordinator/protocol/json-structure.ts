@@ -1,6 +1,6 @@
 /**
- * How many values a text of JSON has and how deeply they are nested, counted without building any of them: what a
- * text makes JSON.parse do has little to do with the bytes that it took on the wire.
+ * Counts the values and the nesting of a JSON text without building them: the work of JSON.parse bears little relation to the
+ * bytes on the wire.
  */
 import { ProtocolError } from "#core/errors";
 
@@ -12,7 +12,7 @@ interface StructureBounds {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c] as const;
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
 
-/** Gives the number of values; throws ProtocolError beyond the bounds. What is no JSON may pass: JSON.parse refuses it. */
+/** Returns the number of values; throws ProtocolError beyond the bounds. Invalid JSON may pass, since JSON.parse refuses it. */
 export function boundStructure(text: string, bounds: StructureBounds): number {
   let values = 1;
   let depth = 0;
@@ -40,7 +40,7 @@ export function boundStructure(text: string, bounds: StructureBounds): number {
   return values;
 }
 
-/** Of the string that opens there: where it is closed, or the text's end. */
+/** Returns the position of the closing quote, or the text's end. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end - 1;
@@ -50,19 +50,19 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-// JSON may hold texts that Postgres has no place for and UTF-8 no bytes: NUL, and halves of surrogate pairs. A crawler
-// that quotes a page in its last words sends them in good faith, so they are replaced, and nothing is refused for them.
+// JSON may hold text that Postgres and UTF-8 cannot: NUL and unpaired surrogates. A crawler that quotes a page sends them in
+// good faith, so they are replaced and the message is accepted.
 
-/** Only escapes can write them: what is decoded from UTF-8 holds no half, and a plain NUL is no JSON. */
+/** Only escapes can produce them: decoded UTF-8 holds no unpaired surrogate, and a plain NUL is invalid JSON. */
 const escaped = /\\u(?:0000|d[89a-f])/i;
 
-/** Throws a SyntaxError for what is no JSON. */
+/** Throws a SyntaxError for invalid JSON. */
 export function parseStorable(text: string): unknown {
   if (!escaped.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value: unknown) => (typeof value === "string" ? storable(value) : value));
 }
 
-/** The same text as Postgres and UTF-8 can hold it; its length stays. */
+/** Returns text that Postgres and UTF-8 can hold, of the same length. */
 export function storable(text: string): string {
   return (text as string & { toWellFormed(): string }).toWellFormed().replaceAll("\0", "\ufffd");
 }

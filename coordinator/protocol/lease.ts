@@ -1,16 +1,15 @@
-/** Work for a crawler: a slice of one host, with what is known of the host and of its pages. */
+/** Work for a crawler: a slice of one host, with what is known of the host and its pages. */
 
 import { z } from "zod";
 import { address, digest, hostName, leaseId, milliseconds, url } from "./fields.ts";
 import { hostPaceReport, maxRedirects } from "./result.ts";
 
-/** Most URLs in one lease. */
 export const maxLeaseUrls = 1000;
 
-/** Most links of one page that are asked for by HEAD. */
+/** The most links of one page that are checked by HEAD. */
 export const maxLinkTypeChecks = 100;
 
-/** As a site sent it and gets it back; what cannot stand in a header (RFC 9110 section 5.5) counts as none. */
+/** A validator as the site sent it, which gets it back; one that no header can hold (RFC 9110 section 5.5) is dropped. */
 const validator = (most: number) =>
   z
     .string()
@@ -19,18 +18,18 @@ const validator = (most: number) =>
     .nullable()
     .catch(null);
 
-/** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
+/** A host slice: URLs of one host that this crawler alone holds until the lease expires. */
 export const lease = z.object({
   leaseId,
   host: hostName,
-  /** The host's addresses as the coordinator resolved them; the crawler resolves again for itself. */
+  /** The coordinator's resolution; the crawler resolves again for itself. */
   addresses: z.array(address).max(64),
   expiresInSeconds: z.int().min(1).max(86_400),
-  /** Not before this many ms from now: politeness that travels with the host. */
+  /** The earliest start in ms from now: politeness moves with the host. */
   waitMs: milliseconds,
-  /** What earlier fetches say of the host's pace, by whichever crawler; absent: nothing. */
+  /** What fetches by any crawler found about the host's pace. */
   pace: hostPaceReport.optional(),
-  /** Of each page so many links are asked for by HEAD, whether they can be read; absent: none. */
+  /** How many links of each page are checked by HEAD for a readable type; absent: none. */
   linkTypeChecks: z.int().min(1).max(maxLinkTypeChecks).optional(),
   urls: z
     .array(
@@ -38,9 +37,9 @@ export const lease = z.object({
         url,
         etag: validator(500),
         lastModified: validator(100),
-        /** SHA-256 of the body that the index has, hex: the same one again is reported as unchanged. */
+        /** SHA-256 of the indexed body, hex: the same body is reported as unchanged. */
         digest: digest.optional(),
-        /** How many redirects in a row led here; absent: none. */
+        /** How many consecutive redirects led here; absent: none. */
         redirects: z.int().min(0).max(maxRedirects).optional(),
       }),
     )
@@ -51,8 +50,8 @@ export const lease = z.object({
 export type Lease = z.infer<typeof lease>;
 
 /**
- * A lease as it comes to a crawler: nothing but its name is looked at before the crawler begins it, so that one that it
- * has no place for, or cannot read, goes back alone.
+ * A lease as it arrives. Only its id is validated before its work begins, so that a lease that cannot be read or placed is
+ * returned alone.
  */
 export const offeredLease = z.looseObject({ leaseId });
 

@@ -17,9 +17,9 @@ import { coordinatorWords, digest, words } from "./fields.ts";
 import { publicKey, signature } from "./identity.ts";
 import { crawlerName } from "./invitation.ts";
 
-/** All that moves together. What cannot be shipped before and is more than this stays, and the crawler with it. */
+/** The limit for the whole move. A crawler with more that cannot be shipped first does not move. */
 export const maxMoveBytes = 64 * 1024 * 1024;
-/** In one message. */
+/** The size of one message. */
 export const movePartBytes = 256 * 1024;
 export const partsOf = (bytes: number): number => Math.ceil(bytes / movePartBytes);
 
@@ -53,9 +53,9 @@ export const coordinatorMove = z.object({
   type: z.literal("coordinator:move"),
   moveId,
   asks: z.discriminatedUnion("what", [
-    /** `name`: whom this host is to run. */
+    /** `name`: the crawler that this host will run. */
     z.object({ what: z.literal("make-ready"), name: crawlerName }),
-    /** `publicKey`: of the host that is to run it. */
+    /** `publicKey`: of the host that will run it. */
     z.object({ what: z.literal("pack"), publicKey }),
     z.object({ what: z.literal("take"), bytes, digest }),
     z.object({ what: z.literal("send"), index }),
@@ -65,11 +65,10 @@ export const coordinatorMove = z.object({
 });
 export type CoordinatorMove = z.infer<typeof coordinatorMove>;
 
-/** What NAME signs: that its name, and what has this digest, are the other identity's from now on. */
+/** What NAME signs: its name and the data with this digest now belong to the other identity. */
 export function moveText(move: {
   readonly moveId: number;
   readonly name: string;
-  /** Public keys. */
   readonly from: string;
   readonly to: string;
   readonly digest: string;

@@ -1,7 +1,6 @@
-/** The rate that a host tolerates (result.ts, `ToleratedReport`) in words, the same at both ends. */
+/** The rate that a host tolerates (result.ts, `ToleratedReport`) in words, for both ends. */
 import type { ToleratedReport } from "./result.ts";
 
-/** "28 requests per minute", "7.5 requests per minute", "40 requests per hour". */
 export function perHourWords(perHour: number): string {
   const [count, unit] = perHour >= 60 ? [perHour / 60, "minute"] : [perHour, "hour"];
   const rounded = count < 9.95 ? Math.round(count * 10) / 10 : Math.round(count);

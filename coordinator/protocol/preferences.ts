@@ -1,6 +1,6 @@
 /**
- * What a site states of the uses of its pages, beside what may be fetched: each statement as it was found, and the uses that
- * they come to together. Where statements differ, the strictest holds, as with robots directives.
+ * A site's statements on the uses of its pages, apart from what may be fetched: each as it was found, and the combined uses.
+ * Where statements differ, the strictest holds, as with robots directives.
  */
 import { z } from "zod";
 import { listOf } from "./fields.ts";
@@ -17,34 +17,33 @@ const preferenceStandards = ["content-signal", "content-usage", "tdm", "rsl", "r
 /** Where it was found. */
 const preferencePlaces = ["robots.txt", "header", "meta", "link", "tdmrep.json"] as const;
 
-/** licensed: only by agreement with the site, which a license or a policy names. */
+/** `licensed`: only by agreement with the site, which names a license or policy. */
 export const preferenceAnswers = ["allowed", "licensed", "denied"] as const;
 
-/** What a page may be used for, as far as the standards have words for it. */
+/** The uses of a page for which the standards have words. */
 export const contentUses = ["search", "ai-input", "ai-train", "text-and-data-mining"] as const;
 
 export type ContentUse = (typeof contentUses)[number];
 export type PreferenceAnswer = (typeof preferenceAnswers)[number];
 
-/** Further ones are left out, the strictest last of all. */
+/** Further statements are dropped, the strictest ones last. */
 export const maxPreferences = 24;
 
 export const statedPreference = z.object({
   standard: z.enum(preferenceStandards),
   place: z.enum(preferencePlaces),
-  /** The uses that it speaks of; none: of a kind that we do not know. */
+  /** The uses that it mentions; empty for a statement of an unknown kind. */
   uses: listOf(z.enum(contentUses), contentUses.length),
   answer: z.enum(preferenceAnswers),
-  /** As it was written, cut to what is legible: `search=yes, ai-train=no`. */
+  /** The original text, cut to a legible length: `search=yes, ai-train=no`. */
   text: z.string().max(300),
 });
 
 export type StatedPreference = z.infer<typeof statedPreference>;
 
-/** What holds for each use; one that nobody spoke of is absent. */
+/** The answer for each use; absent when no statement mentions it. */
 export type UseAnswers = Readonly<Partial<Record<ContentUse, PreferenceAnswer>>>;
 
-/** The strictest answer for each use. */
 export function useAnswers(stated: readonly StatedPreference[]): UseAnswers {
   const answers: Partial<Record<ContentUse, PreferenceAnswer>> = {};
   for (const { uses, answer } of stated)
@@ -55,7 +54,7 @@ export function useAnswers(stated: readonly StatedPreference[]): UseAnswers {
 const stricter = (one: PreferenceAnswer, other: PreferenceAnswer): PreferenceAnswer =>
   preferenceAnswers.indexOf(other) > preferenceAnswers.indexOf(one) ? other : one;
 
-/** Whether a page may be indexed and shown: `licensed` is no permission. */
+/** Whether a page may be indexed and shown; `licensed` is no permission. */
 export function maySearch(stated: readonly StatedPreference[]): boolean {
   return (useAnswers(stated).search ?? "allowed") === "allowed";
 }

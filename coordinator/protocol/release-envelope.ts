@@ -1,23 +1,22 @@
 /**
- * What is signed offline and served by the coordinator: a text and the Ed25519 signatures over it (RFC 8032).
- * The text is signed as it stands, so nobody has to agree on one way of writing JSON. What a text is for stands
- * in front of it when it is signed, so no signature stands for anything else. A file has exactly one form
- * (`formatEnvelope`): any other byte is refused.
+ * An envelope is signed offline and served by the coordinator: a text and the Ed25519 signatures over it (RFC 8032). The text
+ * is signed as it is, so no canonical JSON is needed. Its kind is prepended when it is signed, so no signature can stand for
+ * another kind. A file has exactly one form (`formatEnvelope`); any other byte is refused.
  */
 import { createPublicKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import { isSignedBy, publicKey, signature } from "./identity.ts";
 
-/** Longest text of an envelope, in characters: a list of 1000 revoked digests is 67,000. */
+/** The longest text of an envelope in characters: a list of 1000 revoked digests takes 67,000. */
 const maxBodyCharacters = 100_000;
 
-/** Longest file that holds one envelope: every character of the text escaped, and its signatures. */
+/** The longest envelope file: every character of the text escaped, plus its signatures. */
 export const maxEnvelopeBytes = 1024 * 1024;
 
 export const maxSignatures = 4;
 
 export const envelope = z.strictObject({
-  /** JSON text, signed as it stands: ASCII, other characters escaped, so that no two texts have the same bytes. */
+  /** The signed JSON text, in ASCII with other characters escaped, so that no two texts have the same bytes. */
   body: z
     .string()
     .min(2)
@@ -31,32 +30,29 @@ export const envelope = z.strictObject({
 
 export type Envelope = z.infer<typeof envelope>;
 
-/** What a signed text is. */
 export type SignedKind = "release" | "revocations" | "key" | "root" | "timestamp";
 
-/** Whose signatures make a text count, and how many of them it takes (The Update Framework 1.0.33, section 2.1). */
+/** Whose signatures count for a text, and how many are needed (The Update Framework 1.0.33, section 2.1). */
 export interface Role {
   readonly keys: readonly string[];
   readonly threshold: number;
 }
 
-/** One signature of any of them is enough. */
+/** One signature of any key is enough. */
 export const anyOf = (keys: readonly string[]): Role => ({ keys, threshold: 1 });
 
-/** Something was not as it should be, in words. */
 export interface Refused {
   readonly refused: string;
   /** No key of the role has signed it. */
   readonly isUntrusted?: true;
 }
 
-/** The one form of an envelope as a file. */
 export function formatEnvelope({ body, signatures }: Envelope): string {
   const inOrder = signatures.map(({ key, signature: made }) => ({ key, signature: made }));
   return `${JSON.stringify({ body, signatures: inOrder })}\n`;
 }
 
-/** Of a file or an answer from the network; nothing is verified yet. */
+/** Reads a file or a network answer without verifying it. */
 export function readEnvelope(text: string): Envelope | Refused {
   if (text.length > maxEnvelopeBytes)
     return { refused: `${text.length} characters are more than a signed file has` };
@@ -72,7 +68,7 @@ export function signBody(kind: SignedKind, value: unknown, key: KeyObject): Enve
   return coSign({ body: asciiJson(value), signatures: [] }, kind, key);
 }
 
-/** The 32 bytes of the public half of an Ed25519 key, in base64url. */
+/** Returns the 32 bytes of an Ed25519 key's public half in base64url. */
 export function rawPublicKey(key: KeyObject): string {
   const { x } = (key.type === "private" ? createPublicKey(key) : key).export({ format: "jwk" });
   if (typeof x !== "string" || key.asymmetricKeyType !== "ed25519") throw new TypeError("not an Ed25519 key");
@@ -80,8 +76,8 @@ export function rawPublicKey(key: KeyObject): string {
 }
 
 /**
- * The text's JSON when as many keys of the role as it takes have signed it, and no signature of theirs is wrong.
- * Signatures of keys that are not of the role (yet, or any more) are passed over.
+ * Returns the text's JSON when enough keys of the role have signed it and none of their signatures is wrong. Signatures by keys
+ * outside the role are ignored.
  */
 export function openEnvelope<Schema extends z.ZodType>(
   { body, signatures }: Envelope,
@@ -98,7 +94,7 @@ export function openEnvelope<Schema extends z.ZodType>(
   const wrong = trusted.find((made) => !isSignedBy(made.key, signed, made.signature));
   if (wrong)
     return { refused: `the signature by ${wrong.key} is wrong: the text was changed, or it is another's` };
-  // One key that has signed twice is one.
+  // A key that signed twice counts once.
   const signers = [...new Set(trusted.map(({ key }) => key))];
   if (signers.length < role.threshold)
     return { refused: `it takes ${role.threshold} trusted keys, and ${signers.length} of them signed it` };
@@ -107,7 +103,7 @@ export function openEnvelope<Schema extends z.ZodType>(
   return { value: value.data, signers };
 }
 
-/** The same text with another key's signature; one that the key made before is replaced. */
+/** Adds this key's signature, or replaces its earlier one. */
 export function coSign({ body, signatures }: Envelope, kind: SignedKind, key: KeyObject): Envelope {
   const made = {
     key: rawPublicKey(key),
@@ -116,7 +112,7 @@ export function coSign({ body, signatures }: Envelope, kind: SignedKind, key: Ke
   return { body, signatures: [...signatures.filter((one) => one.key !== made.key), made] };
 }
 
-/** What the text says, before anybody has looked at a signature: to name it, never to act on it. */
+/** The text's content before any signature is verified: for display only. */
 export function unverifiedBody({ body }: Envelope): unknown {
   return parseJson(body);
 }

@@ -21,7 +21,7 @@ import {
   unverifiedBody,
 } from "./release-envelope.ts";
 
-/** Rotations and roots that are followed, at most: one a month for eight years. */
+/** The most rotations and roots that are followed: one a month for eight years. */
 export const maxRotations = 100;
 
 const product = z.literal("nearcrawl-crawler");
@@ -30,7 +30,7 @@ export const keyRotation = z.strictObject({
   product,
   sequence: z.int().min(1),
   newKey: publicKey,
-  /** Counts no more from now on; null: both keys count. */
+  /** A key that stops counting now; null when both keys count. */
   retires: publicKey.nullable(),
   createdAt: z.iso.datetime(),
 });
@@ -44,17 +44,17 @@ const role = z
   .refine(({ keys }) => new Set(keys).size === keys.length, { error: "names a key twice" })
   .refine(({ keys, threshold }) => threshold <= keys.length, { error: "takes more keys than it names" });
 
-/** What a root states, and `nearcrawl release root` reads from a file. */
+/** The content of a root, which `nearcrawl release root` reads from a file. */
 export const statedRoles = z.strictObject({
-  /** Change the roles. */
+  /** Signs changes of the roles. */
   root: role,
-  /** Sign releases. */
+  /** Signs releases. */
   releases: role,
-  /** Sign lists of releases that never run again. */
+  /** Signs lists of revoked releases. */
   revocations: role,
-  /** State, again and again, what is newest. */
+  /** Signs the periodic statement of what is newest. */
   timestamp: role,
-  /** Domains besides those of the invitation in which a crawler believes in coordinators that one names to it. */
+  /** Domains, besides the invitation's, in which a crawler trusts coordinators that another one names to it. */
   coordinators: z.array(z.hostname()).max(mostCoordinators).optional(),
 });
 
@@ -74,11 +74,11 @@ export interface Roles {
   readonly coordinators?: readonly string[] | undefined;
 }
 
-/** `/releases/keys.json`: all rotations and roots, in order. */
+/** `/releases/keys.json`: all rotations and roots in order. */
 export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations) });
 export type KeysFile = z.infer<typeof keysFile>;
 
-/** What an invitation pins: each of these keys may do everything, as many of them together as it takes. */
+/** Each key of an invitation has all roles, with the invitation's threshold. */
 const pinnedRoles = (pinned: Role): Roles => ({
   root: pinned,
   releases: pinned,
@@ -87,26 +87,26 @@ const pinnedRoles = (pinned: Role): Roles => ({
 });
 
 export interface FollowedRoles {
-  /** After the last link that could be followed. */
+  /** The roles after the last valid link. */
   readonly roles: Roles;
-  /** All that ever counted, the last ones included: what was signed then runs on until it is revoked. */
+  /** All roles that ever held, including the last: what was signed then keeps running until it is revoked. */
   readonly before: readonly Roles[];
-  /** True after a root: rotations are followed no more. */
+  /** After a root no rotation is followed. */
   readonly hasRoot: boolean;
-  /** What could be followed, in order: these are worth keeping. */
+  /** The valid links in order, which are worth keeping. */
   readonly followed: readonly Envelope[];
 }
 
 /**
- * Passes over what is not signed as it takes, and what is numbered no higher than the last followed. `links`: those that were
- * kept first; what was served may repeat them.
+ * Skips links that lack the required signatures or are numbered no higher than the last followed one. `links` holds the stored
+ * ones first; served ones may repeat them.
  */
 export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedRoles {
   const before: Roles[] = [pinnedRoles(pinned)];
   const followed: Envelope[] = [];
   let hasRoot = false;
   let last = 0;
-  // Twice: what was kept, and what was served.
+  // Both the stored and the served links must fit.
   for (const signed of links.slice(0, 2 * maxRotations)) {
     const roles = before.at(-1)!;
     const stated = openRoot(signed, roles);
@@ -120,7 +120,7 @@ export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedR
   return { roles: before.at(-1)!, before, hasRoot, followed };
 }
 
-/** The number of a rotation or a root, whoever signed it; 0: it is neither. */
+/** Returns the number of a rotation or root without verification; 0 when it is neither. */
 export function numberOfLink(signed: Envelope): number {
   const { data } = z.object({ sequence: z.int().min(1) }).safeParse(unverifiedBody(signed));
   return data?.sequence ?? 0;
@@ -131,7 +131,7 @@ interface Step {
   readonly roles: Roles;
 }
 
-/** As the roles before it want it, and as its own do (The Update Framework, section 5.3.4). */
+/** A root must satisfy both the previous roles and its own (The Update Framework, section 5.3.4). */
 function openRoot(signed: Envelope, before: Roles): Step | null {
   const opened = openEnvelope(signed, { kind: "root", role: before.root, schema: rootRoles });
   if ("refused" in opened) return null;
@@ -146,6 +146,6 @@ function openRotation(signed: Envelope, before: Role): Step | null {
   const { sequence, newKey, retires } = opened.value;
   if (newKey === retires) return null;
   const keys = [...new Set([...before.keys, newKey])].filter((key) => key !== retires);
-  // As many as it took before: what was pinned with a threshold keeps it.
+  // A pinned threshold stays in force.
   return { sequence, roles: pinnedRoles({ keys, threshold: Math.min(before.threshold, keys.length) }) };
 }

@@ -1,7 +1,7 @@
 /**
- * A release of the crawler: one bundled file and a manifest signed offline, verified by whoever is about to
- * believe it: the command that publishes it, and the dock that runs it. Also the signed list of releases that
- * are never to run again. Pure: keys, the time and what is known come in; the answer is the manifest, or why not.
+ * A release of the crawler is one bundled file and a manifest signed offline. Both the publishing command and the running
+ * supervisor verify it, and the signed list of revoked releases. These functions are pure: they get keys, time and known state,
+ * and return the manifest or why it is refused.
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -10,11 +10,11 @@ import { releaseVersion } from "./messages.ts";
 import { type Envelope, envelope, openEnvelope, type Refused, type Role } from "./release-envelope.ts";
 import { maxRotations } from "./release-roles.ts";
 
-/** Largest bundle; today's is 5 MB. */
+/** The largest bundle; the current one has 5 MB. */
 export const maxBundleBytes: number = 64 * 1024 * 1024;
-/** What comes from so far ahead of the clock is not believed: somebody's clock is wrong. */
+/** A statement further in the future than this is refused, because some clock is wrong. */
 const maxClockDifferenceMs = 86_400_000;
-/** A statement of what is newest is good for so long at most, whatever it says. */
+/** A statement of what is newest is valid for at most this long, whatever it says. */
 export const maxTimestampMs: number = 60 * 86_400_000;
 
 const product = z.literal("nearcrawl-crawler");
@@ -22,57 +22,57 @@ const product = z.literal("nearcrawl-crawler");
 export const releaseManifest = z.strictObject({
   product,
   version: releaseVersion,
-  /** Grows with every signing: a supervisor never goes back to a smaller one, and takes none beyond its clock in ms. */
+  /** Increases with every signing: a supervisor never returns to a smaller one and accepts none beyond its clock in ms. */
   sequence: z.int().min(1),
   /** SHA-256 of the bundle, hex. */
   digest,
   bytes: z.int().min(1).max(maxBundleBytes),
-  /** The commit it was made of; null: of sources that were not committed. */
+  /** The source commit; null when the sources were not committed. */
   builtFrom: z
     .string()
     .regex(/^[0-9a-f]{7,64}$/)
     .nullable(),
   createdAt: z.iso.datetime(),
-  /** Not to be started on any machine from then on where it does not run yet. */
+  /** After this instant no machine starts it that does not run it already. */
   expiresAt: z.iso.datetime(),
-  /** The oldest dock that can run it. */
+  /** The oldest supervisor that can run it. */
   oldestDock: releaseVersion,
   protocolVersions: z.array(z.int().min(1).max(10_000)).min(1).max(8),
-  /** For the partner's administrator: what changes. */
+  /** What changes, for the partner's administrator. */
   notes: words,
 });
 export type ReleaseManifest = z.infer<typeof releaseManifest>;
 
-/** The whole list each time: the one with the highest sequence counts. */
+/** Always the whole list; the one with the highest sequence counts. */
 export const releaseRevocations = z.strictObject({
   product,
   sequence: z.int().min(1),
   createdAt: z.iso.datetime(),
   digests: z.array(digest).max(1000),
-  /** Of the last one that was added. */
+  /** The reason of the latest addition. */
   reason: words,
 });
 export type ReleaseRevocations = z.infer<typeof releaseRevocations>;
 
 /**
- * What is newest, stated again and again and good for a short time, so that nobody can keep supervisors on what was
- * newest once by serving them nothing else (a freeze, The Update Framework section 1.5.2).
+ * States what is newest, repeatedly and with a short validity, so that nobody can hold supervisors at an old state by serving
+ * nothing else (a freeze attack, The Update Framework section 1.5.2).
  */
 export const releaseTimestamp = z.strictObject({
   product,
   sequence: z.int().min(1),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
-  /** The newest release that is offered to all; null: none is. */
+  /** The newest release that is offered to all crawlers, or null. */
   release: z.strictObject({ version: releaseVersion, sequence: z.int().min(1) }).nullable(),
-  /** The number of the list of revoked releases; 0: there is none. */
+  /** The number of the revocation list; 0 when there is none. */
   revocations: z.int().min(0),
 });
 export type ReleaseTimestamp = z.infer<typeof releaseTimestamp>;
 
-/** `/releases/current.json`: what a dock without a release asks for. */
+/** `/releases/current.json`, which a supervisor without a release requests. */
 export const currentRelease = z.object({
-  /** Of the newest release that is offered to all; null: there is none. */
+  /** The newest release that is offered to all crawlers, or null. */
   manifest: envelope.nullable(),
   revocations: envelope.nullable(),
   rotations: z.array(envelope).max(maxRotations),
@@ -80,20 +80,19 @@ export const currentRelease = z.object({
 export type CurrentRelease = z.infer<typeof currentRelease>;
 
 export interface ManifestConditions {
-  /** Who signs releases. */
   readonly role: Role;
   readonly now: Date;
-  /** Of the newest release that was ever seen here, run or not; 0: none was. */
+  /** The highest sequence ever seen here, run or not; 0 for none. */
   readonly newestSequence: number;
-  /** Of `verifyRevocations`; null: no release was ever revoked. */
+  /** From `verifyRevocations`; null when no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
-  /** Null: it is not to run here, so no dock has to fit. */
+  /** Null when it will not run here, so no supervisor has to fit. */
   readonly dockVersion: string | null;
-  /** When it is at hand: its length and digest must be the manifest's. */
+  /** When present, its length and digest must match the manifest. */
   readonly bundle?: Uint8Array;
 }
 
-/** Everything that has to hold before a release may run. */
+/** Checks everything that must hold before a release may run. */
 export function verifyManifest(
   signed: Envelope,
   conditions: ManifestConditions,
@@ -112,8 +111,8 @@ export function verifyManifest(
 }
 
 /**
- * `newestSequence`: of the list that is kept; 0: none is. An older list than that is refused. `now`: left out for what
- * was taken before.
+ * `newestSequence` is that of the stored list, or 0; an older list is refused. `now` is absent for a list that was accepted
+ * before.
  */
 export function verifyRevocations(
   signed: Envelope,
@@ -134,8 +133,8 @@ export function verifyRevocations(
 }
 
 /**
- * `newestSequence`: of the statement that is kept; 0: none is. `now`: left out for what was taken before, which a clock
- * that went back does not undo. Whether it has expired is the caller's to look at.
+ * `newestSequence` is that of the stored statement, or 0. `now` is absent for a statement that was accepted before, which a
+ * clock that went back does not revoke. The caller checks the expiry.
  */
 export function verifyTimestamp(
   signed: Envelope,
@@ -157,8 +156,8 @@ export function verifyTimestamp(
 }
 
 /**
- * Numbers are milliseconds of the signing, or smaller: one beyond the clock could never be passed again by honest ones
- * (a fast-forward). Null: it is not.
+ * Sequences are at most the signing time in ms. A number beyond the clock could never be exceeded by honest ones (a
+ * fast-forward attack). Returns null when it is not beyond.
  */
 export function aheadOfClock(what: string, sequence: number, now: Date): string | null {
   return sequence <= now.getTime() + maxClockDifferenceMs
@@ -166,7 +165,7 @@ export function aheadOfClock(what: string, sequence: number, now: Date): string 
     : `${what} has number ${sequence}, which the clock in ms has not come to: it would shut out all that follow`;
 }
 
-/** Why these bytes are not the manifest's bundle; null: they are. */
+/** Returns why these bytes are not the manifest's bundle, or null. */
 function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | null {
   if (bundle.byteLength !== manifest.bytes) {
     return `the bundle has ${bundle.byteLength} bytes, its manifest says ${manifest.bytes}`;
@@ -175,7 +174,7 @@ function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | nu
   return found === manifest.digest ? null : `the bundle's SHA-256 is ${found}, not ${manifest.digest}`;
 }
 
-/** Below zero: `a` is older. 1.4.0-beta1 is older than 1.4.0, and 1.4 is 1.4.0. */
+/** Returns a negative number when `a` is older. 1.4.0-beta1 is older than 1.4.0, and 1.4 equals 1.4.0. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [splitVersion(a), splitVersion(b)];
   for (let place = 0; place < 4; place += 1) {

@@ -1,6 +1,6 @@
 /**
- * What a crawler ships for one URL: not the page but what the index needs (design section 8), so that
- * under 1/20 of the fetched bytes travel. Every string and list is bounded.
+ * What a crawler ships for one URL: what the index needs instead of the page (design section 8), so that under 1/20 of the
+ * fetched bytes travel. Every string and list is bounded.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -12,10 +12,10 @@ import { maxPreferences, statedPreference } from "./preferences.ts";
 
 const count = z.int().min(0);
 
-/** A page is reached over at most so many redirects in a row. */
+/** The most consecutive redirects to a page. */
 export const maxRedirects = 5;
 
-/** Who is to blame for a failure: the site, the way there, the crawler, or our own software. */
+/** The cause of a failure: the site, the network path, the crawler, or our own software. */
 export const blames = ["target", "network", "crawler", "us"] as const;
 
 /**
@@ -40,7 +40,7 @@ const fetchOutcome = z.discriminatedUnion("type", [
     type: z.literal("http-error"),
     status: z.int().min(100).max(999),
     retryAfterSeconds: z.int().min(0).max(31_536_000).nullable(),
-    /** With a 402, what the site asks for a page (`crawler-price`), as written; absent: it names no price. */
+    /** The price that a site states with a 402 (`crawler-price`), as written; absent: none. */
     price: z.string().max(80).optional(),
   }),
   z.object({ type: z.literal("refused-by-robots"), rule: z.string().max(300) }),
@@ -55,7 +55,7 @@ const fetchOutcome = z.discriminatedUnion("type", [
     blame: z.enum(blames),
     code: z.string().max(60),
     reason: z.string().max(300),
-    /** With the code `challenged`: a bot gate answered. Nothing of the page, its links and its host's speed is known by that. */
+    /** Set with the code `challenged`: a bot gate answered, so nothing is known of the page, its links and the host's speed. */
     challenge: challenge.optional(),
   }),
 ]);
@@ -63,22 +63,22 @@ const fetchOutcome = z.discriminatedUnion("type", [
 export type FetchOutcome = z.infer<typeof fetchOutcome>;
 
 const fetchTiming = z.object({
-  /** Each null when the phase did not take place (a reused connection, a cached answer). */
+  /** Null when the phase did not take place (a reused connection, a cached answer). */
   dnsMs: milliseconds.nullable(),
   connectMs: milliseconds.nullable(),
   tlsMs: milliseconds.nullable(),
   /** From sending the request to the first byte of the answer. */
   firstByteMs: milliseconds.nullable(),
-  /** From the start to the last byte of the body, without waiting for politeness. */
+  /** From the start to the last byte of the body, without politeness waits. */
   totalMs: milliseconds,
 });
 
 export type FetchTiming = z.infer<typeof fetchTiming>;
 
-/** ISO 8601: a day or a time. */
+/** ISO 8601, a day or a time. */
 const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
 
-/** The words that a sitemap has for how often a page changes (sitemaps.org/protocol, changefreq); kept by their places. */
+/** The values of `changefreq` (sitemaps.org/protocol), stored by their index. */
 export const changeFrequencyWords = [
   "always",
   "hourly",
@@ -95,20 +95,20 @@ const pageLink = z.object({
   url,
   anchor: z.string().max(200),
   nofollow: z.boolean(),
-  /** When a sitemap or feed says that the URL changed last. */
+  /** The last change that a sitemap or feed states. */
   modifiedAt: moment.optional(),
-  /** How often a sitemap says that it changes. */
+  /** The change frequency that a sitemap states. */
   changeFrequency: z.enum(changeFrequencyWords).optional(),
-  /** Asked for by HEAD, it has this type, which no crawler reads; absent: it was not asked for, or may be read. */
+  /** The type that a HEAD request found, when no crawler can read it; absent when it was not checked or is readable. */
   contentType: z.string().max(200).optional(),
 });
 
 export type PageLink = z.infer<typeof pageLink>;
 
-/** What a document is for: a page is indexed, the others only name URLs. */
+/** A page is indexed; the other kinds only name URLs. */
 const documentKinds = ["page", "sitemap", "feed"] as const;
 
-/** The most links of a document that are shipped: of a page, and of a sitemap or feed. */
+/** The most links that are shipped of a page, and of a sitemap or feed. */
 export const maxPageLinks = 2000;
 
 export const maxListedUrls = 10_000;
@@ -118,7 +118,7 @@ export const pageExtract = z.object({
   kind: z.enum(documentKinds).optional(),
   contentType: z.string().max(200),
   charset: z.string().max(40),
-  /** The canonical URL that the page states for itself, or null. */
+  /** The canonical URL that the page states, or null. */
   canonicalUrl: url.nullable(),
   title: z.string().max(500),
   description: z.string().max(1000),
@@ -128,16 +128,16 @@ export const pageExtract = z.object({
     .string()
     .regex(/^[a-z]{2,3}$/)
     .nullable(),
-  /** What the page states of its language (BCP 47, as written), and what its text looks like (ISO 639). */
+  /** The language that the page declares (BCP 47, as written) and the one that its text appears to be in (ISO 639). */
   declaredLanguage: z.string().max(40).optional(),
   detectedLanguage: z
     .string()
     .regex(/^[a-z]{2,3}$/)
     .optional(),
-  /** When the page says that it was published and last changed: ISO 8601, a day or a time. */
+  /** The publication and last change that the page states: ISO 8601, a day or a time. */
   publishedAt: moment.optional(),
   modifiedAt: moment.optional(),
-  /** The main thing that the page's structured data describes (schema.org, Open Graph). */
+  /** The main item of the page's structured data (schema.org, Open Graph). */
   structured: z
     .object({
       type: z.string().max(80),
@@ -145,57 +145,56 @@ export const pageExtract = z.object({
       description: z.string().max(1000),
     })
     .optional(),
-  /** RSS and Atom feeds that the page names. */
   feeds: listOf(url, 20).optional(),
-  /** Where the page sends its visitors after so many seconds (meta refresh); among its links, too. */
+  /** The target of a meta refresh and its delay; also among the links. */
   refresh: z.object({ url, seconds: count }).optional(),
-  /** The Postgres text search configuration the lexemes were made with, such as `english`. */
+  /** The Postgres text search configuration of the lexemes, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */
   lexemes: z.string().max(900_000),
-  /** First words of the text, for a snippet. */
+  /** The first words of the text, for a snippet. */
   excerpt: z.string().max(600),
   words: count,
-  /** In the page's order, each URL once. At most `maxPageLinks` of a page, `maxListedUrls` of a list. */
+  /** In page order, each URL once. At most `maxPageLinks` of a page and `maxListedUrls` of a list. */
   links: listOf(pageLink, maxListedUrls),
   /**
-   * Of a sitemap: entries of other hosts than its own. They count where their host's robots.txt names this sitemap (sitemaps.org,
-   * "Sitemaps & Cross Submits"), which the coordinator knows. With `links` at most `maxListedUrls`.
+   * A sitemap's entries on other hosts. They count where their host's robots.txt names this sitemap (sitemaps.org, "Sitemaps &
+   * Cross Submits"), which the coordinator checks. Together with `links` at most `maxListedUrls`.
    */
   foreignLinks: listOf(pageLink, maxListedUrls).optional(),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
-  /**
-   * Of a sitemap or feed: entries left out, since they are no web addresses or too many. Of a page: URLs
-   * beyond `maxPageLinks`.
-   */
+  /** Entries of a sitemap or feed that were left out as invalid or surplus; URLs of a page beyond `maxPageLinks`. */
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
-  /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
+  /** SHA-256 of the decoded body and a 64-bit simhash of the text, both hex. */
   digest,
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
-  /** Empty without scripts: an application draws it, and what was fetched has hardly a word. It is a page all the same. */
+  /** The page is nearly empty without scripts because an application draws it; it still counts as a page. */
   needsScripts: z.literal(true).optional(),
-  /** Says "not found" with status 200; it is not indexed. */
+  /** The page says "not found" with status 200 and is not indexed. */
   softNotFound: z.boolean().optional(),
-  /** From a crawler of 0.2.0, under a lease of then: it left the text out, and the page is fetched again. */
+  /** Set by crawlers of 0.2.0 that left the text out under an old lease; the page is fetched again. */
   textKnown: z.literal(true).optional(),
-  /** A page of the same host with nearly the same text, fetched before. */
+  /** A page of the same host, fetched before, with nearly the same text. */
   nearDuplicateOf: url.optional(),
 });
 
 export type PageExtract = z.infer<typeof pageExtract>;
 
-/** A file that another parser reads otherwise than ours, which decides (the crawler's second-opinion.ts); told of a few. */
+/**
+ * A file that another parser reads differently from ours, which decides (the crawler's second-opinion.ts); only a few are
+ * reported.
+ */
 const otherReading = z.object({
   words,
-  /** Its beginning. */
+  /** The beginning of the file. */
   file: z.string().max(16_384),
 });
 
 export type OtherReading = z.infer<typeof otherReading>;
 
-/** What became of an origin's robots.txt; told with the first result after it was asked for. */
+/** The state of an origin's robots.txt, sent with the first result after it was requested. */
 const robotsReport = z.object({
   /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
   state: z.enum(["rules", "none", "closed", "unreachable"]),
@@ -212,30 +211,30 @@ const msAgo = z
   .min(0)
   .max(366 * 86_400_000);
 
-/** The rate that a host tolerates, as it was found by asking it. */
+/** The rate that a host tolerates, as requests to it showed. */
 const toleratedReport = z.object({
   /** Requests. */
   perHour,
-  /** By 429 and 503, by answers that stayed away, by answers several times slower than usual. */
+  /** By 429 and 503, by missing answers, or by answers several times slower than usual. */
   limitedBy: z.enum(["refused", "silent", "slow"]),
-  /** The rate at which it turned us away last, and how long ago; 0 and 0: not remembered. */
+  /** The last rate that it refused, and how long ago; both 0 when unknown. */
   refusedPerHour: perHour,
   refusedMsAgo: msAgo,
-  /** How long ago this was found; in results 0, that is, when the page was fetched. */
+  /** How long ago this was found; 0 in results, which means when the page was fetched. */
   saidMsAgo: msAgo,
 });
 
 export type ToleratedReport = z.infer<typeof toleratedReport>;
 
-/** What a host's politeness depends on besides the wait: it goes with the host from crawler to crawler. */
+/** A host's politeness state besides the wait, which moves with the host from crawler to crawler. */
 export const hostPaceReport = z.object({
   crawlDelayMs: milliseconds,
-  /** The back-off in force (429, 503), and for how long it has been; 0 and 0: none. */
+  /** The current back-off (429, 503) and its age; both 0 for none. */
   backOffMs: milliseconds,
   backedOffMsAgo: z.number().min(0),
-  /** How long the host usually takes to answer; 0: not known. */
+  /** The host's usual response time; 0 when unknown. */
   usualMs: milliseconds,
-  /** Absent: nothing limits the rate besides, or an older release says this, which knows no more. */
+  /** Absent when nothing else limits the rate, or from an older release. */
   tolerated: toleratedReport.optional(),
 });
 
@@ -245,29 +244,29 @@ export const fetchResultSchema = z.object({
   url,
   fetchedAt: z.iso.datetime(),
   outcome: fetchOutcome,
-  /** The address the connection went to, or null when none was opened. */
+  /** The address of the connection, or null when none was opened. */
   address: z.string().max(45).nullable(),
   timing: fetchTiming,
-  /** Body bytes as they came over the wire, and after decoding. */
+  /** Bytes of the body on the wire and after decoding. */
   wireBytes: count,
   bodyBytes: count,
   etag: z.string().max(500).nullable(),
   lastModified: z.string().max(100).nullable(),
-  /** The pace this host asked for (Crawl-delay, Retry-After, our floor): wait so long before the next fetch. */
+  /** The wait before the next fetch of this host (Crawl-delay, Retry-After, our minimum). */
   hostDelayMs: milliseconds,
-  /** Absent: nothing that another crawler of this host would have to know. */
+  /** Absent when no other crawler of this host needs to know anything. */
   pace: hostPaceReport.optional(),
-  /** Absent: robots.txt was not asked for since the last result. */
+  /** Absent when robots.txt was not requested since the last result. */
   robots: robotsReport.optional(),
   /**
-   * What the site states of the uses of this page, from all places; absent: nothing was found. With `unchanged` what
-   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds. With an
-   * error or a failure only what robots.txt says, and only where that denies search.
+   * The site's statements on the uses of this page from all places; absent when there are none. With `unchanged`, those of
+   * robots.txt, tdmrep.json and the header only: the page was not read and its earlier statements still hold. With an error or
+   * failure, those of robots.txt only, and only where they deny search.
    */
   preferences: listOf(statedPreference, maxPreferences).optional(),
-  /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
+  /** The HTTP version (`1.1` or `2`) and the verified TLS version, null without TLS. Absent when there was no connection. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),
-  /** Of the page. */
+  /** A parser difference of the page. */
   difference: otherReading.optional(),
   /** Present exactly when the outcome is `fetched`. */
   page: pageExtract.nullable(),
@@ -275,7 +274,7 @@ export const fetchResultSchema = z.object({
 
 export type FetchResult = z.infer<typeof fetchResultSchema>;
 
-/** The code of a failure that stands in place of a result that this schema, or the database, does not take. */
+/** The failure code that replaces a result that this schema or the database refuses. */
 const badResult = "bad-result";
 
 const { shape } = fetchResultSchema;
@@ -293,8 +292,8 @@ const soundFields = fetchResultSchema.extend({
 });
 
 /**
- * What is shipped and stored in place of a result that cannot be: its URL has failed, so that it is settled and comes up
- * again later, and what is sound of politeness, robots.txt and timing stays. `result` may be anything.
+ * Replaces a result that cannot be shipped or stored: its URL has failed and is retried later, while valid fields on
+ * politeness, robots.txt and timing are kept. `result` may be anything.
  */
 export function failedResult(result: unknown, reason: string, code: string = badResult): FetchResult {
   const nothing = {
@@ -310,7 +309,7 @@ export function failedResult(result: unknown, reason: string, code: string = bad
   return soundFields.parse({ ...(result as object | null), ...nothing, outcome });
 }
 
-/** Whether that is so, and why; null: it is a result as any. */
+/** Returns why the result is such a replacement, or null. */
 export function badResultReason({ outcome }: FetchResult): string | null {
   return outcome.type === "failed" && outcome.code === badResult ? outcome.reason : null;
 }
@@ -322,12 +321,12 @@ export function badResultReason({ outcome }: FetchResult): string | null {
 //
 // No UTF-8 text holds ff, so no two rows of results have the same bytes.
 
-/** A crawler seals after so many results, so many bytes of text and numbers, or so long after the first. */
+/** A crawler seals after this many results, this many bytes of text and numbers, or this long after the first. */
 export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;
 
 /**
- * The coordinator holds no more than this of one crawler without a seal, unpacked: `sealAfter.results` pages with the
- * most links fit, and a longest list.
+ * The most unpacked data of one crawler that the coordinator holds without a seal: enough for `sealAfter.results` pages with
+ * the most links and one longest list.
  */
 export const maxUnsealedBytes: number = 64 * 1024 * 1024;
 
@@ -342,7 +341,7 @@ export class ResultDigest {
     this.#hash.update(head.finish()).update(numbers).update(text).update(textEnd);
   }
 
-  /** Of what was added since the last time, in hex; starts over. */
+  /** Returns the hex digest of what was added since the last call, and starts over. */
   take(): string {
     const digest = this.#hash.digest("hex");
     this.#hash = createHash("sha256");
@@ -350,14 +349,13 @@ export class ResultDigest {
   }
 }
 
-// How far two simhashes (64 bits, 16 hex digits) are from each other: crawler and coordinator reckon it alike.
+// The distance of two simhashes (64 bits, 16 hex digits), computed alike by crawler and coordinator.
 
-/** How many of the 64 bits differ. */
 export function simhashDistance(a: string, b: string): number {
   return bitCount(halfOf(a, 0) ^ halfOf(b, 0)) + bitCount(halfOf(a, 8) ^ halfOf(b, 8));
 }
 
-/** How many bits of a 32-bit word are set (Hacker's Delight, section 5-1). */
+/** Counts the set bits of a 32-bit word (Hacker's Delight, section 5-1). */
 export function bitCount(word: number): number {
   let bits = word - ((word >>> 1) & 0x55555555);
   bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);

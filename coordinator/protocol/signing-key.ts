@@ -13,20 +13,20 @@ import { z } from "zod";
 import { coordinatorWords, instant } from "./fields.ts";
 import { publicKey, signature } from "./identity.ts";
 
-/** A signature is good for so long: clocks differ, and a request may wait in a site's queue. */
+/** The validity of a signature: clocks differ, and a request may wait in a site's queue. */
 export const signatureSeconds = 300;
 
-/** How long verifiers may keep the key set: after it, who was shut out verifies nowhere. */
+/** How long verifiers may cache the key set; afterwards a blocked crawler no longer verifies. */
 export const keySetMaxAgeSeconds = 300;
 
-/** A clock that differs by more from the coordinator's makes signatures of another time. */
+/** A clock that differs more from the coordinator's makes invalid signatures. */
 export const mostClockDifferenceSeconds = 60;
 
-/** `signature` is the identity's and `possession` the new key's own, both of `signingKeyText`. */
+/** `signature` is made by the identity and `possession` by the new key, both over `signingKeyText`. */
 export const crawlerSigningKey = z.object({
   type: z.literal("crawler:signing-key"),
   publicKey,
-  /** By the crawler's clock, now. */
+  /** The crawler's current time. */
   at: instant,
   signature,
   possession: signature,
@@ -34,7 +34,7 @@ export const crawlerSigningKey = z.object({
 
 export type SigningKeyAnnouncement = z.infer<typeof crawlerSigningKey>;
 
-/** What is signed: that this key signs requests for the holder of this identity. */
+/** The signed statement that this key signs requests for the holder of this identity. */
 export function signingKeyText(said: {
   readonly identity: string;
   readonly publicKey: string;
@@ -58,9 +58,9 @@ export const coordinatorSigningKey = z.object({
   /** Null: it is not published. */
   published: z
     .object({
-      /** Until then a verifier's copy of the key set may be without it. */
+      /** Until then a verifier's cached key set may lack it. */
       useInSeconds: z.int().min(0).max(86_400),
-      /** No signature may be good for longer; as in the key set (`exp`). */
+      /** No signature may be valid for longer; equals `exp` in the key set. */
       expiresAt: instant,
     })
     .nullable(),
@@ -70,7 +70,7 @@ export const coordinatorSigningKey = z.object({
 
 export type SigningKeyAnswer = z.infer<typeof coordinatorSigningKey>;
 
-/** Another key is to be made and announced; the one in use stays in use until the new one may be. */
+/** Asks for another key to be made and announced; the current one stays in use until the new one can be used. */
 export const coordinatorRenewSigningKey = z.object({
   type: z.literal("coordinator:renew-signing-key"),
   reason: coordinatorWords,

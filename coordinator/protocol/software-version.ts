@@ -1,5 +1,5 @@
-/** The version of this software, of coordinator and crawler alike; equal to package.json's (a test holds them together). */
+/** The version of coordinator and crawler; a test keeps it equal to package.json's. */
 export const softwareVersion = "0.2.0";
 
-/** As the User-Agent of requests to sites has it: `0.2`. */
+/** The version in the User-Agent of requests to sites: `0.2`. */
 export const userAgentVersion: string = softwareVersion.replace(/^(\d+\.\d+).*$/, "$1");

@@ -1,9 +1,9 @@
 /**
- * The User-Agent of every request to a site (RFC 9110 section 10.1.5): our product with its version and the page
- * that says who we are, as the coordinator states them. A partner may add a contact of its own as a second comment;
- * it cannot replace anything, for the coordinator puts the whole together and crawlers send what they are told.
+ * The User-Agent of every request to a site (RFC 9110 section 10.1.5): our product with its version and information page, as
+ * the coordinator states them. A partner may add a contact as a second comment but cannot replace anything, because the
+ * coordinator builds the whole text and crawlers send it unchanged.
  *
- *   Nearcrawl/0.1 (+https://crawl.example.org/about-crawler) (hosted by: abuse@partner.example)
+ * Nearcrawl/0.1 (+https://crawl.example.org/about-crawler) (hosted by: abuse@partner.example)
  */
 
 import { z } from "zod";
@@ -11,39 +11,39 @@ import { canParseUrl } from "#core/ip/url-host";
 import { parseAddress } from "../core/ip/address.ts";
 import { specialPurposeOf } from "../core/ip/special-purpose.ts";
 
-/** Longest User-Agent that a welcome carries. */
+/** The longest User-Agent in a welcome. */
 const maxUserAgent = 200;
 
-/** Printable ASCII, so that it can stand in a header, and beginning with the product that robots.txt files address. */
+/** Printable ASCII that begins with the product that robots.txt files address. */
 export const userAgent = z
   .string()
   .max(maxUserAgent)
   .regex(/^Nearcrawl\/[\x20-\x7e]+$/);
 
-/** What a comment can hold (RFC 9110 section 5.6.5) without a parenthesis or a backslash; no space at its ends. */
+/** A comment (RFC 9110 section 5.6.5) without parentheses, backslashes and spaces at the ends. */
 export const partnerContact = z.string().regex(/^[!-'*-[\]-~](?:[ -'*-[\]-~]{0,76}[!-'*-[\]-~])?$/, {
   error: "must be up to 78 printable ASCII characters without parentheses, such as abuse@example.org",
 });
 
-/** The User-Agent of one crawler; a contact for which there is no room is left out. */
+/** Builds the User-Agent of one crawler; a contact that does not fit is left out. */
 export function userAgentOf(base: string, contact: string | undefined): string {
   if (contact === undefined) return base;
   const whole = `${base} (hosted by: ${contact})`;
   return whole.length <= maxUserAgent ? whole : base;
 }
 
-/** The contact page that a User-Agent names; null: it names none. */
+/** Returns the contact page in a User-Agent, or null. */
 export function contactPageOf(text: string): URL | null {
   const named = /\(\+(https?:\/\/[^\s)]+)\)/.exec(text)?.[1];
   return named !== undefined && canParseUrl(named) ? new URL(named) : null;
 }
 
-/** What a User-Agent names for those who mind its requests: a page, or an e-mail address as mailto:…; null: nothing. */
+/** Returns the contact in a User-Agent, a page or a mailto: address, or null. */
 export function contactOf(text: string): string | null {
   return /\(\+((?:https?:\/\/|mailto:)[^\s)]+)\)/.exec(text)?.[1] ?? null;
 }
 
-/** `Nearcrawl` of `Nearcrawl/0.1 (+https://…)`: what robots.txt is matched by (RFC 9309 section 2.2.1). */
+/** Returns `Nearcrawl` for `Nearcrawl/0.1 (+https://…)`, which robots.txt is matched by (RFC 9309 section 2.2.1). */
 export function productToken(userAgent: string): string {
   return /^[A-Za-z_-]+/.exec(userAgent)?.[0] ?? "Nearcrawl";
 }
@@ -52,8 +52,8 @@ export function productToken(userAgent: string): string {
 const maxContact = 160;
 
 /**
- * A contact as a User-Agent names it: an e-mail address as mailto:…, a page by its URL. Null where it is neither, or of a
- * name or an address that nobody outside this machine and its network can reach.
+ * Returns a contact as the User-Agent names it: an e-mail address as mailto:…, a page by its URL. Null when it is neither, or
+ * when its host cannot be reached from outside this machine and network.
  */
 export function reachableContact(contact: string): string | null {
   if (contact.length > maxContact) return null;
@@ -63,7 +63,7 @@ export function reachableContact(contact: string): string | null {
   return isPublicHost(new URL(contact).hostname) ? contact : null;
 }
 
-/** By its name or address alone: nobody is asked. */
+/** Decides by name or address alone, without a lookup. */
 function isPublicHost(host: string): boolean {
   const address = parseAddress(host.replace(/^\[(.*)\]$/, "$1"));
   if (address !== null) return specialPurposeOf(address) === null;

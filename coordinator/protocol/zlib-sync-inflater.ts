@@ -1,9 +1,8 @@
 /**
- * The receiving half of the wire's compression on the optional native package zlib-sync, and the pool its
- * instances live in. What the package asks for: only Buffers; input in small slices, because its output is
- * unbounded; a look at `err` after each, because after the stream's end it silently ignores input; and an
- * instance must never be collected (47 KB leak each; Node 24.19 aborts). So none is ever let go: instances
- * are made up to a limit and used again by the next crawler, and beyond it node:zlib does the work.
+ * The receiving half of the wire compression on the optional native package zlib-sync, with the pool of its instances. The
+ * package requires: only Buffers; input in small slices, because its output is unbounded; a check of `err` after each, because
+ * it silently ignores input after the stream's end; and no garbage collection of an instance (47 KB leak each; Node 24.19
+ * aborts). Instances are therefore created up to a limit and reused, and beyond it node:zlib does the work.
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -11,7 +10,7 @@ import { createRequire } from "node:module";
 import { ProtocolError } from "#core/errors";
 import { corrupt, flushTail, type MessageInflater, tooLong, windowBytes } from "./deflate.ts";
 
-/** Hands out inflaters. Untrusted peers get `NodeInflater`s, so that they cannot use the instances up. */
+/** Hands out inflaters. Untrusted peers get a `NodeInflater`, so that they cannot use up the instances. */
 export class InflaterPool {
   readonly #zlibSync: ZlibSync | null;
   readonly #maxInstances: number;
@@ -25,7 +24,7 @@ export class InflaterPool {
     this.#maxInstances = maxInstances;
   }
 
-  /** An inflater that goes on where the one with this history stopped. */
+  /** Returns an inflater that continues where this one stopped. */
   take(from: MessageInflater): MessageInflater {
     const instance = this.#zlibSync && (this.#idle.pop() ?? this.#make(this.#zlibSync));
     if (!instance || !this.#zlibSync) return from;
@@ -53,15 +52,15 @@ export class InflaterPool {
   }
 }
 
-/** Not a literal: the compiler must not look for it, since it may not be installed. */
+/** A variable, because the compiler would resolve a literal, and the package may not be installed. */
 const optionalPackage: string = "zlib-sync";
 
-/** From here on the package is tried first: some releases of Node 24 abort as its instances end. */
+/** From this version on the package is tested first: some releases of Node 24 abort when its instances end. */
 const triedFromMajor = 24;
 
 /**
- * The package, or null where it is not installed, does not load (no compiler) or would end the process: node:zlib
- * works too. `majorVersion`: of Node.
+ * Returns the package, or null where it is not installed, does not load (no compiler) or would end the process; node:zlib is
+ * used then. `majorVersion` is Node's.
  */
 export async function loadZlibSync(
   packageName = optionalPackage,
@@ -78,7 +77,7 @@ export async function loadZlibSync(
 
 const trialMs = 10_000;
 
-/** Whether a process that inflates with it, lets some instances be collected, and ends, ends well. */
+/** Tests whether a process that inflates with it and lets instances be collected exits cleanly. */
 async function survives(packageName: string): Promise<boolean> {
   const path = createRequire(import.meta.url).resolve(packageName);
   const trial = `
@@ -99,7 +98,7 @@ async function survives(packageName: string): Promise<boolean> {
   });
 }
 
-/** What is used of the package. */
+/** The part of the package that is used. */
 export interface ZlibSync {
   readonly Z_SYNC_FLUSH: number;
   readonly Z_STREAM_END: number;
@@ -112,10 +111,10 @@ interface NativeInflate {
   push(input: Buffer, flush: number): void;
 }
 
-/** Every instance of the process, whatever becomes of its pool. */
+/** Holds every instance of the process, even after its pool is gone. */
 const neverCollected: NativeInflate[] = [];
 
-/** 1 KiB makes at most about 1 MiB (deflate's ratio ends at 1032): all that can come unasked. */
+/** 1 KiB inflates to at most about 1 MiB (deflate's ratio ends at 1032), which bounds the output. */
 const sliceBytes = 1024;
 
 class ZlibSyncInflater implements MessageInflater {
@@ -144,7 +143,7 @@ class ZlibSyncInflater implements MessageInflater {
     return Buffer.concat(outputs);
   }
 
-  /** Puts another inflater's history in the window, as a stored block (RFC 1951 section 3.2.4). */
+  /** Writes another inflater's history into the window as a stored block (RFC 1951 section 3.2.4). */
   prime(history: Buffer): void {
     if (history.length > 0) this.#push(storedBlock(history));
   }
@@ -179,8 +178,8 @@ function storedBlock(content: Buffer): Buffer {
 }
 
 /**
- * Fills the window with noise, so that the next crawler cannot refer to this one's data. The noise comes
- * out unchanged exactly when the instance stands between two blocks; anything else makes it unfit.
+ * Fills the window with noise, so that the next crawler cannot refer to this one's data. The noise comes out unchanged exactly
+ * when the instance is between two blocks; otherwise it is unusable.
  */
 function overwriteWindow(instance: NativeInflate, zlibSync: ZlibSync): boolean {
   const noise = randomBytes(windowBytes);

@@ -5,9 +5,9 @@
  */
 import { TLSSocket } from "node:tls";
 import { Agent, buildConnector, request } from "undici";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { alertSeverities, type OwnFacts } from "#coordinator/tell/overview/alert-facts";
 import {
   type Alert,
   type AlertList,
@@ -16,8 +16,8 @@ import {
   ownAlertNames,
   ownAlertsOf,
   showAlerts,
-} from "#coordinator/overview/alert-rules";
-import { createOverviewReads } from "#coordinator/overview/overview-reads";
+} from "#coordinator/tell/overview/alert-rules";
+import { createOverviewReads } from "#coordinator/tell/overview/overview-reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { lostDataFolder } from "#db/embedded-cluster";

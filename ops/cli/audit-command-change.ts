@@ -2,7 +2,7 @@
 import { hostname, userInfo } from "node:os";
 import type { Pool } from "pg";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { Journal } from "#coordinator/journal/journal-store";
+import { Journal } from "#coordinator/run/journal/journal-store";
 import type { Change } from "#core/audit";
 import { DatabaseError } from "#core/errors";
 import { printable } from "#core/terminal-text";

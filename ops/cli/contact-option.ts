@@ -1,6 +1,6 @@
 /** `--contact`: whom webmasters can reach, without which nobody crawls the public web. */
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
-import { contactFault } from "#coordinator/opt-outs/start";
+import { contactFault } from "#coordinator/run/opt-outs/start";
 import { UsageError } from "#core/errors";
 import { reachableContact } from "#protocol/user-agent";
 

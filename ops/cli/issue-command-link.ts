@@ -1,8 +1,8 @@
 /** Sign-in links that commands make: for whoever types here, or whom they name. Written to the audit log. */
 import type { Pool } from "pg";
-import { createSignInLinkStore } from "#coordinator/access/session-store";
-import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/access/sign-in";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createSignInLinkStore } from "#coordinator/run/access/session-store";
+import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/run/access/sign-in";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { linkMinutes } from "#core/access-types";
 import type { Person } from "#core/actor";

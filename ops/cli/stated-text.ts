@@ -1,5 +1,5 @@
 /** What a site states of the uses of a page, as lines for people. */
-import { answersWords, statementLines } from "#coordinator/batch/stated-uses";
+import { answersWords, statementLines } from "#coordinator/crawl/batch/stated-uses";
 import { printable } from "#core/terminal-text";
 import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
 

@@ -2,7 +2,7 @@
  * What it takes to compare delegation policies on one world without running each: the world as an instance
  * for the simulator, and how long a download takes by the model that the emulated Internet's proxies follow.
  */
-import type { SimulatedHost, SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {

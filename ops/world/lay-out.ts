@@ -9,7 +9,7 @@
  * range ended. A parent gets the power of two that holds its children, or twice that when they fill it.
  */
 
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
 import type { SubnetKind, WorldSubnet } from "./model.ts";
 

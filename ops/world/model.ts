@@ -5,7 +5,7 @@
  * `nearcrawl` command and the world's own process) gets the same values.
  */
 
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
 import type { Language, Place } from "./places.ts";
 

@@ -3,7 +3,7 @@
  * web hosts stand there, in thousandths of all) and the language that most of their sites speak; and which
  * Regional Internet Registry serves a country.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 
 export interface Place {
   readonly name: string;

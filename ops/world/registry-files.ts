@@ -8,7 +8,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
 import type { World, WorldSubnet } from "./model.ts";

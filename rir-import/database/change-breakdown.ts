@@ -1,6 +1,6 @@
 /** Where the changes of an import lie: by registry, and the largest ranges among them. */
-import type { RangeColumns } from "#coordinator/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
+import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentTree } from "./current-tree.ts";
 import { type Difference, FamilyWords } from "./differences.ts";

@@ -1,8 +1,8 @@
 /** The differences one by one, as people read them: for samples, and for the page of all of them. */
 
-import { type RangeColumns, rangeAt } from "#coordinator/subnets/range-columns";
-import { registries } from "#coordinator/subnets/subnet";
-import { unpackCountry } from "#coordinator/subnets/subnet-rows";
+import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
+import { registries } from "#coordinator/place/subnets/subnet";
+import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
 import type { RegistryState } from "../tree/registry-state.ts";
 import {

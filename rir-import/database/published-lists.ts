@@ -8,9 +8,13 @@
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import type { PublishedFamily, PublishedList, PublishedRanges } from "#coordinator/subnets/published-ranges";
-import { listsInForceSql, readRangesOf } from "#coordinator/subnets/published-reads";
-import { rangeAt } from "#coordinator/subnets/range-columns";
+import type {
+  PublishedFamily,
+  PublishedList,
+  PublishedRanges,
+} from "#coordinator/place/subnets/published-ranges";
+import { listsInForceSql, readRangesOf } from "#coordinator/place/subnets/published-reads";
+import { rangeAt } from "#coordinator/place/subnets/range-columns";
 import { formatRange } from "#core/ip/range";
 import { writeCopy } from "#db/copy";
 import { keptDays } from "../formats/published.ts";

@@ -3,7 +3,7 @@
  * both in the order of the tree. Every wanted subnet gets its id here; a range that was there before, even
  * one that was removed since, keeps the id that it had.
  */
-import { compareWords, type RangeColumns } from "#coordinator/subnets/range-columns";
+import { compareWords, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import type { FamilyState, HolderTable, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentHolders, CurrentTree } from "./current-tree.ts";
 

@@ -4,8 +4,8 @@
  * are written; the others keep their row, id and delegation. Rows are never deleted.
  */
 import type { PoolClient } from "pg";
-import { registries } from "#coordinator/subnets/subnet";
-import { unpackCountry } from "#coordinator/subnets/subnet-rows";
+import { registries } from "#coordinator/place/subnets/subnet";
+import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { type CopyWriter, writeCopy } from "#db/copy";
 import type { RegistryState } from "../tree/registry-state.ts";
 import {

@@ -7,7 +7,7 @@
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { registries } from "#coordinator/subnets/subnet";
+import { registries } from "#coordinator/place/subnets/subnet";
 import { CacheError } from "#core/errors";
 import { isPublishedFormat, keptDays } from "../formats/published.ts";
 import type { SourcePath } from "../read/open-source.ts";

@@ -2,7 +2,7 @@
  * A file that a registry publishes and that we keep a copy of. The list of them is `defaultSources`, changed
  * by the operator's settings (source-settings.ts).
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { publishedFormats } from "../formats/published.ts";
 
 export const downloadKinds = [

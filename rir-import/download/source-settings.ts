@@ -13,8 +13,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
-import type { PublishedKind } from "#coordinator/subnets/published-ranges";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
+import type { PublishedKind } from "#coordinator/place/subnets/published-ranges";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { canParseUrl } from "#core/ip/url-host";

@@ -5,7 +5,7 @@
  * a prefix length. An opaque-id says which records have one holder, within this file only.
  * IANA's own file has the same shape, with the receiving registry in place of the status.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import { foreignDateMs } from "#core/foreign-dates";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";

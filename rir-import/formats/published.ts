@@ -2,7 +2,7 @@
  * What a published list of places yields, whatever its format: ranges with places, each told at once, and in the end how
  * old the list is. Lists are bounded before they are read (`mostListBytes`).
  */
-import type { PublishedKind } from "#coordinator/subnets/published-ranges";
+import type { PublishedKind } from "#coordinator/place/subnets/published-ranges";
 import type { IpRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { Malformed } from "./record.ts";

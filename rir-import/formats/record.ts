@@ -4,7 +4,7 @@
  * Readers are fed with chunks and answer into a sink at once: memory stays constant whatever the file's
  * size, and the chunk borders may lie anywhere.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
 import type { EncodingCounts } from "./text-decoding.ts";
 

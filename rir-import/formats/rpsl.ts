@@ -8,7 +8,7 @@
  * on whichever line. Departure: an `inetnum:`, `inet6num:` or `organisation:` inside an object that has one already starts a
  * new object (a missing empty line, or a spliced file), so that neither is lost.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import { countryCode } from "./countries.ts";
 import { geofeedUrlIn } from "./geofeed.ts";

@@ -2,7 +2,7 @@
  * The report of one file: what was read, kept, ignored (by reason) and malformed. Counts are exact, lists
  * are bounded. `read = kept + ignored + malformed`, in records of that format.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { FileFacts, Malformed } from "../formats/record.ts";
 import type { EncodingCounts } from "../formats/text-decoding.ts";
 import type { SourceFormat } from "./sniff.ts";

@@ -9,18 +9,18 @@ import { createHash } from "node:crypto";
 import { open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { constants, gunzipSync } from "node:zlib";
-import type { PublishedKind } from "#coordinator/subnets/published-ranges";
+import type { PublishedKind } from "#coordinator/place/subnets/published-ranges";
 import {
   mostPublishedRanges,
   type PublishedRanges,
   PublishedRangesBuilder,
-} from "#coordinator/subnets/published-ranges";
+} from "#coordinator/place/subnets/published-ranges";
 import {
   columnsOf,
   compareSpecificity,
   type RangeColumns,
   sortedOrder,
-} from "#coordinator/subnets/range-columns";
+} from "#coordinator/place/subnets/range-columns";
 import { SourceFileError } from "#core/errors";
 import { formatRange, type IpRange, rangeCovers } from "#core/ip/range";
 import { plainLines } from "#core/plain-lines";

@@ -3,7 +3,7 @@
  * first file that is not what it claims to be stops everything with SourceFileError.
  */
 import { stat } from "node:fs/promises";
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
 import { openArinXmlReader } from "../formats/arin-xml.ts";

@@ -1,6 +1,6 @@
 /** The form of registry data: what is in force, how old it is, and what the folder of downloads holds. */
 import { z } from "zod";
-import { registries } from "#coordinator/subnets/subnet";
+import { registries } from "#coordinator/place/subnets/subnet";
 import type { ToldOf } from "#coordinator/web/api-operation";
 import { dateTime, record } from "#coordinator/web/api-operation";
 

@@ -2,9 +2,9 @@
  * Network records of one family in growing flat columns, before they are merged: tens of bytes a record
  * instead of an object each, so that ten million fit.
  */
-import { emptyColumns, type RangeColumns, writeRange } from "#coordinator/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { packCountry } from "#coordinator/subnets/subnet-rows";
+import { emptyColumns, type RangeColumns, writeRange } from "#coordinator/place/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { packCountry } from "#coordinator/place/subnets/subnet-rows";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];

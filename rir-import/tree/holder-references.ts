@@ -6,9 +6,9 @@
  * ARIN gives every reassignment to a customer a handle of its own (C01234567), so a customer with several
  * ranges has several. Such a customer is known by its parent's handle together with its name instead.
  */
-import { type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
-import type { Registry } from "#coordinator/subnets/subnet";
-import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
+import { type HolderSource, holderOf } from "#coordinator/place/subnets/holder-name";
+import type { Registry } from "#coordinator/place/subnets/subnet";
+import { packCountry, unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 import type { HolderTable, ResolvedHolder } from "./registry-state.ts";

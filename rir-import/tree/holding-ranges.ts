@@ -11,7 +11,7 @@
  * A block that ends too early is passed over whole. About 16 · log₁₆(n) steps for each range found, a fifteenth
  * of the columns' memory, and no recursion deeper than the levels (6 for ten million ranges).
  */
-import { columnsOf, compareWords, type RangeColumns } from "#coordinator/subnets/range-columns";
+import { columnsOf, compareWords, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import type { IpRange } from "#core/ip/range";
 
 const blockBits = 4;

@@ -15,7 +15,7 @@
  *    that lie wholly in a special-purpose block. They neither make a subnet nor a holder.
  */
 
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { Registry } from "#coordinator/place/subnets/subnet";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 

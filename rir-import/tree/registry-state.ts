@@ -2,10 +2,10 @@
  * What an import wants the tree to be: every subnet once, nested, with its holder, in flat columns. A subnet's
  * place is its number within its family, in the order of the tree.
  */
-import type { HolderIdentity } from "#coordinator/subnets/holder-name";
-import type { RangeColumns } from "#coordinator/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { packCountry } from "#coordinator/subnets/subnet-rows";
+import type { HolderIdentity } from "#coordinator/place/subnets/holder-name";
+import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { packCountry } from "#coordinator/place/subnets/subnet-rows";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 
 /** One family, each column indexed by the subnet's place within the family. */

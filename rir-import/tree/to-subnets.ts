@@ -3,15 +3,15 @@
  * joined, and the ranges are nested. Crossing ranges are both kept, placed by the rule of subnets/nest,
  * and listed.
  */
-import { type Nesting, nest } from "#coordinator/subnets/nest";
+import { type Nesting, nest } from "#coordinator/place/subnets/nest";
 import {
   compareWords,
   emptyColumns,
   type RangeColumns,
   rangeAt,
   sortedOrder,
-} from "#coordinator/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
+} from "#coordinator/place/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import type { GeofeedReference, NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";

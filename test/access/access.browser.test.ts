@@ -2,14 +2,14 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSignInLinkStore } from "#coordinator/access/session-store";
-import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
-import { accessParts } from "#coordinator/access/start";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { fleetPart } from "#coordinator/fleet/start";
-import { createChartReads } from "#coordinator/overview/chart-reads";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createSignInLinkStore } from "#coordinator/run/access/session-store";
+import { issueSignInLink, type LinkRequest } from "#coordinator/run/access/sign-in";
+import { accessParts } from "#coordinator/run/access/start";
+import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { fleetPart } from "#coordinator/tell/fleet/start";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";

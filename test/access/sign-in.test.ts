@@ -1,9 +1,9 @@
 /** Signing in by a link and out again, accounts, links for others and tokens: real server, real database. */
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { createSignInLinkStore } from "#coordinator/access/session-store";
-import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
-import { accessParts } from "#coordinator/access/start";
+import { createSignInLinkStore } from "#coordinator/run/access/session-store";
+import { issueSignInLink, type LinkRequest } from "#coordinator/run/access/sign-in";
+import { accessParts } from "#coordinator/run/access/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

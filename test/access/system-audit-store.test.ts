@@ -1,15 +1,15 @@
 /** What the coordinator changes by itself is in the audit log, once: real stores, real database. */
 import { afterEach, beforeAll, expect, it } from "vitest";
-import { createMoveStore } from "#coordinator/crawlers/move-store";
-import { notedMoves } from "#coordinator/crawlers/noted-moves";
+import { notedTrust } from "#coordinator/crawl/trust/noted-trust";
+import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { noteOwnChanges } from "#coordinator/database/own-changes-store";
-import { notedOptOuts } from "#coordinator/opt-outs/noted-opt-outs";
-import { readTarget } from "#coordinator/opt-outs/opt-out";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
-import { releaseMoved } from "#coordinator/releases/move-stage";
-import { notedTrust } from "#coordinator/trust/noted-trust";
-import { createTrustStore } from "#coordinator/trust/trust-store";
+import { createMoveStore } from "#coordinator/place/crawlers/move-store";
+import { notedMoves } from "#coordinator/place/crawlers/noted-moves";
+import { notedOptOuts } from "#coordinator/run/opt-outs/noted-opt-outs";
+import { readTarget } from "#coordinator/run/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
+import { releaseMoved } from "#coordinator/run/releases/move-stage";
 import { asCrawlerId } from "#core/ids";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

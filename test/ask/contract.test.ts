@@ -189,6 +189,65 @@ describe.each(deeds)("%s", (_, operation) => {
   });
 });
 
+/** Texts that a person, a program or an attacker may send where a name, a number or a URL belongs. */
+const hostile = [
+  "",
+  "'",
+  "%",
+  "\u0000",
+  "-1",
+  "1e400",
+  "..",
+  "<script>",
+  "日本",
+  "x".repeat(5000),
+  "http://[::1]:0/",
+];
+
+it("fails on no text that is sent in place of a value", async () => {
+  const broken: string[] = [];
+  for (const [, one] of questions) {
+    const names = [...Object.keys(one.parameters?.path ?? {}), ...Object.keys(one.parameters?.query ?? {})];
+    for (const name of names)
+      for (const text of hostile) {
+        const sent = encodeURIComponent(text);
+        const [path = "", query = ""] = addressOf(one).split("?");
+        const inPath = one.path.includes(`{${name}}`)
+          ? one.path.replace(`{${name}}`, sent).replace(/\{\w+\}/g, "1")
+          : path;
+        const url = `${inPath}?${query}${inPath === path ? `&${name}=${sent}` : ""}`;
+        const { statusCode } = await app.inject({ url, headers });
+        if (statusCode >= 500) broken.push(`${statusCode} ${url.slice(0, 120)}`);
+      }
+  }
+
+  expect(broken).toEqual([]);
+});
+
+it("answers in a database where nothing has happened yet", async () => {
+  const empty = await testDatabase();
+  const early = webServer(empty, { parts: await everyPart(empty) });
+  const authorised = await bearer(empty, scopes);
+  const broken: string[] = [];
+  try {
+    for (const [, one] of questions) {
+      const address = addressOf(one);
+      const answer = await early.inject({ url: address, headers: authorised });
+      if (answer.statusCode >= 500) broken.push(`${answer.statusCode} ${address}`);
+      if (one.page === null) continue;
+      const page = await early.inject({ url: pageOf(address, one), headers: authorised });
+      const isWhole =
+        page.statusCode === answer.statusCode && parse(page.body).querySelectorAll("h1").length === 1;
+      if (!isWhole || /\[object|undefined|NaN/.test(parse(page.body).textContent)) broken.push(address);
+    }
+  } finally {
+    await early.close();
+    await empty.close();
+  }
+
+  expect(broken).toEqual([]);
+});
+
 it("leads to every page from another one", async () => {
   const operator = await signIn(database, "operator");
   const linked = new Set<string>();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { searchTurn } from "#coordinator/search/start";
+import { searchTurn } from "#coordinator/tell/search/start";
 import { changesPerMinute } from "#coordinator/web/rate-limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Burden, plannedCapacities, wholeUnits } from "#coordinator/balance/capacities";
+import { type Burden, plannedCapacities, wholeUnits } from "#coordinator/place/balance/capacities";
 import {
   defaultBalanceSettings,
   effectiveCapacity,
   noHysteresis,
   overloads,
-} from "#coordinator/balance/plan";
+} from "#coordinator/place/balance/plan";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { balanceInput } from "./tiny-worlds.ts";
 

@@ -3,9 +3,9 @@
  * subnets near is the next best, then far.
  */
 import { beforeEach, expect, it } from "vitest";
-import { HandOvers } from "#coordinator/balance/hand-overs";
-import { refreshCrawlers } from "#coordinator/balance/presence";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { HandOvers } from "#coordinator/place/balance/hand-overs";
+import { refreshCrawlers } from "#coordinator/place/balance/presence";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";

@@ -1,11 +1,11 @@
 /** Which subnets are worth a probe of a crawler that joined, and what that finds on measured matrices. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { NewcomerFindings, type PossibleGain } from "#coordinator/balance/join-search";
-import { UnmeasuredSearch } from "#coordinator/balance/unmeasured-search";
-import type { Placement } from "#coordinator/delegation/placement";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import { NewcomerFindings, type PossibleGain } from "#coordinator/place/balance/join-search";
+import { UnmeasuredSearch } from "#coordinator/place/balance/unmeasured-search";
+import type { Placement } from "#coordinator/place/delegation/placement";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import { worldInstance } from "#ops/world/compare";

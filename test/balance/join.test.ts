@@ -4,10 +4,10 @@
  * others.
  */
 import { beforeEach, expect, it } from "vitest";
-import { NewcomerSettling } from "#coordinator/balance/join";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { NewcomerSettling } from "#coordinator/place/balance/join";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { BalanceInput, Move } from "#coordinator/balance/plan";
-import { planByVarianceRule } from "#coordinator/balance/rebalance";
-import { planByMinCostFlow } from "#coordinator/balance/successors";
+import type { BalanceInput, Move } from "#coordinator/place/balance/plan";
+import { planByVarianceRule } from "#coordinator/place/balance/rebalance";
+import { planByMinCostFlow } from "#coordinator/place/balance/successors";
 import { seededRandom } from "#core/random";
 import {
   balanceInput,

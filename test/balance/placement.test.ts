@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { planPlacement } from "#coordinator/balance/placement";
-import { type BalanceInput, type BalanceSettings, type Move, noHysteresis } from "#coordinator/balance/plan";
-import { RttTable } from "#coordinator/distances/predicted-rtts";
+import { planPlacement } from "#coordinator/place/balance/placement";
+import {
+  type BalanceInput,
+  type BalanceSettings,
+  type Move,
+  noHysteresis,
+} from "#coordinator/place/balance/plan";
+import { RttTable } from "#coordinator/place/distances/predicted-rtts";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { plane } from "./plane.ts";
 import { balanceInput } from "./tiny-worlds.ts";

@@ -2,7 +2,7 @@
  * A fleet on a plane of 250 × 150 ms: subnets lie around crawlers, most around a few; each was
  * measured by its crawler and one or two others.
  */
-import type { BalanceInput, BalanceSubnet } from "#coordinator/balance/plan";
+import type { BalanceInput, BalanceSubnet } from "#coordinator/place/balance/plan";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

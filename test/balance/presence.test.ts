@@ -1,8 +1,8 @@
 /** Crawlers that arrive, over a real database: from other places than before, and a whole fleet at once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { refreshCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
-import type { CoordinatorState } from "#coordinator/delegation/state";
-import { PublishedRangesBuilder } from "#coordinator/subnets/published-ranges";
+import { refreshCrawlers, welcomeCrawler } from "#coordinator/place/balance/presence";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
+import { PublishedRangesBuilder } from "#coordinator/place/subnets/published-ranges";
 import { Gathered } from "#core/coalesce";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";

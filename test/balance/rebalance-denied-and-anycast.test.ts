@@ -3,11 +3,11 @@
  * subnets of 3 pages each, both 10 ms away; the first is 40 ms from south. South is 25 ms from north.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/balance/rebalance";
-import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { PutOffMoves } from "#coordinator/place/balance/rebalance";
+import { rebalanceLoad } from "#coordinator/place/balance/rebalance-load";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { eachMs, noon, roundOf } from "../support/store-world.ts";

@@ -4,9 +4,9 @@
  * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/balance/rebalance";
-import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { PutOffMoves } from "#coordinator/place/balance/rebalance";
+import { rebalanceLoad } from "#coordinator/place/balance/rebalance-load";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { eachMs, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";

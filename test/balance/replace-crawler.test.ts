@@ -1,11 +1,11 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
 import { expect, it } from "vitest";
-import { departedCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
-import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/balance/successors";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { departedCrawlers, welcomeCrawler } from "#coordinator/place/balance/presence";
+import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/place/balance/successors";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { measuredPeers, takePeerReport } from "#coordinator/place/delegation/measure-peers";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeOutcome } from "#protocol/messages";
 import { flowWorld, hello } from "../support/flow-world.ts";

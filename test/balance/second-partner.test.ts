@@ -4,14 +4,14 @@
  * country and 200 from all others. Rounds run as the coordinator runs them, and time passes by passes of five seconds.
  */
 import { beforeEach, expect, it } from "vitest";
-import { NewcomerSettling } from "#coordinator/balance/join";
-import { welcomeCrawler } from "#coordinator/balance/presence";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import type { DelegationQueue } from "#coordinator/delegation/queue";
-import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
-import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { NewcomerSettling } from "#coordinator/place/balance/join";
+import { welcomeCrawler } from "#coordinator/place/balance/presence";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import type { DelegationQueue } from "#coordinator/place/delegation/queue";
+import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/recalibrate";
+import { defaultRecalibrationRule } from "#coordinator/place/delegation/recalibration/rule";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { crawlerIn, nearestRound, queueOver, registeredIn } from "../delegation/round-world.ts";

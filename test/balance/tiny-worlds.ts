@@ -1,7 +1,7 @@
 /** Small balancing problems: by hand, and seeded random ones that brute force can still try out. */
 
-import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
-import { RttTable } from "#coordinator/distances/predicted-rtts";
+import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/place/balance/plan";
+import { RttTable } from "#coordinator/place/distances/predicted-rtts";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type BalanceInput, type BalanceSubnet, type Move, overloads } from "#coordinator/balance/plan";
-import { planByVarianceRule } from "#coordinator/balance/rebalance";
-import { planByMinCostFlow } from "#coordinator/balance/successors";
+import { type BalanceInput, type BalanceSubnet, type Move, overloads } from "#coordinator/place/balance/plan";
+import { planByVarianceRule } from "#coordinator/place/balance/rebalance";
+import { planByMinCostFlow } from "#coordinator/place/balance/successors";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

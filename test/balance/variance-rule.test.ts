@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BalanceSubnet } from "#coordinator/balance/plan";
-import { planByVarianceRule, probingVariance } from "#coordinator/balance/rebalance";
+import type { BalanceSubnet } from "#coordinator/place/balance/plan";
+import { planByVarianceRule, probingVariance } from "#coordinator/place/balance/rebalance";
 import { balanceInput, loadsAfter, randomInput } from "./tiny-worlds.ts";
 
 // Paper section 4.4: the subnets with the lowest variance in their probing results go to the next-best crawler.

@@ -2,9 +2,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
-import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/changes/page-change";
+import { type ChangesRead, createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
+import { numberChanges, removeOldChanges } from "#coordinator/crawl/changes/change-writes";
+import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/crawl/changes/page-change";
 import { seededRandom } from "#core/random";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

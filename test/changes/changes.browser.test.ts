@@ -1,9 +1,9 @@
 /** The change feed's page in a real browser without scripts. How it looks is test/web/every-page. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { changeKinds } from "#coordinator/changes/changes-api";
-import { changePart } from "#coordinator/changes/start";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { changeKinds } from "#coordinator/crawl/changes/changes-api";
+import { changePart } from "#coordinator/crawl/changes/start";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";

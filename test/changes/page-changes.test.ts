@@ -1,9 +1,9 @@
 /** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
 import { beforeEach, expect, test } from "vitest";
-import type { ArrivedResult } from "#coordinator/batch/accepted-result";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { forgetDifferencesOf, numberChanges } from "#coordinator/changes/change-writes";
-import { type ChangeKind, everyChange } from "#coordinator/changes/page-change";
+import type { ArrivedResult } from "#coordinator/crawl/batch/accepted-result";
+import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
+import { forgetDifferencesOf, numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { type ChangeKind, everyChange } from "#coordinator/crawl/changes/page-change";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, PageExtract } from "#protocol/result";

@@ -2,8 +2,8 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
-import { changePart } from "#coordinator/changes/start";
+import { numberChanges, removeOldChanges } from "#coordinator/crawl/changes/change-writes";
+import { changePart } from "#coordinator/crawl/changes/start";
 import { describeApi } from "#coordinator/open-api";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

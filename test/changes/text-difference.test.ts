@@ -6,7 +6,7 @@ import {
   keptDifference,
   readDifference,
   textDifference,
-} from "#coordinator/changes/text-difference";
+} from "#coordinator/crawl/changes/text-difference";
 
 /** As the index has a text of plain words: each a term, none of them stopped. */
 function indexed(text: string, given: Partial<IndexedText> = {}): IndexedText {

@@ -8,7 +8,7 @@ import {
   parseUrlPattern,
   patternFits,
   readChannel,
-} from "#coordinator/frontier/channel";
+} from "#coordinator/crawl/frontier/channel";
 
 const asked = { prefixes: ["a.example/docs/"], seeds: [], include: [], exclude: [], maxDepth: null };
 const rules = (changed: Partial<Parameters<typeof readChannel>[0]> = {}) =>

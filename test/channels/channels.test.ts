@@ -1,7 +1,7 @@
 /** Channels decide what the frontier takes in and gives out. */
 import { beforeEach, expect, test } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/frontier/channel";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { arrivedResult, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";

@@ -1,11 +1,11 @@
 /** How far a channel and a seed's host have come: in progress, complete, cut by budget, cut by depth. */
 import { beforeEach, expect, it } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { channelOperations } from "#coordinator/channels/channels-ask";
-import { coverageSum } from "#coordinator/channels/coverage";
-import { coverageList } from "#coordinator/channels/coverage-reads";
-import { readChannel } from "#coordinator/frontier/channel";
-import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { channelOperations } from "#coordinator/crawl/channels/channels-ask";
+import { coverageSum } from "#coordinator/crawl/channels/coverage";
+import { coverageList } from "#coordinator/crawl/channels/coverage-reads";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { createSubmissionStore, submitUrls } from "#coordinator/crawl/submissions/submission-store";
 import { shownAs } from "../support/shown-as.ts";
 import { arrivedResult, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 

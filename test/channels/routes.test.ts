@@ -1,6 +1,6 @@
 /** Channels over HTTP: who may change them, what is refused, and what is written down. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { channelPart } from "#coordinator/channels/start";
+import { channelPart } from "#coordinator/crawl/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

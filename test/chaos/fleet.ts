@@ -6,9 +6,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { chmodSync, createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { admitUrls } from "#coordinator/frontier/admit-urls";
-import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { openDatabase } from "#db/connect";
 import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { apiOperations, describeApi } from "#coordinator/open-api";
-import { OwnHealth } from "#coordinator/overview/own-health";
+import { OwnHealth } from "#coordinator/tell/overview/own-health";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { softwareVersion } from "#protocol/software-version";
 import { testDatabase } from "../support/database.ts";

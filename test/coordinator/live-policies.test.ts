@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { startCoordinator } from "#coordinator/main";
-import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { createPolicyStore } from "#coordinator/run/settings/settings-store";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";

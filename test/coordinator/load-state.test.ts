@@ -2,12 +2,12 @@
 import { rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/crawler";
-import { CoordinatorState } from "#coordinator/delegation/state";
 import { followRegistry, readWhatIsKnown } from "#coordinator/load-state";
-import type { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
-import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
+import { DayBudget } from "#coordinator/place/crawlers/crawler";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import type { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
+import { ensureRootSubnets } from "#coordinator/place/subnets/subnet-store";
+import { createTreeSnapshots } from "#coordinator/place/subnets/tree-snapshot-store";
 import { silentLog } from "#core/log";
 import { tell } from "#db/schema-channel";
 import { newFlowWorld } from "../support/flow-world.ts";

@@ -1,16 +1,16 @@
 /** What the coordinator does by the clock, each duty turned by hand over real stores. */
 import { beforeEach, expect, it } from "vitest";
-import { type BalanceJobPorts, scheduleBalance } from "#coordinator/balance/start";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { recalibrationRule } from "#coordinator/delegation/delegation-settings";
-import { FleetSettling } from "#coordinator/delegation/measure-peers";
-import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
-import { scheduleDelegation } from "#coordinator/delegation/start";
-import { type FrontierJobPorts, scheduleFrontier } from "#coordinator/frontier/start";
-import { Counters } from "#coordinator/overview/counters";
-import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
-import { liveConfig, policiesOf } from "#coordinator/settings/live-config";
-import type { PolicyName } from "#coordinator/settings/schema";
+import { type FrontierJobPorts, scheduleFrontier } from "#coordinator/crawl/frontier/start";
+import { type BalanceJobPorts, scheduleBalance } from "#coordinator/place/balance/start";
+import { recalibrationRule } from "#coordinator/place/delegation/delegation-settings";
+import { FleetSettling } from "#coordinator/place/delegation/measure-peers";
+import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/recalibrate";
+import { scheduleDelegation } from "#coordinator/place/delegation/start";
+import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";
+import { liveConfig, policiesOf } from "#coordinator/run/settings/live-config";
+import type { PolicyName } from "#coordinator/run/settings/schema";
+import { Counters } from "#coordinator/tell/overview/counters";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";

@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import type { AlertList } from "#coordinator/overview/alert-rules";
+import type { AlertList } from "#coordinator/tell/overview/alert-rules";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import { coordinatorCommand } from "#ops/cli/commands/coordinator";

@@ -1,9 +1,9 @@
 /** Keys while crawlers are connected: new ones, none any more, and those for measurements only. */
 import { afterEach, expect, it } from "vitest";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { shutOutAtOnce } from "#coordinator/fleet/crawler-deeds-ask";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
+import { shutOutAtOnce } from "#coordinator/tell/fleet/crawler-deeds-ask";
 import { folderOf } from "../gateway/crawler-folder.ts";
 import { newJoiningWorld } from "../gateway/joining-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";

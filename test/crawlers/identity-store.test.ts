@@ -1,12 +1,12 @@
 /** Invitations, keys and tickets as they are stored, and what collides. */
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { fleetIdentities } from "#coordinator/fleet/fleet-list-reads";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
-import { distrustCrawler } from "#coordinator/trust/distrust-writes";
+import { distrustCrawler } from "#coordinator/crawl/trust/distrust-writes";
+import type { Redemption, RedemptionFault } from "#coordinator/place/crawlers/identity";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
+import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { fleetIdentities } from "#coordinator/tell/fleet/fleet-list-reads";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,7 +1,7 @@
 /** The tiny world with the stores of invitations and keys, and a way to invite. */
 
-import { createIdentityStore } from "#coordinator/crawlers/identity-store";
-import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
+import { createIdentityStore } from "#coordinator/place/crawlers/identity-store";
+import { createInvitationStore } from "#coordinator/place/crawlers/invitation-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { KeyScope } from "#protocol/identity";
 import { newWorld } from "../support/store-world.ts";

@@ -5,7 +5,7 @@ import {
   type FolderVerdict,
   judgeFolder,
   type KnownFolder,
-} from "#coordinator/crawlers/identity";
+} from "#coordinator/place/crawlers/identity";
 
 const start = Date.parse("2030-01-01T12:00:00Z");
 const nobody: KnownFolder = { ticket: null, ticketBefore: null, arrivals: [] };

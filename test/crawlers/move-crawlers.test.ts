@@ -1,7 +1,7 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { Mover } from "#coordinator/crawlers/move-crawlers";
-import { createMoveStore } from "#coordinator/crawlers/move-store";
+import { Mover } from "#coordinator/place/crawlers/move-crawlers";
+import { createMoveStore } from "#coordinator/place/crawlers/move-store";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";

@@ -1,10 +1,10 @@
 /** What operators change over HTTP: real server, real database. */
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import { parseInvitation } from "#protocol/invitation";

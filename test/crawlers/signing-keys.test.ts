@@ -1,10 +1,14 @@
 /** Signing keys at the coordinator: announced, published, replaced, refused in words, gone with their crawler. */
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
-import { createSigningKeyStore } from "#coordinator/crawlers/signing-key-store";
-import { announcementsPerHour, mostPublishedKeys, SigningKeyDesk } from "#coordinator/crawlers/signing-keys";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
+import { createFleetOutside } from "#coordinator/place/crawlers/public-list-reads";
+import { createSigningKeyStore } from "#coordinator/place/crawlers/signing-key-store";
+import {
+  announcementsPerHour,
+  mostPublishedKeys,
+  SigningKeyDesk,
+} from "#coordinator/place/crawlers/signing-keys";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { accuracyEstimate } from "#coordinator/delegation/accuracy";
+import { accuracyEstimate } from "#coordinator/place/delegation/accuracy";
 import { wilsonInterval } from "#core/format";
 
 /** From Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3. */

@@ -1,9 +1,9 @@
 /** Samples of how near the delegations are: who is measured, who is left alone, and what changes (nothing). */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { isSampleDue, sampleAccuracy } from "#coordinator/delegation/accuracy";
-import { createAccuracyStore } from "#coordinator/delegation/accuracy-store";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { isSampleDue, sampleAccuracy } from "#coordinator/place/delegation/accuracy";
+import { createAccuracyStore } from "#coordinator/place/delegation/accuracy-store";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { heldBackWords } from "#protocol/messages";

@@ -8,7 +8,7 @@ import {
   checkingCrawler,
   confirmingCrawler,
   provenAnycast,
-} from "#coordinator/delegation/anycast-check";
+} from "#coordinator/place/delegation/anycast-check";
 import { id, peerTable } from "./rounds.ts";
 
 const [athens, rome, seoul, tokyo, boston] = [1, 2, 3, 4, 5].map(id) as [

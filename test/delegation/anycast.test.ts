@@ -7,7 +7,7 @@ import {
   distanceKm,
   type KnownFleet,
   type PlacedAnswer,
-} from "#coordinator/delegation/anycast";
+} from "#coordinator/place/delegation/anycast";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../support/shared-data.ts";
 import { id, peerTable } from "./rounds.ts";

@@ -1,8 +1,8 @@
 /** The pages and bytes of a day, and whether a new fleet is ready for its first round. */
 import { describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/crawler";
-import { FleetSettling } from "#coordinator/delegation/measure-peers";
-import { CoordinatorState } from "#coordinator/delegation/state";
+import { DayBudget } from "#coordinator/place/crawlers/crawler";
+import { FleetSettling } from "#coordinator/place/delegation/measure-peers";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asCrawlerId } from "#core/ids";
 
 const north = asCrawlerId(1);

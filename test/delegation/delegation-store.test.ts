@@ -1,6 +1,6 @@
 /** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
 import { expect, test } from "vitest";
-import type { Delegation } from "#coordinator/delegation/delegation";
+import type { Delegation } from "#coordinator/place/delegation/delegation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,

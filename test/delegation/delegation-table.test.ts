@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Delegation } from "#coordinator/delegation/delegation";
-import { DelegationTable } from "#coordinator/delegation/delegation-table";
+import type { Delegation } from "#coordinator/place/delegation/delegation";
+import { DelegationTable } from "#coordinator/place/delegation/delegation-table";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

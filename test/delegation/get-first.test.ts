@@ -1,7 +1,7 @@
 /** get-first: the subnet is crawled while it is decided, and the first fetch counts as the first measurement. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { FirstFetches } from "#coordinator/delegation/probe-round";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { FirstFetches } from "#coordinator/place/delegation/probe-round";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { delegationCauseWords } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchResult } from "#protocol/result";

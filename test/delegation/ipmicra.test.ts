@@ -1,9 +1,9 @@
 /** The paper's delegation procedure (section 4.3), on its own example (figure 2). */
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { type Placement, placementOf } from "#coordinator/delegation/placement";
-import type { Subnet } from "#coordinator/subnets/subnet";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { type Placement, placementOf } from "#coordinator/place/delegation/placement";
+import type { Subnet } from "#coordinator/place/subnets/subnet";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";

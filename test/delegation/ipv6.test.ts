@@ -3,19 +3,19 @@
  * about 2a00:1:1::7, which is nearer to north.
  */
 import { beforeEach, expect, it } from "vitest";
-import { welcomeCrawler } from "#coordinator/balance/presence";
-import { PutOffMoves } from "#coordinator/balance/rebalance";
-import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
-import { replaceCrawler } from "#coordinator/balance/successors";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets, strandedSubnets } from "#coordinator/delegation/denied-targets";
-import { explainReason } from "#coordinator/delegation/policies/reason";
-import { startProbing } from "#coordinator/delegation/start";
-import type { CoordinatorState } from "#coordinator/delegation/state";
-import { waitWords } from "#coordinator/overview/overview-words";
-import { longestWaiting } from "#coordinator/overview/queue-reads";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
+import { welcomeCrawler } from "#coordinator/place/balance/presence";
+import { PutOffMoves } from "#coordinator/place/balance/rebalance";
+import { rebalanceLoad } from "#coordinator/place/balance/rebalance-load";
+import { replaceCrawler } from "#coordinator/place/balance/successors";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets, strandedSubnets } from "#coordinator/place/delegation/denied-targets";
+import { explainReason } from "#coordinator/place/delegation/policies/reason";
+import { startProbing } from "#coordinator/place/delegation/start";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
+import { waitWords } from "#coordinator/tell/overview/overview-words";
+import { longestWaiting } from "#coordinator/tell/overview/queue-reads";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { eachMs, keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";

@@ -3,9 +3,12 @@
  * about the most promising leaves first. Figures: of the leaves that it is the best for by more than the
  * margin, how many it got back, and at how many probes.
  */
-import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/balance/join-search";
-import { placementNumbers } from "#coordinator/delegation/simulation/run";
-import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
+import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/place/balance/join-search";
+import { placementNumbers } from "#coordinator/place/delegation/simulation/run";
+import {
+  type SimulationInstance,
+  simulateDelegation,
+} from "#coordinator/place/delegation/simulation/simulation";
 
 export interface JoinSettings {
   /** Leaves asked about between two rankings. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type CandidateFleet, candidateFleet } from "#coordinator/delegation/fleet";
+import { type CandidateFleet, candidateFleet } from "#coordinator/place/delegation/fleet";
 import {
   backOffLevels,
   type CrawlerCount,
   DelegationKnowledge,
   type Level,
-} from "#coordinator/delegation/knowledge";
-import { OwnerCounts, OwnerLists } from "#coordinator/delegation/owner-counts";
-import type { Placement } from "#coordinator/delegation/placement";
+} from "#coordinator/place/delegation/knowledge";
+import { OwnerCounts, OwnerLists } from "#coordinator/place/delegation/owner-counts";
+import type { Placement } from "#coordinator/place/delegation/placement";
 import { seededRandom } from "#core/random";
 import { id, peerTable, placement } from "./rounds.ts";
 

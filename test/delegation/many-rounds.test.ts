@@ -1,9 +1,9 @@
 /** Hundreds of subnets at once: how many rounds run, in which order, and what one holder's subnets cost. */
 import { beforeEach, expect, it } from "vitest";
-import type { Fleet } from "#coordinator/crawlers/crawler";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { ProbeBudget, pacedFleet } from "#coordinator/delegation/probe-pacing";
-import { HolderTurns, type QueuePorts, RestingSubnets } from "#coordinator/delegation/queue";
+import type { Fleet } from "#coordinator/place/crawlers/crawler";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { ProbeBudget, pacedFleet } from "#coordinator/place/delegation/probe-pacing";
+import { HolderTurns, type QueuePorts, RestingSubnets } from "#coordinator/place/delegation/queue";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeOutcome } from "#protocol/messages";
 import { flowWorld } from "../support/flow-world.ts";

@@ -1,9 +1,9 @@
 /** Whom crawlers are told to measure, minute by minute, over a fleet that answers or not. */
 import { expect, it } from "vitest";
-import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
-import { PeerTurns } from "#coordinator/delegation/measure-peers";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { landmarkCount } from "#coordinator/distances/peers";
+import type { CrawlerRecord } from "#coordinator/place/crawlers/crawler";
+import { PeerTurns } from "#coordinator/place/delegation/measure-peers";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { landmarkCount } from "#coordinator/place/distances/peers";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon } from "../support/store-world.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { nearestPolicy } from "#coordinator/delegation/policies/nearest";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { nearestPolicy } from "#coordinator/place/delegation/policies/nearest";
 import { everyPair, id, inputOf, placement, type RoundSetup, runRound } from "./rounds.ts";
 
 /*

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { placementOf } from "#coordinator/delegation/placement";
-import type { Subnet } from "#coordinator/subnets/subnet";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import { placementOf } from "#coordinator/place/delegation/placement";
+import type { Subnet } from "#coordinator/place/subnets/subnet";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { seededRandom } from "#core/random";

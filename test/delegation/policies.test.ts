@@ -1,8 +1,8 @@
 /** What holds for every policy, on worlds drawn from a seed (printed with a failure). */
 import { describe, expect, it } from "vitest";
-import { candidateFleet } from "#coordinator/delegation/fleet";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { nextStep, observe, policyNames, startRound } from "#coordinator/delegation/policies/policies";
+import { candidateFleet } from "#coordinator/place/delegation/fleet";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { nextStep, observe, policyNames, startRound } from "#coordinator/place/delegation/policies/policies";
 import { seededRandom } from "#core/random";
 import { decisionOf, id, inputOf, peerTable, placement, runRound } from "./rounds.ts";
 

@@ -1,7 +1,11 @@
 /** When a probe may go out. The clock is turned by hand: every time below is in ms after the start. */
 import { describe, expect, it } from "vitest";
-import type { Fleet } from "#coordinator/crawlers/crawler";
-import { ProbeBudget, type ProbeBudgetSettings, pacedFleet } from "#coordinator/delegation/probe-pacing";
+import type { Fleet } from "#coordinator/place/crawlers/crawler";
+import {
+  ProbeBudget,
+  type ProbeBudgetSettings,
+  pacedFleet,
+} from "#coordinator/place/delegation/probe-pacing";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { ProbeOutcome } from "#protocol/messages";

@@ -1,9 +1,9 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { beforeEach, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/crawlers/without-room";
-import { delegateSubnet, type RoundSettings } from "#coordinator/delegation/probe-round";
-import { originOf } from "#coordinator/delegation/round-questions";
+import { DayBudget } from "#coordinator/place/crawlers/crawler";
+import { crawlersWithoutRoom } from "#coordinator/place/crawlers/without-room";
+import { delegateSubnet, type RoundSettings } from "#coordinator/place/delegation/probe-round";
+import { originOf } from "#coordinator/place/delegation/round-questions";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { eachMs, noon, secondsAfterNoon } from "../support/store-world.ts";

@@ -1,9 +1,9 @@
 /** What of hellos and results concerns the rounds: who may no longer have what. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { type Probing, startProbing } from "#coordinator/delegation/start";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { type Probing, startProbing } from "#coordinator/place/delegation/start";
 import type { RoundCause } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";

@@ -1,9 +1,14 @@
 /** What networks publish of a range steers a round as far as its source has been right. */
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { LearnedRtts, SourceTrust } from "#coordinator/delegation/policies/learned-rtts";
-import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
-import { explainReason } from "#coordinator/delegation/policies/reason";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { LearnedRtts, SourceTrust } from "#coordinator/place/delegation/policies/learned-rtts";
+import {
+  learnFromRound,
+  nextStep,
+  observe,
+  startRound,
+} from "#coordinator/place/delegation/policies/policies";
+import { explainReason } from "#coordinator/place/delegation/policies/reason";
 import { id, inputOf, placement } from "./rounds.ts";
 
 /* Crawlers 100 ms apart on a line: 1 ── 2 ── 3 ── 4 */

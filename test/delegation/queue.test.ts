@@ -1,6 +1,6 @@
 /** Which subnets get a round, when, and how many at once. */
 import { beforeEach, expect, it } from "vitest";
-import type { QueuePorts } from "#coordinator/delegation/queue";
+import type { QueuePorts } from "#coordinator/place/delegation/queue";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";

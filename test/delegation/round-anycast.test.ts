@@ -3,11 +3,11 @@
  * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import { AnycastRanges, watchedFleet } from "#coordinator/delegation/anycast";
-import { AnycastCandidates } from "#coordinator/delegation/anycast-candidates";
-import { explainReason } from "#coordinator/delegation/policies/reason";
-import type { CoordinatorState } from "#coordinator/delegation/state";
-import { type PublishedKind, PublishedRangesBuilder } from "#coordinator/subnets/published-ranges";
+import { AnycastRanges, watchedFleet } from "#coordinator/place/delegation/anycast";
+import { AnycastCandidates } from "#coordinator/place/delegation/anycast-candidates";
+import { explainReason } from "#coordinator/place/delegation/policies/reason";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
+import { type PublishedKind, PublishedRangesBuilder } from "#coordinator/place/subnets/published-ranges";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";

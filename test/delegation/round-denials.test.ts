@@ -1,6 +1,6 @@
 /** Partners' deny-lists, and what crawlers refuse: who is no candidate, and for how long. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import type { ProbeOutcome } from "#protocol/messages";

@@ -1,6 +1,6 @@
 /** Rounds in which crawlers cannot all measure by the same method: what is compared, and what is recorded. */
 import { beforeEach, expect, it } from "vitest";
-import type { Fleet } from "#coordinator/crawlers/crawler";
+import type { Fleet } from "#coordinator/place/crawlers/crawler";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";

@@ -1,10 +1,14 @@
 /** Rounds in the small world of the flows: crawlers at places, distances between them, holders of subnets. */
 
-import type { FinishedRound, WaitingSubnet } from "#coordinator/delegation/delegation";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
-import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
-import { DelegationQueue, type QueuePorts } from "#coordinator/delegation/queue";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { FinishedRound, WaitingSubnet } from "#coordinator/place/delegation/delegation";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
+import {
+  delegateSubnet,
+  type RoundPorts,
+  type RoundSettings,
+} from "#coordinator/place/delegation/probe-round";
+import { DelegationQueue, type QueuePorts } from "#coordinator/place/delegation/queue";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";

@@ -1,17 +1,22 @@
 /** Runs rounds for tests: a world is a table of RTTs, a failing crawler is a text in it. */
-import { candidateFleet } from "#coordinator/delegation/fleet";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import type { Placement } from "#coordinator/delegation/placement";
-import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
-import { nextStep, observe, type PolicyName, startRound } from "#coordinator/delegation/policies/policies";
+import { candidateFleet } from "#coordinator/place/delegation/fleet";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import type { Placement } from "#coordinator/place/delegation/placement";
+import { LearnedRtts } from "#coordinator/place/delegation/policies/learned-rtts";
+import {
+  nextStep,
+  observe,
+  type PolicyName,
+  startRound,
+} from "#coordinator/place/delegation/policies/policies";
 import {
   type Decision,
   defaultParameters,
   type PolicyParameters,
   type RoundInput,
   type RoundStep,
-} from "#coordinator/delegation/policies/round";
-import { PeerMatrix } from "#coordinator/distances/peer-matrix";
+} from "#coordinator/place/delegation/policies/round";
+import { PeerMatrix } from "#coordinator/place/distances/peer-matrix";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 export const id = asCrawlerId;

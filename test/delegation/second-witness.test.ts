@@ -3,10 +3,10 @@
  * costs more by its second witnesses, and how much of it there is over thousands of rounds, is in test/bench/results/trust.md.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { FinishedRound } from "#coordinator/delegation/delegation";
-import { explainReason } from "#coordinator/delegation/policies/reason";
-import { judgeWin } from "#coordinator/delegation/policies/second-witness";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { FinishedRound } from "#coordinator/place/delegation/delegation";
+import { explainReason } from "#coordinator/place/delegation/policies/reason";
+import { judgeWin } from "#coordinator/place/delegation/policies/second-witness";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";

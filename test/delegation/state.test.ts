@@ -1,8 +1,8 @@
 /** What the coordinator remembers, beside what another one reads that starts on the same database. */
 import { describe, expect, it } from "vitest";
-import type { DelegationMove } from "#coordinator/delegation/delegation";
-import { backOffLevels } from "#coordinator/delegation/knowledge";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { DelegationMove } from "#coordinator/place/delegation/delegation";
+import { backOffLevels } from "#coordinator/place/delegation/knowledge";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { flowWorld } from "../support/flow-world.ts";

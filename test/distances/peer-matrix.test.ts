@@ -1,6 +1,6 @@
 /** What crawlers measured of each other, kept in short rows: the same answers as a square of numbers gives, and bounded. */
 import { describe, expect, it } from "vitest";
-import { PeerMatrix, peersKeptByEach } from "#coordinator/distances/peer-matrix";
+import { PeerMatrix, peersKeptByEach } from "#coordinator/place/distances/peer-matrix";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

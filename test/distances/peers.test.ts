@@ -1,6 +1,6 @@
 /** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
 import { describe, expect, it } from "vitest";
-import { PeerMatrix } from "#coordinator/distances/peer-matrix";
+import { PeerMatrix } from "#coordinator/place/distances/peer-matrix";
 import {
   isNewcomer,
   LandmarkEstimates,
@@ -12,7 +12,7 @@ import {
   peerRefreshMs,
   peersFor,
   peersPerTurn,
-} from "#coordinator/distances/peers";
+} from "#coordinator/place/distances/peers";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const noonMs = Date.UTC(2030, 0, 1, 12);

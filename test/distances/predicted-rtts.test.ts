@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RttTable, unknownRttMs, unmeasurableMs } from "#coordinator/distances/predicted-rtts";
+import { RttTable, unknownRttMs, unmeasurableMs } from "#coordinator/place/distances/predicted-rtts";
 import { asCrawlerId } from "#core/ids";
 
 /** Crawlers 1, 2, 3 at these places on a line, in ms; rows are subnets with what they measured (null: not). */

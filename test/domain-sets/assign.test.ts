@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { domainSetFault } from "#coordinator/domain-sets/assign";
+import { domainSetFault } from "#coordinator/place/domain-sets/assign";
 
 it("a crawler whose partner's domain sets cannot be read is refused with the reason, and no other", () => {
   expect(domainSetFault({})).toBeNull();

@@ -1,9 +1,14 @@
 /** Domain sets in the database: who is leased what, which hosts are misplaced, and where they go. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
-import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
-import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
-import { heldSql, type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
+import { createMisplacedHostStore } from "#coordinator/place/delegation/overrides/misplaced-host-store";
+import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
+import { createDomainSetStore } from "#coordinator/place/domain-sets/domain-set-store";
+import {
+  heldSql,
+  type Partition,
+  partitionHolds,
+  partitionOf,
+} from "#coordinator/place/domain-sets/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { forThisFile } from "../support/for-this-file.ts";
 import { arrivedResult, keyOf, newWorld, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";

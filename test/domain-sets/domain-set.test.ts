@@ -6,7 +6,7 @@ import {
   domainSetText,
   parseDomainSet,
   someDomainSetHolds,
-} from "#coordinator/domain-sets/domain-set";
+} from "#coordinator/place/domain-sets/domain-set";
 
 describe("reading a domain set", () => {
   it.each([

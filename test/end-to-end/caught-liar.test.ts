@@ -6,10 +6,10 @@
  */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fleetList } from "#coordinator/fleet/fleet-list-reads";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
-import { restoreTrust } from "#coordinator/trust/distrust-writes";
-import { trustReport } from "#coordinator/trust/reads";
+import { restoreTrust } from "#coordinator/crawl/trust/distrust-writes";
+import { trustReport } from "#coordinator/crawl/trust/reads";
+import { fleetList } from "#coordinator/tell/fleet/fleet-list-reads";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { generateWorld } from "#ops/world/generate-world";
 import { hashText } from "#ops/world/seeded-random";
 import { until } from "../support/until.ts";

@@ -3,7 +3,7 @@
  * subnets; and is told to slow down once there is little left to do.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
+import { giveDomainSets } from "#coordinator/place/domain-sets/domain-set-store";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";

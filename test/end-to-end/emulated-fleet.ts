@@ -5,11 +5,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { admitUrls } from "#coordinator/frontier/admit-urls";
-import type { CrawlScope } from "#coordinator/frontier/frontier";
-import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
+import type { CrawlScope } from "#coordinator/crawl/frontier/frontier";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
 import type { RunningCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { writeMembership } from "#crawler/core/membership";
 import type { CrawlerSurroundings } from "#crawler/link/supervisor-line";
 import { startCrawler } from "#crawler/main";

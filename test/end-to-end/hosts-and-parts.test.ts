@@ -5,7 +5,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { WhoAnswer } from "#coordinator/who/who-api";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
 import { parseAddress } from "#core/ip/address";
 import { parseRange, rangeHolds } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";

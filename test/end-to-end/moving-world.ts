@@ -5,8 +5,8 @@
 
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createMoveStore } from "#coordinator/crawlers/move-store";
 import type { RunningCoordinator } from "#coordinator/main";
+import { createMoveStore } from "#coordinator/place/crawlers/move-store";
 import type { CrawlerId } from "#core/ids";
 import { writeMembership } from "#crawler/core/membership";
 import { startCrawler } from "#crawler/main";

@@ -3,8 +3,8 @@
  * delegation.
  */
 import type { Pool } from "pg";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { World, WorldSite } from "#ops/world/model";

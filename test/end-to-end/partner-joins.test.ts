@@ -5,7 +5,7 @@
 import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
 import { readMembership } from "#crawler/core/membership";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";

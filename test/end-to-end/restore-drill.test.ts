@@ -6,11 +6,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
-import { currentEpoch } from "#coordinator/journal/epoch-store";
-import { JournalFolder } from "#coordinator/journal/journal-file-store";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
+import { currentEpoch } from "#coordinator/run/journal/epoch-store";
+import { JournalFolder } from "#coordinator/run/journal/journal-file-store";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { backupDatabase } from "#db/backup-database";
 import { openDatabase } from "#db/connect";
 import { dataFolderOf } from "#db/embedded-cluster";

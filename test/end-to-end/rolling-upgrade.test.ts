@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import type { Database } from "#db/server-database";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";

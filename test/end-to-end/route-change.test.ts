@@ -5,8 +5,8 @@
  */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { slowFetchesIn } from "#coordinator/delegation/policies/reason";
-import type { WhoAnswer } from "#coordinator/who/who-api";
+import { slowFetchesIn } from "#coordinator/place/delegation/policies/reason";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";

@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { RunningCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { type Membership, writeMembership } from "#crawler/core/membership";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { Spool } from "#crawler/spool/spool";

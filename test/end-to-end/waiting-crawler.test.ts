@@ -6,11 +6,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { stateWords } from "#coordinator/fleet/fleet-entry";
-import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import { alertFacts } from "#coordinator/overview/alert-reads";
-import { alertsOf } from "#coordinator/overview/alert-rules";
-import { createReleaseStore } from "#coordinator/releases/release-store";
+import { createReleaseStore } from "#coordinator/run/releases/release-store";
+import { stateWords } from "#coordinator/tell/fleet/fleet-entry";
+import { fleetEntry } from "#coordinator/tell/fleet/fleet-list-reads";
+import { alertFacts } from "#coordinator/tell/overview/alert-reads";
+import { alertsOf } from "#coordinator/tell/overview/alert-rules";
 import { runDock } from "#crawler/supervisor/run-supervisor";
 import { dockTiming } from "#crawler/supervisor/supervisor-home";
 import { formatInvitation } from "#protocol/invitation";

@@ -1,10 +1,10 @@
 /** A country by its subnets: who has them, and a median that waits for thirty measurements. */
 import { expect, it } from "vitest";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { countryFigures } from "#coordinator/explore/countries";
-import { ExploredWorld } from "#coordinator/explore/explored-world";
-import { WorkTurns } from "#coordinator/explore/work-turns";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
+import { countryFigures } from "#coordinator/tell/explore/countries";
+import { ExploredWorld } from "#coordinator/tell/explore/explored-world";
+import { WorkTurns } from "#coordinator/tell/explore/work-turns";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 

@@ -2,8 +2,8 @@
  * The explorer in a real browser: with scripts and without, and for people who see little.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
+import { explorePart } from "#coordinator/tell/explore/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";

@@ -10,13 +10,13 @@
  *   └ 2a00:1::/32       goes with athens
  */
 import { beforeAll, expect, it } from "vitest";
-import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { exploreQuestion, showExplore } from "#coordinator/explore/answer";
-import { type ExploreAnswer, exploreInput } from "#coordinator/explore/explore-api";
-import { Explorer } from "#coordinator/explore/explorer";
-import type { ExploreReads } from "#coordinator/explore/reads";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import type { CrawlerRecord } from "#coordinator/place/crawlers/crawler";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
+import { exploreQuestion, showExplore } from "#coordinator/tell/explore/answer";
+import { type ExploreAnswer, exploreInput } from "#coordinator/tell/explore/explore-api";
+import { Explorer } from "#coordinator/tell/explore/explorer";
+import type { ExploreReads } from "#coordinator/tell/explore/reads";
 import { crawlerColour } from "#coordinator/web/crawler-colours";
 import { asCrawlerId, asHolderId, asSubnetId, type SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";

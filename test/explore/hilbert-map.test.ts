@@ -1,6 +1,6 @@
 /** The curve against its definition by words, and which square an address or a block is looked at in. */
 import { expect, it } from "vitest";
-import { blockText, type Cell, cellOfIndex, squareHolding } from "#coordinator/explore/hilbert-map";
+import { blockText, type Cell, cellOfIndex, squareHolding } from "#coordinator/tell/explore/hilbert-map";
 import { parseRange } from "#core/ip/range";
 
 /** All cells in order, by the definition alone: mirrored at a diagonal, copied twice, mirrored at the other. */

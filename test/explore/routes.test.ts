@@ -1,9 +1,9 @@
 /** The explorer's addresses over a seeded database: answers as they are described, files, and what is refused. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
 import { describeApi } from "#coordinator/open-api";
+import { explorePart } from "#coordinator/tell/explore/start";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

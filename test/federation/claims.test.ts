@@ -9,7 +9,7 @@ import {
   overlapOf,
   ownerOf,
   readClaims,
-} from "#coordinator/frontier/claims";
+} from "#coordinator/crawl/frontier/claims";
 
 function claims(...texts: string[]): Claims {
   const read = readClaims(texts);

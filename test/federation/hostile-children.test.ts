@@ -2,11 +2,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { answerChild } from "#coordinator/federation/exchange";
-import { createExchangeStore } from "#coordinator/federation/exchange-store";
-import { HttpParentClient } from "#coordinator/federation/parent-client";
-import { NewHostBudget } from "#coordinator/frontier/budgets";
-import { mostHops } from "#coordinator/frontier/claims";
+import { answerChild } from "#coordinator/crawl/federation/exchange";
+import { createExchangeStore } from "#coordinator/crawl/federation/exchange-store";
+import { HttpParentClient } from "#coordinator/crawl/federation/parent-client";
+import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
+import { mostHops } from "#coordinator/crawl/frontier/claims";
 import { childMessage, exchangePath, exchangeVersion } from "#protocol/exchange";
 import { noon, scope } from "../support/store-world.ts";
 import { until } from "../support/until.ts";

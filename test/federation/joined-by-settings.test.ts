@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { inviteChild } from "#coordinator/federation/coordinators-ask";
-import { HttpParentClient } from "#coordinator/federation/parent-client";
-import { createCoordinatorStore } from "#coordinator/federation/related-store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { inviteChild } from "#coordinator/crawl/federation/coordinators-ask";
+import { HttpParentClient } from "#coordinator/crawl/federation/parent-client";
+import { createCoordinatorStore } from "#coordinator/crawl/federation/related-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";

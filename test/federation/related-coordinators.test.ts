@@ -1,11 +1,11 @@
 /** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { forgetTold } from "#coordinator/federation/exchange-queue-store";
-import { splitByOwner } from "#coordinator/frontier/foreign-url-store";
-import { rankLocally } from "#coordinator/web-graph/local-rank-store";
-import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { answerWho } from "#coordinator/who/answer";
-import { verdictOf } from "#coordinator/who/words";
+import { forgetTold } from "#coordinator/crawl/federation/exchange-queue-store";
+import { splitByOwner } from "#coordinator/crawl/frontier/foreign-url-store";
+import { rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
+import { defaultPageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { verdictOf } from "#coordinator/tell/who/words";
 import { hostHashOf } from "#core/url-key";
 import { everyRead } from "../support/every-read.ts";
 import { noon, seeds } from "../support/store-world.ts";

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FindAnswer, matchOf } from "#coordinator/find/find";
+import { type FindAnswer, matchOf } from "#coordinator/tell/find/find";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { forThisFile } from "../support/for-this-file.ts";

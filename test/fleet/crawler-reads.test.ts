@@ -1,12 +1,12 @@
 /** What is kept of crawlers for the pages of the fleet: absences, budgets, who drained them, the log, failures. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { grantBudget } from "#coordinator/crawlers/control-store";
-import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-store";
-import { crawlerLog } from "#coordinator/fleet/crawler-reads";
-import { failureShares, latestFailures } from "#coordinator/fleet/failure-reads";
-import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
-import { trustList } from "#coordinator/trust/reads";
+import { trustList } from "#coordinator/crawl/trust/reads";
+import { grantBudget } from "#coordinator/place/crawlers/control-store";
+import { absencesOf, mostAbsences } from "#coordinator/place/crawlers/crawler-store";
+import { crawlerLog } from "#coordinator/tell/fleet/crawler-reads";
+import { failureShares, latestFailures } from "#coordinator/tell/fleet/failure-reads";
+import { fleetEntry } from "#coordinator/tell/fleet/fleet-list-reads";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import type { CrawlerId } from "#core/ids";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,6 +1,6 @@
 /** How far an invitation is, step by step, and what blocks the next. */
 import { expect, it } from "vitest";
-import { type InvitationFacts, invitationProgress } from "#coordinator/fleet/invitation-steps";
+import { type InvitationFacts, invitationProgress } from "#coordinator/tell/fleet/invitation-steps";
 
 const at = new Date("2030-01-01T12:00:00Z");
 const fresh: InvitationFacts = {

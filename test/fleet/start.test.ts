@@ -2,11 +2,11 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
-import { fleetPart } from "#coordinator/fleet/start";
-import { createChartReads } from "#coordinator/overview/chart-reads";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
+import { fleetPart } from "#coordinator/tell/fleet/start";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { asCrawlerId } from "#core/ids";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

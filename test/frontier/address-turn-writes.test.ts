@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { forgetTurns } from "#coordinator/frontier/address-turn-writes";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createResultStore } from "#coordinator/results/result-store";
+import { forgetTurns } from "#coordinator/crawl/frontier/address-turn-writes";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import {
@@ -383,15 +383,15 @@ it("whoever writes leases tells of their turns, and nobody else writes table add
       ),
     );
 
-  expect(writing("address_turn")).toEqual(["coordinator/frontier/address-turn-writes.ts"]);
+  expect(writing("address_turn")).toEqual(["coordinator/crawl/frontier/address-turn-writes.ts"]);
   // Two are parts of statements: of those in host-lease-writes and cross-fetch-store, and of closed leases alone. One sets
   // times right that a wrong clock wrote, and ends no lease.
   expect(writing("lease").toSorted()).toEqual([
-    "coordinator/frontier/closed-lease-store.ts",
-    "coordinator/frontier/lease-end-writes.ts",
-    "coordinator/frontier/of-the-future-writes.ts",
-    "coordinator/frontier/open-lease-reads.ts",
-    "coordinator/results/result-writes.ts",
-    "coordinator/trust/cross-fetch-verdict-store.ts",
+    "coordinator/crawl/frontier/closed-lease-store.ts",
+    "coordinator/crawl/frontier/lease-end-writes.ts",
+    "coordinator/crawl/frontier/of-the-future-writes.ts",
+    "coordinator/crawl/frontier/open-lease-reads.ts",
+    "coordinator/crawl/results/result-writes.ts",
+    "coordinator/crawl/trust/cross-fetch-verdict-store.ts",
   ]);
 });

@@ -1,10 +1,10 @@
 /** Whoever runs a domain has as many hosts in it as he likes: what he gets of new hosts, of the queue and of an address by them. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { NewHostBudget } from "#coordinator/frontier/budgets";
-import { domainReport } from "#coordinator/frontier/domain-store";
-import { mostHeldAt } from "#coordinator/frontier/place-urls";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
+import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
+import { domainReport } from "#coordinator/crawl/frontier/domain-store";
+import { mostHeldAt } from "#coordinator/crawl/frontier/place-urls";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
 import {

@@ -1,12 +1,12 @@
 /** URLs over their hosts' budgets: packed apart from the frontier's rows, each once, and let in when the budget has grown. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { addUrls, lockHosts } from "#coordinator/crawl/frontier/admission-writes";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { fetchAgain } from "#coordinator/crawl/frontier/fetch-again-writes";
+import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
 import { inTransaction } from "#coordinator/database/transaction";
-import { addUrls, lockHosts } from "#coordinator/frontier/admission-writes";
-import { readChannel } from "#coordinator/frontier/channel";
-import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
-import { pageOf } from "#coordinator/search/page-reads";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { pageOf } from "#coordinator/tell/search/page-reads";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, text } from "../results/shipping-world.ts";
 import { everyRead } from "../support/every-read.ts";

@@ -1,7 +1,7 @@
 /** What a host may have in the frontier, and what its URLs count for in that. */
 import { describe, expect, it } from "vitest";
-import type { PageWorth } from "#coordinator/batch/found-urls";
-import { type HostPages, hostBudget, pageWorth } from "#coordinator/frontier/budgets";
+import type { PageWorth } from "#coordinator/crawl/batch/found-urls";
+import { type HostPages, hostBudget, pageWorth } from "#coordinator/crawl/frontier/budgets";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
 import { arrivedResult } from "../support/store-world.ts";
 

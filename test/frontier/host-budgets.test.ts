@@ -1,9 +1,9 @@
 /** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
 import { describe, expect, it } from "vitest";
-import { hostBudget } from "#coordinator/frontier/budgets";
-import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
-import { answerWho } from "#coordinator/who/answer";
-import { whoOperations } from "#coordinator/who/who-ask";
+import { hostBudget } from "#coordinator/crawl/frontier/budgets";
+import { hostBudgetSql } from "#coordinator/crawl/frontier/host-budget-sql";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { seededRandom } from "#core/random";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
 import { everyRead } from "../support/every-read.ts";

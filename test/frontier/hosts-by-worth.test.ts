@@ -1,11 +1,11 @@
 /** Hosts that go by what their best new URL is worth, and the mix of new and old URLs over many small leases. */
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { LeaseRequest } from "#coordinator/frontier/frontier";
-import { firstCarry, owedAfter } from "#coordinator/frontier/order/mix";
-import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/frontier/order/order-sql";
-import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
-import { scheduleHostWorths } from "#coordinator/frontier/start";
+import type { LeaseRequest } from "#coordinator/crawl/frontier/frontier";
+import { firstCarry, owedAfter } from "#coordinator/crawl/frontier/order/mix";
+import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/crawl/frontier/order/order-sql";
+import type { FrontierOrder } from "#coordinator/crawl/frontier/order/strategies";
+import { scheduleHostWorths } from "#coordinator/crawl/frontier/start";
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { Lease } from "#protocol/lease";

@@ -1,9 +1,9 @@
 /** Crawlers without work: answered from memory, and woken when something of theirs opens. Over real stores and a clock turned by hand. */
 import { expect, it } from "vitest";
-import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
-import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
+import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-reads";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { handOutTasks } from "#coordinator/crawl/frontier/hand-out-tasks";
+import { IdleCrawlers } from "#coordinator/crawl/frontier/idle-crawlers";
 import type { CrawlerId } from "#core/ids";
 import { noon, scope, seeds, storeWorld } from "../support/store-world.ts";
 

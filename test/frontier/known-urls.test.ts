@@ -1,6 +1,6 @@
 /** What passes for known was told to be, and lately; a bounded set of whole hashes. */
 import { describe, expect, it } from "vitest";
-import { KnownUrls } from "#coordinator/frontier/known-urls";
+import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
 import type { UrlHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 

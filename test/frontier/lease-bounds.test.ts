@@ -1,8 +1,8 @@
 /** What the coordinator takes of a crawler that sends more, other or earlier results than it was leased. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { NewHostBudget } from "#coordinator/frontier/budgets";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { type TakeResultsSettings, takeResults } from "#coordinator/results/take-results";
+import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { type TakeResultsSettings, takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { FetchResult, PageExtract } from "#protocol/result";
 import { arrivedResult, noon, scope, secondsAfterNoon, spoolId, storeWorld } from "../support/store-world.ts";

@@ -3,8 +3,8 @@
  * returns, crawlers that begin anew, and expiry.
  */
 import { beforeAll, expect, test } from "vitest";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createResultStore } from "#coordinator/results/result-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,6 +1,6 @@
 /** Leases in the order that the operator chose: what a crawler is handed first, of new and of old URLs. */
 import { expect, it } from "vitest";
-import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
+import type { FrontierOrder } from "#coordinator/crawl/frontier/order/strategies";
 import type { CrawlerId } from "#core/ids";
 import { noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 

@@ -1,11 +1,11 @@
 /** Requests for work that are answered in one transaction: each gets what it would get by itself, for a bounded price. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LeaseRequest } from "#coordinator/frontier/frontier";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { leaseHosts } from "#coordinator/frontier/host-lease-writes";
-import { returnLeases } from "#coordinator/frontier/lease-end-writes";
-import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
-import { SubnetTurns } from "#coordinator/frontier/turn-store";
+import type { LeaseRequest } from "#coordinator/crawl/frontier/frontier";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { leaseHosts } from "#coordinator/crawl/frontier/host-lease-writes";
+import { returnLeases } from "#coordinator/crawl/frontier/lease-end-writes";
+import type { FrontierOrder } from "#coordinator/crawl/frontier/order/strategies";
+import { SubnetTurns } from "#coordinator/crawl/frontier/turn-store";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { openServerDatabase } from "#db/server-database";

@@ -1,15 +1,15 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
 import { describe, expect, it } from "vitest";
-import type { ArrivedResult } from "#coordinator/batch/accepted-result";
-import { inTransaction } from "#coordinator/database/transaction";
-import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
+import type { ArrivedResult } from "#coordinator/crawl/batch/accepted-result";
+import { effectsOf, packEffects } from "#coordinator/crawl/frontier/link-outbox";
 import {
   applyLinks,
   defaultOutboxBounds,
   outboxBacklog,
   postEffects,
-} from "#coordinator/frontier/link-outbox-store";
-import { createResultStore } from "#coordinator/results/result-store";
+} from "#coordinator/crawl/frontier/link-outbox-store";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
+import { inTransaction } from "#coordinator/database/transaction";
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { Lease } from "#protocol/lease";

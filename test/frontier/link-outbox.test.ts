@@ -1,6 +1,6 @@
 /** What results do to other hosts, as it waits in the outbox: packed, summed, in order. */
 import { describe, expect, it } from "vitest";
-import type { AdmittedUrl } from "#coordinator/batch/found-urls";
+import type { AdmittedUrl } from "#coordinator/crawl/batch/found-urls";
 import {
   effectsOf,
   isAfter,
@@ -8,7 +8,7 @@ import {
   packEffects,
   sumEffects,
   unpackEffects,
-} from "#coordinator/frontier/link-outbox";
+} from "#coordinator/crawl/frontier/link-outbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { nameOf } from "#core/url-key";

@@ -1,8 +1,8 @@
 /** What a clock that was a day ahead wrote, and what becomes of it when it is right. */
 import { expect, it } from "vitest";
-import { bringBack, wasAhead } from "#coordinator/frontier/of-the-future-writes";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
+import { bringBack, wasAhead } from "#coordinator/crawl/frontier/of-the-future-writes";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId } from "#core/ids";
 import {
   arrivedResult,

@@ -1,11 +1,11 @@
 /** What opts out by its name is found by an index, however many hosts there are, and not while admission waits. */
 import pg from "pg";
 import { expect, it, vi } from "vitest";
-import { withoutOptedOut } from "#coordinator/frontier/back-link-writes";
-import { deedsOf } from "#coordinator/opt-outs/complaint-store";
-import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import type { OptOutRequest } from "#coordinator/opt-outs/opt-out";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { withoutOptedOut } from "#coordinator/crawl/frontier/back-link-writes";
+import { deedsOf } from "#coordinator/run/opt-outs/complaint-store";
+import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
+import type { OptOutRequest } from "#coordinator/run/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import { urlKeyOf } from "#core/url-key";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";

@@ -1,9 +1,9 @@
 /** Crawlers are told their pace by the work that they have. */
 import { describe, expect, it } from "vitest";
-import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
-import { partitionOf } from "#coordinator/domain-sets/partition";
-import { PaceOfFleet } from "#coordinator/frontier/pace";
-import { createPaceStore, type ToldPace } from "#coordinator/frontier/pace-store";
+import { PaceOfFleet } from "#coordinator/crawl/frontier/pace";
+import { createPaceStore, type ToldPace } from "#coordinator/crawl/frontier/pace-store";
+import { giveDomainSets } from "#coordinator/place/domain-sets/domain-set-store";
+import { partitionOf } from "#coordinator/place/domain-sets/partition";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

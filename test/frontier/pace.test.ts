@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { countedSlices, nextPace, paceReason } from "#coordinator/frontier/pace";
-import type { WorkPace } from "#coordinator/frontier/pace-store";
+import { countedSlices, nextPace, paceReason } from "#coordinator/crawl/frontier/pace";
+import type { WorkPace } from "#coordinator/crawl/frontier/pace-store";
 
 const rule = { slowDownUnder: 4, hurryUpOver: 64 };
 

@@ -1,6 +1,6 @@
 /** Which new URLs have a place at their hosts, in tiny worlds. */
 import { expect, it } from "vitest";
-import { type HostRoom, mostListUrls, placeUrls } from "#coordinator/frontier/place-urls";
+import { type HostRoom, mostListUrls, placeUrls } from "#coordinator/crawl/frontier/place-urls";
 import type { HostHash } from "#core/ids";
 import { keyOf } from "../support/store-world.ts";
 

@@ -1,12 +1,12 @@
 /** When the outbox is applied: soon in a small crawl, every second under load; and who is told what came of it. */
 import { beforeEach, expect, it } from "vitest";
+import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
+import type { CrawlScope } from "#coordinator/crawl/frontier/frontier";
+import { effectsOf } from "#coordinator/crawl/frontier/link-outbox";
+import { defaultOutboxBounds, postEffects } from "#coordinator/crawl/frontier/link-outbox-store";
+import { outboxDuties } from "#coordinator/crawl/frontier/start";
 import { inTransaction } from "#coordinator/database/transaction";
-import { NewHostBudget } from "#coordinator/frontier/budgets";
-import type { CrawlScope } from "#coordinator/frontier/frontier";
-import { effectsOf } from "#coordinator/frontier/link-outbox";
-import { defaultOutboxBounds, postEffects } from "#coordinator/frontier/link-outbox-store";
-import { outboxDuties } from "#coordinator/frontier/start";
-import { Counters } from "#coordinator/overview/counters";
+import { Counters } from "#coordinator/tell/overview/counters";
 import type { CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";

@@ -1,6 +1,6 @@
 /** Subnets of a crawler take turns, and so do domains: nobody gets more than a quarter while others wait. */
 import { expect, it } from "vitest";
-import { hostsInARow, largestShare, splitByShare } from "#coordinator/frontier/budgets";
+import { hostsInARow, largestShare, splitByShare } from "#coordinator/crawl/frontier/budgets";
 
 /** Each of a domain of its own, unless it is named behind the subnet. */
 const hosts = (...names: string[]) =>

@@ -1,9 +1,9 @@
 /** URLs from people: what comes into the frontier, where it lies, what is refused and why; and what crawlers get of it. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { admitUrls } from "#coordinator/frontier/admit-urls";
-import { createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
-import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
-import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
+import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
+import { createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
+import { handOutTasks } from "#coordinator/crawl/frontier/hand-out-tasks";
+import { resolveHosts } from "#coordinator/crawl/frontier/resolve-hosts";
 import { refreshTree } from "#coordinator/load-state";
 import type { CrawlerId } from "#core/ids";
 import type { NameResolver } from "#core/name-resolver";

@@ -1,10 +1,10 @@
 /** What reports say of URLs that a crawler has in hand: their rows are as they were, the lease has their list. */
 import { expect, test } from "vitest";
-import { urlPlace } from "#coordinator/frontier/report-reads";
-import { crawlTotals } from "#coordinator/overview/overview-reads";
-import { urlsOf } from "#coordinator/sites/site-reads";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
-import { hostReport, urlReport } from "#coordinator/who/url-reads";
+import { urlPlace } from "#coordinator/crawl/frontier/report-reads";
+import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
+import { crawlTotals } from "#coordinator/tell/overview/overview-reads";
+import { urlsOf } from "#coordinator/tell/sites/site-reads";
+import { hostReport, urlReport } from "#coordinator/tell/who/url-reads";
 import { hostHashOf } from "#core/url-key";
 import { forThisFile } from "../support/for-this-file.ts";
 import {

@@ -5,8 +5,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

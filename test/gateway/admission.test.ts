@@ -2,7 +2,7 @@
 import { get } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { AdmissionLine } from "#coordinator/gateway/gateway-settings";
+import { AdmissionLine } from "#coordinator/run/gateway/gateway-settings";
 import { makeGate } from "../support/gate.ts";
 import { until } from "../support/until.ts";
 import { admitted, helloOf, knownNames, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";

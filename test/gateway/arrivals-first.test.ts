@@ -1,7 +1,7 @@
 /** Who comes before whom where a whole fleet arrives: connections, those that arrive, those that are there. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/gateway/arrivals-first";
+import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/run/gateway/arrivals-first";
 import { LoopTurns } from "#core/clock";
 
 describe("work of crawlers that are there", () => {

@@ -2,16 +2,16 @@
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { Admitted } from "#coordinator/crawlers/admit-crawler";
-import type { SessionEnd } from "#coordinator/crawlers/session-ends";
-import { CrawlerGateway } from "#coordinator/gateway/gateway";
+import type { Admitted } from "#coordinator/place/crawlers/admit-crawler";
+import type { SessionEnd } from "#coordinator/place/crawlers/session-ends";
+import { CrawlerGateway } from "#coordinator/run/gateway/gateway";
 import {
   type Arrival,
   defaultGatewaySettings,
   type GatewayHandlers,
   type GatewaySettings,
-} from "#coordinator/gateway/gateway-settings";
-import type { BatchedResult, CrawlerReport } from "#coordinator/gateway/inbox";
+} from "#coordinator/run/gateway/gateway-settings";
+import type { BatchedResult, CrawlerReport } from "#coordinator/run/gateway/inbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { protocolVersions } from "#protocol/coordinator-messages";

@@ -4,7 +4,7 @@
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { HeartbeatWatch } from "#coordinator/gateway/liveness";
+import { HeartbeatWatch } from "#coordinator/run/gateway/liveness";
 import { type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 

@@ -5,7 +5,7 @@
 import { connect } from "node:net";
 import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { GatewaySettings } from "#coordinator/gateway/gateway-settings";
+import type { GatewaySettings } from "#coordinator/run/gateway/gateway-settings";
 import { asCrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { maxHelloBytes, maxMessageBytes } from "#protocol/codec";

@@ -4,7 +4,7 @@
  */
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { EdgeIncident } from "#coordinator/gateway/gateway-settings";
+import type { EdgeIncident } from "#coordinator/run/gateway/gateway-settings";
 import { asCrawlerId } from "#core/ids";
 import type { CrawlerMessage } from "#protocol/messages";
 import { generatedResults } from "../protocol/generated-results.ts";

@@ -1,13 +1,13 @@
 /** A whole coordinator behind TLS, and crawlers that join it: real sockets, a real database. */
 import { readFileSync } from "node:fs";
-import { issueInvitation } from "#coordinator/access/invitations";
-import { invitingCoordinator } from "#coordinator/access/inviting-coordinator-reads";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { createIdentityStore } from "#coordinator/crawlers/identity-store";
-import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
 import { startCoordinator } from "#coordinator/main";
-import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import { createIdentityStore } from "#coordinator/place/crawlers/identity-store";
+import { createInvitationStore } from "#coordinator/place/crawlers/invitation-store";
+import { issueInvitation } from "#coordinator/run/access/invitations";
+import { invitingCoordinator } from "#coordinator/run/access/inviting-coordinator-reads";
+import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { KeyScope } from "#protocol/identity";

@@ -1,6 +1,6 @@
 /** A crawler with an identity of its own, without manners: it seals what it likes, as it likes. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import type { GatewayHandlers } from "#coordinator/gateway/gateway-settings";
+import type { GatewayHandlers } from "#coordinator/run/gateway/gateway-settings";
 import { type ChallengedConnection, helloText, sealText } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { packResult } from "#protocol/packed/message-frames";

@@ -1,7 +1,7 @@
 /** Results of a crawler with an identity count when it has signed them, and not before. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { EdgeIncident } from "#coordinator/gateway/gateway-settings";
-import { SealCheck } from "#coordinator/gateway/inbox";
+import type { EdgeIncident } from "#coordinator/run/gateway/gateway-settings";
+import { SealCheck } from "#coordinator/run/gateway/inbox";
 import { maxUnsealedBytes } from "#protocol/result";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { until } from "../support/until.ts";

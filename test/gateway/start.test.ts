@@ -1,16 +1,16 @@
 /** What crawlers say, each message to its flow, over real stores. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { DayBudget } from "#coordinator/crawlers/crawler";
-import { Heartbeats } from "#coordinator/crawlers/heartbeats";
-import { createIdentityStore } from "#coordinator/crawlers/identity-store";
-import { sessionEnd } from "#coordinator/crawlers/session-ends";
-import { createSigningKeyStore } from "#coordinator/crawlers/signing-key-store";
-import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
-import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
-import { fleetMessageHandlers } from "#coordinator/gateway/start";
-import { Counters } from "#coordinator/overview/counters";
-import type { Metrics } from "#coordinator/overview/metrics";
+import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-reads";
+import { IdleCrawlers } from "#coordinator/crawl/frontier/idle-crawlers";
+import { DayBudget } from "#coordinator/place/crawlers/crawler";
+import { Heartbeats } from "#coordinator/place/crawlers/heartbeats";
+import { createIdentityStore } from "#coordinator/place/crawlers/identity-store";
+import { sessionEnd } from "#coordinator/place/crawlers/session-ends";
+import { createSigningKeyStore } from "#coordinator/place/crawlers/signing-key-store";
+import { fleetMessageHandlers } from "#coordinator/run/gateway/start";
+import { Counters } from "#coordinator/tell/overview/counters";
+import type { Metrics } from "#coordinator/tell/overview/metrics";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";

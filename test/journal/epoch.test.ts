@@ -1,6 +1,6 @@
 /** By what a coordinator knows that its database went back, and by what not. */
 import { expect, it } from "vitest";
-import { type Epoch, firstNumberOf, whyWentBack } from "#coordinator/journal/epoch";
+import { type Epoch, firstNumberOf, whyWentBack } from "#coordinator/run/journal/epoch";
 
 const epoch: Epoch = {
   ...{ epoch: 3, databaseId: "d", beganAt: new Date(0), cause: "created", words: "", replay: null },

@@ -6,16 +6,16 @@
  * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
  */
 
-import type { Placement } from "#coordinator/delegation/placement";
+import type { Placement } from "#coordinator/place/delegation/placement";
 import {
   learnFromRound,
   nextStep,
   observe,
   policyNames,
   startRound,
-} from "#coordinator/delegation/policies/policies";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+} from "#coordinator/place/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { spread } from "./crawl/spread.ts";
 import { stateWith } from "./delegation/delegated-state.ts";

@@ -8,12 +8,12 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { createResultStore } from "#coordinator/results/result-store";
-import { takeResults } from "#coordinator/results/take-results";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
+import { takeResults } from "#coordinator/crawl/results/take-results";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { asLeaseId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { urlKeyOf } from "#core/url-key";

@@ -7,10 +7,10 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RangeColumns } from "#coordinator/subnets/range-columns";
-import { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
-import { readTreeSnapshot, writeTreeSnapshot } from "#coordinator/subnets/tree-snapshot-store";
+import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { readTreeSnapshot, writeTreeSnapshot } from "#coordinator/place/subnets/tree-snapshot-store";
 import type { IpAddress } from "#core/ip/address";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../support/shared-data.ts";

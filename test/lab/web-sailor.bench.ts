@@ -5,7 +5,7 @@
  * default): the tables of test/bench/results/web-sailor.md are printed. Whose pages come first: npm run lab -- order.
  */
 import { availableParallelism, cpus, loadavg } from "node:os";
-import { domainSetHolds, parseDomainSet } from "#coordinator/domain-sets/domain-set";
+import { domainSetHolds, parseDomainSet } from "#coordinator/place/domain-sets/domain-set";
 import type { Carried } from "./web-sailor/counting-relay.ts";
 import { type Client, sailingFleet } from "./web-sailor/sailing-fleet.ts";
 

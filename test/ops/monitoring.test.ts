@@ -1,8 +1,8 @@
 /** What Prometheus, Grafana and the runbook are told is what the coordinator has, and the other way round. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { alertRules } from "#coordinator/overview/alert-rules";
-import { createMetrics } from "#coordinator/overview/metrics";
+import { alertRules } from "#coordinator/tell/overview/alert-rules";
+import { createMetrics } from "#coordinator/tell/overview/metrics";
 import { alertRulesYaml, dashboardJson } from "#ops/monitoring-files";
 
 const read = (path: string) => readFileSync(new URL(`../../ops/${path}`, import.meta.url), "utf8");

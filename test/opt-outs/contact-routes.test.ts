@@ -3,10 +3,10 @@
 import type { AddressInfo } from "node:net";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
-import { formsPerHour } from "#coordinator/opt-outs/contact-ask";
-import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { readOptOut } from "#coordinator/opt-outs/opt-out";
-import type { WhoAnswer } from "#coordinator/who/who-api";
+import { formsPerHour } from "#coordinator/run/opt-outs/contact-ask";
+import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
+import { readOptOut } from "#coordinator/run/opt-outs/opt-out";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -1,12 +1,12 @@
 /** One page is erased: nothing of what it said is left in any table, and what comes later of it is dropped. */
 import { createHash } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { everyChange } from "#coordinator/changes/page-change";
-import { changeOfErasure, erasePageOf } from "#coordinator/opt-outs/honour";
-import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { everyChange } from "#coordinator/crawl/changes/page-change";
+import { changeOfErasure, erasePageOf } from "#coordinator/run/opt-outs/honour";
+import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import type { CrawlerId } from "#core/ids";
 import { forThisFile } from "../support/for-this-file.ts";
 import { arrivedResult, keyOf, newWorld, noon, secondsAfterNoon } from "../support/store-world.ts";

@@ -1,11 +1,12 @@
 import type { PoolClient } from "pg";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { everyChange } from "#coordinator/changes/page-change";
-import { addHosts } from "#coordinator/frontier/admission-writes";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
+import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { everyChange } from "#coordinator/crawl/changes/page-change";
+import { addHosts } from "#coordinator/crawl/frontier/admission-writes";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
+import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
 import {
   liftedWords,
   mostPagesUnconfirmed,
@@ -13,10 +14,9 @@ import {
   type OptOutRequest,
   type OptOutTarget,
   readOptOut,
-} from "#coordinator/opt-outs/opt-out";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
-import { searchPages } from "#coordinator/search/search";
-import { createTrustStore } from "#coordinator/trust/trust-store";
+} from "#coordinator/run/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
+import { searchPages } from "#coordinator/tell/search/search";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";

@@ -7,14 +7,14 @@ import type {
   JobFacts,
   OwnFacts,
   RelativeFacts,
-} from "#coordinator/overview/alert-facts";
+} from "#coordinator/tell/overview/alert-facts";
 import {
   type AlertName,
   alertRules,
   alertsOf,
   mutedAlertsOf,
   ownAlertsOf,
-} from "#coordinator/overview/alert-rules";
+} from "#coordinator/tell/overview/alert-rules";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");
 const minuteMs = 60_000;

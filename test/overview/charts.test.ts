@@ -1,10 +1,10 @@
 /** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { historyText } from "#coordinator/ask/history-text";
-import { createChartReads } from "#coordinator/overview/chart-reads";
-import { addGauges, addStandings, forgetGauges } from "#coordinator/overview/gauge-store";
-import { marksBetween } from "#coordinator/overview/mark-reads";
-import { figureWriter, forgetFigures } from "#coordinator/overview/minute-figure-store";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
+import { addGauges, addStandings, forgetGauges } from "#coordinator/tell/overview/gauge-store";
+import { marksBetween } from "#coordinator/tell/overview/mark-reads";
+import { figureWriter, forgetFigures } from "#coordinator/tell/overview/minute-figure-store";
 import { type ChartHistory, chartValueText } from "#coordinator/web/chart-history";
 import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";

@@ -1,6 +1,6 @@
 /** The picture on the first page: the crawlers around, and the subnets nearest to each as its dots. */
 import { expect, it } from "vitest";
-import { crawlPicture } from "#coordinator/overview/crawl-picture-page";
+import { crawlPicture } from "#coordinator/tell/overview/crawl-picture-page";
 
 type Pictured = Parameters<typeof crawlPicture>[0];
 

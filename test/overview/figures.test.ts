@@ -1,9 +1,9 @@
 /** Counts by the minute, as they are written and read again. */
 import { beforeEach, expect, it } from "vitest";
-import type { WireResult } from "#coordinator/crawlers/result-batch";
-import { createChartReads } from "#coordinator/overview/chart-reads";
-import { figureWriter, forgetFigures, spanFigures } from "#coordinator/overview/minute-figure-store";
-import { MinuteFigures } from "#coordinator/overview/minute-figures";
+import type { WireResult } from "#coordinator/place/crawlers/result-batch";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
+import { figureWriter, forgetFigures, spanFigures } from "#coordinator/tell/overview/minute-figure-store";
+import { MinuteFigures } from "#coordinator/tell/overview/minute-figures";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
 import type { FetchOutcome } from "#protocol/result";

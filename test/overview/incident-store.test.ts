@@ -1,7 +1,7 @@
 /** Incidents in the database: one row per crawler, kind and hour, whatever floods in. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import type { CrawlerId } from "#core/ids";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

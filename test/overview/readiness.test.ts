@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { OwnHealth } from "#coordinator/overview/own-health";
+import { OwnHealth } from "#coordinator/tell/overview/own-health";
 import { openDatabase } from "#db/connect";
 import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";

@@ -1,9 +1,9 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createMetrics } from "#coordinator/overview/metrics";
-import { readinessReads } from "#coordinator/overview/overview-reads";
-import { observeOperation } from "#coordinator/overview/start";
+import { createMetrics } from "#coordinator/tell/overview/metrics";
+import { readinessReads } from "#coordinator/tell/overview/overview-reads";
+import { observeOperation } from "#coordinator/tell/overview/start";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";

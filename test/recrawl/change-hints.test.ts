@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { noVisits } from "#coordinator/batch/visit";
+import { noVisits } from "#coordinator/crawl/batch/visit";
 import {
   expectedChangesPerDay,
   likelyChangesPerDay,
   usualChangesPerDay,
-} from "#coordinator/recrawl/change-rate";
+} from "#coordinator/crawl/recrawl/change-rate";
 
 const daySeconds = 86_400;
 

@@ -1,6 +1,6 @@
 /** Estimated change rates against simulated Poisson pages whose rate is known, and against the exact likelihood. */
 import { expect, test } from "vitest";
-import { noVisits, type VisitSums } from "#coordinator/batch/visit";
+import { noVisits, type VisitSums } from "#coordinator/crawl/batch/visit";
 import {
   addSums,
   type ComparedVisit,
@@ -8,7 +8,7 @@ import {
   likelyChangesPerDay,
   mostChangesPerDay,
   visitSums,
-} from "#coordinator/recrawl/change-rate";
+} from "#coordinator/crawl/recrawl/change-rate";
 import { seededRandom } from "#core/random";
 
 const daySeconds = 86_400;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isFailure } from "#coordinator/batch/visit";
-import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
+import { isFailure } from "#coordinator/crawl/batch/visit";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
 import type { FetchOutcome } from "#protocol/result";
 
 const now = new Date("2026-03-01T12:00:00Z");

@@ -4,7 +4,7 @@ import {
   type IntervalPolicies,
   meanIntervalDays,
   type PlannedTotal,
-} from "#coordinator/recrawl/recrawl-settings";
+} from "#coordinator/crawl/recrawl/recrawl-settings";
 
 const policies: IntervalPolicies = { strategy: "optimal", intervalHours: 48, total: "interval" };
 const plan: PlannedTotal = { strategy: "optimal", pages: 700, totalPerDay: 100, capacityPerDay: 1000 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CapacityInput, type MeasuredFetches, nextCapacity } from "#coordinator/recrawl/make-plan";
+import { type CapacityInput, type MeasuredFetches, nextCapacity } from "#coordinator/crawl/recrawl/make-plan";
 
 const quiet: MeasuredFetches = { windowDays: 1, sinceLastDays: 0.1, again: 1000, first: 0, lateShare: 0 };
 const input = (differences: Partial<CapacityInput>): CapacityInput => ({

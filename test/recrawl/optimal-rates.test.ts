@@ -1,6 +1,6 @@
 /** Optimal rates against a search over all rates, the conditions of an optimum, and worlds solved in the head. */
 import { expect, test } from "vitest";
-import { optimalPlan, optimalRates, type PagesToRefresh } from "#coordinator/recrawl/optimal-rates";
+import { optimalPlan, optimalRates, type PagesToRefresh } from "#coordinator/crawl/recrawl/optimal-rates";
 import {
   changesPerFetchAt,
   defaultRateBounds,
@@ -8,7 +8,7 @@ import {
   mostPerDay,
   plannedIntervalSeconds,
   rateAtMultiplier,
-} from "#coordinator/recrawl/recrawl-plan";
+} from "#coordinator/crawl/recrawl/recrawl-plan";
 import { seededRandom } from "#core/random";
 
 const pagesOf = (rows: readonly (readonly [changes: number, importance: number, most?: number])[]) => ({

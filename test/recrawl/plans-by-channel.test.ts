@@ -1,14 +1,14 @@
 /** A channel that is configured of a host is planned for itself, beside the rest of the host (SARSS section 2.1). */
 import { beforeEach, expect, test } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/frontier/channel";
-import type { RecrawlPlan } from "#coordinator/recrawl/make-plan";
-import { groupChannels, refreshChannels } from "#coordinator/recrawl/plan-store";
-import { planRecrawls } from "#coordinator/recrawl/plan-writes";
-import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
-import { groupRecords, keepRecords } from "#coordinator/recrawl/sample-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { policySections } from "#coordinator/settings/schema";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import type { RecrawlPlan } from "#coordinator/crawl/recrawl/make-plan";
+import { groupChannels, refreshChannels } from "#coordinator/crawl/recrawl/plan-store";
+import { planRecrawls } from "#coordinator/crawl/recrawl/plan-writes";
+import { fixedPlan, type PlanInForce } from "#coordinator/crawl/recrawl/recrawl-plan";
+import { groupRecords, keepRecords } from "#coordinator/crawl/recrawl/sample-store";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { policySections } from "#coordinator/run/settings/schema";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
 import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";

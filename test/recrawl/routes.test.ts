@@ -1,11 +1,11 @@
 /** /fleet/recrawl and `nearcrawl recrawl`: before and after a plan, as a page, JSON, CSV and text. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createChartReads } from "#coordinator/overview/chart-reads";
-import { savePlan } from "#coordinator/recrawl/plan-store";
-import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
-import { recrawlPart } from "#coordinator/recrawl/start";
-import { policySections } from "#coordinator/settings/schema";
+import { savePlan } from "#coordinator/crawl/recrawl/plan-store";
+import { emptyPlan } from "#coordinator/crawl/recrawl/recrawl-settings";
+import { recrawlPart } from "#coordinator/crawl/recrawl/start";
+import { policySections } from "#coordinator/run/settings/schema";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";

@@ -11,7 +11,7 @@ import {
   iteratedCapacity,
   iteratedInterval,
   priorityLimitsFault,
-} from "#coordinator/recrawl/priority-groups";
+} from "#coordinator/crawl/recrawl/priority-groups";
 
 const limits = { smallestMultiple: 1.2, biggestMultiple: 3 };
 

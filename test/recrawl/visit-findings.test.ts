@@ -1,13 +1,13 @@
 /** What one visit says of its page, and what the plan in force makes of it. */
 import { expect, test } from "vitest";
-import { type KnownPage, noVisits } from "#coordinator/batch/visit";
+import { type KnownPage, noVisits } from "#coordinator/crawl/batch/visit";
 import {
   fixedPlan,
   importanceOf,
   mostPerDay,
   plannedIntervalSeconds,
-} from "#coordinator/recrawl/recrawl-plan";
-import { findingsOf, type ThisVisit } from "#coordinator/recrawl/visit-findings";
+} from "#coordinator/crawl/recrawl/recrawl-plan";
+import { findingsOf, type ThisVisit } from "#coordinator/crawl/recrawl/visit-findings";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const hoursLater = (hours: number) => new Date(noon.getTime() + hours * 3_600_000);

@@ -1,11 +1,11 @@
 /** What results say of their pages' changes, and the plans that are made of it, through the real stores. */
 import { beforeEach, expect, test } from "vitest";
+import { latestPlan, latestPlans } from "#coordinator/crawl/recrawl/plan-store";
+import { planRecrawls } from "#coordinator/crawl/recrawl/plan-writes";
+import { fixedPlan, type PlanInForce } from "#coordinator/crawl/recrawl/recrawl-plan";
+import { sampledPages } from "#coordinator/crawl/recrawl/sample-store";
 import { alone } from "#coordinator/database/bounded-work";
-import { latestPlan, latestPlans } from "#coordinator/recrawl/plan-store";
-import { planRecrawls } from "#coordinator/recrawl/plan-writes";
-import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
-import { sampledPages } from "#coordinator/recrawl/sample-store";
-import { policySections } from "#coordinator/settings/schema";
+import { policySections } from "#coordinator/run/settings/schema";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
 import { noon, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";

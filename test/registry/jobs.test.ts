@@ -1,7 +1,7 @@
 /** The registry's jobs over a real database: one at a time, followed to their end, whoever asked and whoever died. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createRegistryJobStore } from "#coordinator/registry/job-store";
-import { RegistryJobs } from "#coordinator/registry/jobs";
+import { createRegistryJobStore } from "#coordinator/run/registry/job-store";
+import { RegistryJobs } from "#coordinator/run/registry/jobs";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { CommandInHand } from "../support/command-in-hand.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideStage, type WatchedCrawler } from "#coordinator/releases/decide-stage";
+import { decideStage, type WatchedCrawler } from "#coordinator/run/releases/decide-stage";
 
 const now = new Date("2030-01-01T12:00:00Z");
 const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000);

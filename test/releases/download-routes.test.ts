@@ -5,9 +5,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll, describe, expect, test } from "vitest";
-import type { DownloadLimits } from "#coordinator/releases/download-routes";
-import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import { createReleaseFileStore, createReleaseStore, dockFile } from "#coordinator/releases/release-store";
+import type { DownloadLimits } from "#coordinator/run/releases/download-routes";
+import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import {
+  createReleaseFileStore,
+  createReleaseStore,
+  dockFile,
+} from "#coordinator/run/releases/release-store";
 import { currentRelease, verifyManifest } from "#protocol/release";
 import { anyOf, readEnvelope } from "#protocol/release-envelope";
 import { keysFile } from "#protocol/release-roles";

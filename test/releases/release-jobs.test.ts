@@ -1,12 +1,12 @@
 /** A running coordinator with releases: real sockets, a real database, docks that report. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { fleetList } from "#coordinator/fleet/fleet-list-reads";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import { stageRelease } from "#coordinator/releases/move-stage";
-import { createReleaseStore } from "#coordinator/releases/release-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
+import { stageRelease } from "#coordinator/run/releases/move-stage";
+import { createReleaseStore } from "#coordinator/run/releases/release-store";
+import { fleetList } from "#coordinator/tell/fleet/fleet-list-reads";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import { keyOf } from "../gateway/gateway-on-loopback.ts";

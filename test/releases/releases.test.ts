@@ -1,10 +1,15 @@
 /** Releases and the fleet, on the database: who is offered what, what reports do, and how a release moves by itself. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import { advanceReleases, holdRelease, ReleaseOffers, stageRelease } from "#coordinator/releases/move-stage";
-import { createReleaseStore } from "#coordinator/releases/release-store";
-import type { ReleaseState } from "#coordinator/releases/staging";
+import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import {
+  advanceReleases,
+  holdRelease,
+  ReleaseOffers,
+  stageRelease,
+} from "#coordinator/run/releases/move-stage";
+import { createReleaseStore } from "#coordinator/run/releases/release-store";
+import type { ReleaseState } from "#coordinator/run/releases/staging";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";

@@ -6,7 +6,7 @@ import {
   type StagedRelease,
   stageMembers,
   withMembers,
-} from "#coordinator/releases/staging";
+} from "#coordinator/run/releases/staging";
 import { asCrawlerId } from "#core/ids";
 
 const now = new Date("2030-01-01T12:00:00Z");

@@ -1,9 +1,9 @@
 /** How near a crawler in a place would be, from what was measured. */
 import { describe, expect, it } from "vitest";
-import type { CrawlPiece } from "#coordinator/reports/crawl-pieces";
-import { expectedReach, leastInPlace } from "#coordinator/reports/expected-reach";
-import type { MeasuredPiece } from "#coordinator/reports/piece-distances";
-import { adviseSites } from "#coordinator/reports/reports";
+import type { CrawlPiece } from "#coordinator/tell/reports/crawl-pieces";
+import { expectedReach, leastInPlace } from "#coordinator/tell/reports/expected-reach";
+import type { MeasuredPiece } from "#coordinator/tell/reports/piece-distances";
+import { adviseSites } from "#coordinator/tell/reports/reports";
 import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
 
 const home = { medianMs: 10, spreadMs: 2, subnets: 40, country: null };

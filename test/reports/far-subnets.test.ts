@@ -1,10 +1,10 @@
 /** Which subnets are served badly, and what would help: one rule after the other, in numbers that fit in the head. */
 import { describe, expect, it } from "vitest";
-import type { CrawlPiece, ReportedCrawler } from "#coordinator/reports/crawl-pieces";
-import { farSubnets } from "#coordinator/reports/far-subnets";
-import { homeRtts } from "#coordinator/reports/home-rtt";
-import { missedCrawlers } from "#coordinator/reports/missed-crawlers";
-import { isMeasuredPiece, type MeasuredRtt, PieceDistances } from "#coordinator/reports/piece-distances";
+import type { CrawlPiece, ReportedCrawler } from "#coordinator/tell/reports/crawl-pieces";
+import { farSubnets } from "#coordinator/tell/reports/far-subnets";
+import { homeRtts } from "#coordinator/tell/reports/home-rtt";
+import { missedCrawlers } from "#coordinator/tell/reports/missed-crawlers";
+import { isMeasuredPiece, type MeasuredRtt, PieceDistances } from "#coordinator/tell/reports/piece-distances";
 import { asCrawlerId, asHolderId, asSubnetId } from "#core/ids";
 
 const now = new Date("2026-03-01T12:00:00Z");

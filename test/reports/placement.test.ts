@@ -1,6 +1,6 @@
 /** Greedy placement: which sites save most, each beside those before it. */
 import { expect, it } from "vitest";
-import { chooseSites } from "#coordinator/reports/placement";
+import { chooseSites } from "#coordinator/tell/reports/placement";
 
 const load = (pagesPerDay: number, rttMs: number, reach: Record<string, number>) => ({
   pagesPerDay,

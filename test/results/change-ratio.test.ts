@@ -1,6 +1,6 @@
 /** C of the Anansi thesis, section 4.3.3 and equation 4.2. */
 import { describe, expect, it } from "vitest";
-import { changeRatio } from "#coordinator/results/link-writes";
+import { changeRatio } from "#coordinator/crawl/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
 
 const links = (...urls: number[]) =>

@@ -1,6 +1,6 @@
 /** The parts of page_fetch: a table for each day, made ahead, dropped when it is old, and a place for what has no day. */
 import { beforeEach, expect, it } from "vitest";
-import { type KeptFetchDays, keepFetchDays } from "#coordinator/results/fetch-day-store";
+import { type KeptFetchDays, keepFetchDays } from "#coordinator/crawl/results/fetch-day-store";
 import { copyDatabase } from "#db/copy-database";
 import { migrate } from "#db/migrate";
 import { openServerDatabase } from "#db/server-database";

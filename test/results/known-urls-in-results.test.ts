@@ -1,7 +1,7 @@
 /** URLs that were known a moment ago are not looked up again, and nothing is lost by that. */
 import { describe, expect, it } from "vitest";
-import { KnownUrls } from "#coordinator/frontier/known-urls";
-import { createResultStore } from "#coordinator/results/result-store";
+import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
 import type { CrawlerId } from "#core/ids";
 import { arrivedResult, batchOf, keyOf, noon, scope, storeWorld } from "../support/store-world.ts";
 

@@ -1,6 +1,6 @@
 /** What random visits leave in the web graph equals a count from scratch. */
 import { describe, expect, it } from "vitest";
-import { changeRatio } from "#coordinator/results/link-writes";
+import { changeRatio } from "#coordinator/crawl/results/link-writes";
 import { seededRandom } from "#core/random";
 import type { FetchOutcome } from "#protocol/result";
 import { arrivedResult, keyOf, noon, storeWorld, type World } from "../support/store-world.ts";

@@ -1,6 +1,6 @@
 /** Which of the URLs that a result names are to be fetched, where links were asked for their type. */
 import { expect, it } from "vitest";
-import { namedUrls } from "#coordinator/results/take-results";
+import { namedUrls } from "#coordinator/crawl/results/take-results";
 import { arrivedResult, keyOf } from "../support/store-world.ts";
 
 it("a link whose type no crawler reads stays a link, and is not to be fetched", () => {

@@ -1,6 +1,6 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
 import { describe, expect, it } from "vitest";
-import { searchPages } from "#coordinator/search/search";
+import { searchPages } from "#coordinator/tell/search/search";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
 import { everyRead } from "../support/every-read.ts";

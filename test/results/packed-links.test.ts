@@ -3,8 +3,8 @@
  * table out_link reads the same one by one, by page and by target.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { linksTo } from "#coordinator/batch/link-sql";
-import { packOutLinks } from "#coordinator/results/link-writes";
+import { linksTo } from "#coordinator/crawl/batch/link-sql";
+import { packOutLinks } from "#coordinator/crawl/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { nameOf, type UrlAddress } from "#core/url-key";

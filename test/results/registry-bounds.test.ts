@@ -1,8 +1,8 @@
 /** The registry of URLs keeps its bounds and its fairness: huge hosts, huge pages, huge subnets, clocks that jump. */
 import { describe, expect, it } from "vitest";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { Lease } from "#protocol/lease";

@@ -1,6 +1,6 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
 import { expect, test } from "vitest";
-import { createResultStore } from "#coordinator/results/result-store";
+import { createResultStore } from "#coordinator/crawl/results/result-store";
 import { asLeaseId } from "#core/ids";
 import { createPool } from "#db/server-database";
 import {

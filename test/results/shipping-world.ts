@@ -1,8 +1,8 @@
 /** Crawlers that lease what is due and ship what they are told to have found, through the flow and the real stores. */
 
-import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
+import { fixedPlan, type PlanInForce } from "#coordinator/crawl/recrawl/recrawl-plan";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";

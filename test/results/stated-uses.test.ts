@@ -1,11 +1,11 @@
 /** What sites state of the uses of their pages: kept with the page, obeyed, and told when it changes. */
 import { beforeEach, expect, test } from "vitest";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { changeWords, everyChange } from "#coordinator/changes/page-change";
-import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
-import { forgetUnusedSets } from "#coordinator/results/stated-uses-store";
-import { searchTurn } from "#coordinator/search/start";
+import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { changeWords, everyChange } from "#coordinator/crawl/changes/page-change";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
+import { forgetUnusedSets } from "#coordinator/crawl/results/stated-uses-store";
+import { searchTurn } from "#coordinator/tell/search/start";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";

@@ -1,6 +1,6 @@
 /** Plan, apply and rollback against a real Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSubnetStore, ensureRootSubnets } from "#coordinator/subnets/subnet-store";
+import { createSubnetStore, ensureRootSubnets } from "#coordinator/place/subnets/subnet-store";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import { channelName } from "#db/schema-channel";
 import type { Database } from "#db/server-database";

@@ -6,8 +6,8 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { nest } from "#coordinator/subnets/nest";
-import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import { nest } from "#coordinator/place/subnets/nest";
+import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";

@@ -7,11 +7,11 @@
  */
 import { utimesSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import type { FrontierStore } from "#coordinator/frontier/frontier-store";
+import type { FrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { followRegistry } from "#coordinator/load-state";
-import { publishedOf } from "#coordinator/subnets/published-reads";
-import { createSubnetStore } from "#coordinator/subnets/subnet-store";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { publishedOf } from "#coordinator/place/subnets/published-reads";
+import { createSubnetStore } from "#coordinator/place/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { silentLog } from "#core/log";
 import { planText } from "#ops/cli/rir/plan-text";

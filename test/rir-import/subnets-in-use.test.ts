@@ -1,6 +1,6 @@
 /** Imports and rollbacks that take away many of the subnets in use, against a real Postgres: done when that is meant. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
+import { ensureRootSubnets } from "#coordinator/place/subnets/subnet-store";
 import { RemovesInUse } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";

@@ -1,7 +1,7 @@
 /** The tree as the database has it, in the form in which test/rir-import/source-folder.ts shows a wanted one. */
 
-import type { ChainSubnet } from "#coordinator/subnets/subnets-api";
-import { chainOf } from "#coordinator/who/subnet-reads";
+import type { ChainSubnet } from "#coordinator/place/subnets/subnets-api";
+import { chainOf } from "#coordinator/tell/who/subnet-reads";
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, lastAddress, parseRange } from "#core/ip/range";
 import { rangeText } from "#db/range-text";

@@ -3,9 +3,9 @@
  * through both families, IPv4 first, in the order of the tree: their ordinal.
  */
 
-import { rangeAt } from "#coordinator/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { unpackCountry } from "#coordinator/subnets/subnet-rows";
+import { rangeAt } from "#coordinator/place/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import type { IpRange } from "#core/ip/range";
 import type { FamilyState, RegistryState } from "#rir-import/tree/registry-state";
 

@@ -1,10 +1,10 @@
 /** What hostile or unlucky words may cost: a statement that takes too long is ended, and the connection goes on. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { boundedRead } from "#coordinator/search/candidate-reads";
-import { readSearch } from "#coordinator/search/query";
-import { rankPages } from "#coordinator/search/ranking";
-import { searchPages } from "#coordinator/search/search";
-import { createSearchReads } from "#coordinator/search/search-reads";
+import { boundedRead } from "#coordinator/tell/search/candidate-reads";
+import { readSearch } from "#coordinator/tell/search/query";
+import { rankPages } from "#coordinator/tell/search/ranking";
+import { searchPages } from "#coordinator/tell/search/search";
+import { createSearchReads } from "#coordinator/tell/search/search-reads";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinator/search/edit-distance";
-import { pageWords } from "#coordinator/search/ranking";
+import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinator/tell/search/edit-distance";
+import { pageWords } from "#coordinator/tell/search/ranking";
 import { seededRandom } from "#core/random";
 
 /** As the definition has it, without any bound: what the fast one is held against. */

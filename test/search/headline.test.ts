@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";
-import { letterKeepers, withoutMarks } from "#coordinator/search/headline";
-import { Headlines } from "#coordinator/search/headline-reads";
+import { letterKeepers, withoutMarks } from "#coordinator/tell/search/headline";
+import { Headlines } from "#coordinator/tell/search/headline-reads";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { sharedData } from "../support/shared-data.ts";

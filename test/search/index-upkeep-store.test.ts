@@ -1,8 +1,8 @@
 /** The walk through the pages: who is linked to, who belongs to the first tier, which words people write. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { keepSearch } from "#coordinator/search/index-upkeep-store";
-import { searchPages } from "#coordinator/search/search";
-import { searchTurn } from "#coordinator/search/start";
+import { keepSearch } from "#coordinator/tell/search/index-upkeep-store";
+import { searchPages } from "#coordinator/tell/search/search";
+import { searchTurn } from "#coordinator/tell/search/start";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";

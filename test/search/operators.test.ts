@@ -1,7 +1,7 @@
 /** Filters among the words: taken out of them, and the same filters as those of the form. */
 import { describe, expect, it } from "vitest";
-import { readOperators } from "#coordinator/search/operators";
-import { operatorHelp } from "#coordinator/search/search-api";
+import { readOperators } from "#coordinator/tell/search/operators";
+import { operatorHelp } from "#coordinator/tell/search/search-api";
 
 const read = (words: string, given = {}) => readOperators(words, given);
 

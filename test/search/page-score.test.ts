@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { addressShare, mostPoints, type PageSignals, scoreOf, totalOf } from "#coordinator/search/page-score";
-import { firstTierPages, leastStandingOf, standingOf } from "#coordinator/search/ranking";
+import {
+  addressShare,
+  mostPoints,
+  type PageSignals,
+  scoreOf,
+  totalOf,
+} from "#coordinator/tell/search/page-score";
+import { firstTierPages, leastStandingOf, standingOf } from "#coordinator/tell/search/ranking";
 
 const plain: PageSignals = {
   textRank: 0.1,

@@ -1,6 +1,6 @@
 /** Search and the page of a page in a real browser: by keyboard, narrow and wide, light and dark, and without a barrier. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { searchTurn } from "#coordinator/search/start";
+import { searchTurn } from "#coordinator/tell/search/start";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";

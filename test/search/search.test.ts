@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { searchPages } from "#coordinator/search/search";
+import { searchPages } from "#coordinator/tell/search/search";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import { testDatabase } from "../support/database.ts";

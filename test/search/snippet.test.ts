@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { startMark, stopMark } from "#coordinator/search/headline";
-import { snippetOf } from "#coordinator/search/search";
+import { startMark, stopMark } from "#coordinator/tell/search/headline";
+import { snippetOf } from "#coordinator/tell/search/search";
 
 const marked = (text: string) => text.replaceAll("[", startMark).replaceAll("]", stopMark);
 const shown = (text: string) =>

@@ -1,7 +1,7 @@
 /** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { policyPart } from "#coordinator/settings/start";
+import { policyPart } from "#coordinator/run/settings/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";

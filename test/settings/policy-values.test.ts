@@ -12,9 +12,9 @@ import {
   valueIn,
   valueText,
   withChanges,
-} from "#coordinator/settings/catalogue";
-import { contradictionsIn } from "#coordinator/settings/change";
-import { policiesOf } from "#coordinator/settings/live-config";
+} from "#coordinator/run/settings/catalogue";
+import { contradictionsIn } from "#coordinator/run/settings/change";
+import { policiesOf } from "#coordinator/run/settings/live-config";
 
 const file = policiesOf(readCoordinatorConfig({}));
 

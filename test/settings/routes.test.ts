@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { policyPart } from "#coordinator/settings/start";
+import { policyPart } from "#coordinator/run/settings/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

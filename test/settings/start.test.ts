@@ -1,12 +1,12 @@
 /** Coordinators at one database follow what operators change, whatever else stands there. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { queueSettings } from "#coordinator/delegation/delegation-settings";
-import { KnownUrls } from "#coordinator/frontier/known-urls";
-import { outboxSettings } from "#coordinator/frontier/link-outbox-store";
-import { takeResultsSettings } from "#coordinator/results/result-settings";
-import { createPolicyStore, type NewPolicyVersion } from "#coordinator/settings/settings-store";
-import { policyDuties } from "#coordinator/settings/start";
+import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
+import { outboxSettings } from "#coordinator/crawl/frontier/link-outbox-store";
+import { takeResultsSettings } from "#coordinator/crawl/results/result-settings";
+import { queueSettings } from "#coordinator/place/delegation/delegation-settings";
+import { createPolicyStore, type NewPolicyVersion } from "#coordinator/run/settings/settings-store";
+import { policyDuties } from "#coordinator/run/settings/start";
 import { asCrawlerId } from "#core/ids";
 import { following } from "#core/live-settings";
 import { silentLog } from "#core/log";

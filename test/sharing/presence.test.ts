@@ -5,9 +5,9 @@ import {
   CoordinatorPresence,
   coordinatorAddresses,
   takeOverAtStart,
-} from "#coordinator/crawlers/coordinator-presence-store";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store";
+} from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
+import { leaveRequests, takeRequests } from "#coordinator/run/sharing/request-store";
 import { NoLongerLeads, Replaced } from "#core/errors";
 import { createPool } from "#db/server-database";
 import { withSessionName } from "#db/server-url";

@@ -3,10 +3,10 @@
 import { deflateRawSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { keptDifference } from "#coordinator/changes/text-difference";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { keptDifference } from "#coordinator/crawl/changes/text-difference";
 import { describeApi } from "#coordinator/open-api";
-import type { SiteAnswer } from "#coordinator/sites/site-api";
+import type { SiteAnswer } from "#coordinator/tell/sites/site-api";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { commandNamed, said } from "../support/command-in-process.ts";

@@ -1,7 +1,7 @@
 /** Forty days of a small crawl with everything kept for days: each table's rows have an end, or grow with what is known. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { policySections } from "#coordinator/settings/schema";
-import { keptDays, tableEnds } from "#coordinator/storage/table-ends";
+import { policySections } from "#coordinator/run/settings/schema";
+import { keptDays, tableEnds } from "#coordinator/tell/storage/table-ends";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { isLong } from "../support/long.ts";

@@ -3,10 +3,10 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { policySections } from "#coordinator/settings/schema";
-import { createPolicyStore } from "#coordinator/settings/settings-store";
-import { storagePart } from "#coordinator/storage/start";
-import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
+import { policySections } from "#coordinator/run/settings/schema";
+import { createPolicyStore } from "#coordinator/run/settings/settings-store";
+import { storagePart } from "#coordinator/tell/storage/start";
+import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/tell/storage/table-ends";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,9 +1,9 @@
 /** Closed leases, old rounds, changes of delegations and rejected URLs: what goes, what stays, and what is counted. */
 import { beforeEach, expect, it } from "vitest";
-import { forgetDelegationChanges, OldRounds } from "#coordinator/delegation/old-round-store";
-import { historyOf, latestRoundOf } from "#coordinator/delegation/round-reads";
-import { forgetClosedLeases } from "#coordinator/frontier/closed-lease-store";
-import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/frontier/frontier-store";
+import { forgetClosedLeases } from "#coordinator/crawl/frontier/closed-lease-store";
+import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/crawl/frontier/frontier-store";
+import { forgetDelegationChanges, OldRounds } from "#coordinator/place/delegation/old-round-store";
+import { historyOf, latestRoundOf } from "#coordinator/place/delegation/round-reads";
 import type { CrawlerId } from "#core/ids";
 import { newFlowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";

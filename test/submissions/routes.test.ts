@@ -1,8 +1,8 @@
 /** Handing in URLs over HTTP and by the form: who may, what is answered, where the receipt is. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { submissionPart } from "#coordinator/crawl/submissions/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { submissionPart } from "#coordinator/submissions/start";
 import type { Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

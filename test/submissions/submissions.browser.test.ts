@@ -1,7 +1,7 @@
 /** Handing in URLs in a real browser: the form, the receipt, and "Fetch again now" on a URL's page. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { submissionPart } from "#coordinator/submissions/start";
+import { submissionPart } from "#coordinator/crawl/submissions/start";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";

@@ -1,9 +1,9 @@
 /** What is handed in is answered, followed until it is fetched, fetched again on request, and forgotten in time. */
 import { beforeEach, expect, test } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/frontier/channel";
-import { followedUrl } from "#coordinator/submissions/submission";
-import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { followedUrl } from "#coordinator/crawl/submissions/submission";
+import { createSubmissionStore, submitUrls } from "#coordinator/crawl/submissions/submission-store";
 import { arrivedResult, noon, scope, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
 const world = storeWorld();

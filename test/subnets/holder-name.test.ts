@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { companyNameOf, holderOf, normaliseCompanyName } from "#coordinator/subnets/holder-name";
+import { companyNameOf, holderOf, normaliseCompanyName } from "#coordinator/place/subnets/holder-name";
 
 describe("one company, however it is written", () => {
   it.each([

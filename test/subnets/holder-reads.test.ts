@@ -1,6 +1,6 @@
 /** `who ORGANISATION` among a few hundred holders: by handle, by name however it is written, and near names. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { namesLike, organisationNamed } from "#coordinator/who/holder-reads";
+import { namesLike, organisationNamed } from "#coordinator/tell/who/holder-reads";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 

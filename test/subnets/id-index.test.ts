@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { indexIds } from "#coordinator/subnets/tree-columns";
+import { indexIds } from "#coordinator/place/subnets/tree-columns";
 import { seededRandom } from "#core/random";
 
 const seed = 20260301;

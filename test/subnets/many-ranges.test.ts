@@ -9,9 +9,9 @@ import {
   emptyColumns,
   type RangeColumns,
   rangeAt,
-} from "#coordinator/subnets/range-columns";
-import { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
+} from "#coordinator/place/subnets/range-columns";
+import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { type IpRange, rangeHolds } from "#core/ip/range";
 import { seededRandom } from "#core/random";

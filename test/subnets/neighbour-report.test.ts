@@ -1,6 +1,6 @@
 /** The subnets beside a subnet, against a slow look through all of them. */
 import { beforeAll, expect, it } from "vitest";
-import { neighboursOf } from "#coordinator/who/subnet-reads";
+import { neighboursOf } from "#coordinator/tell/who/subnet-reads";
 import { seededRandom } from "#core/random";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Nesting, nest } from "#coordinator/subnets/nest";
+import { type Nesting, nest } from "#coordinator/place/subnets/nest";
 import { formatRange, type IpRange, parseRange, rangeCovers } from "#core/ip/range";
 import { randomRanges, sizeOf } from "./random-ranges.ts";
 

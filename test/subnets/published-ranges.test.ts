@@ -5,7 +5,7 @@ import {
   type PublishedList,
   type PublishedRanges,
   PublishedRangesBuilder,
-} from "#coordinator/subnets/published-ranges";
+} from "#coordinator/place/subnets/published-ranges";
 import { type IpRange, parseRange, rangeCovers } from "#core/ip/range";
 import { seededRandom } from "#core/random";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { countryOf, packLabel, registries, registryOf } from "#coordinator/subnets/subnet";
+import { countryOf, packLabel, registries, registryOf } from "#coordinator/place/subnets/subnet";
 
 const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 const countries = [null, ...letters.flatMap((first) => letters.map((second) => first + second))];

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chainOf, subnetsInside, subnetsOfCrawler, subnetsOfHolder } from "#coordinator/who/subnet-reads";
+import {
+  chainOf,
+  subnetsInside,
+  subnetsOfCrawler,
+  subnetsOfHolder,
+} from "#coordinator/tell/who/subnet-reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { nest } from "#coordinator/subnets/nest";
-import type { Subnet } from "#coordinator/subnets/subnet";
-import { buildSubnetTree, type SubnetTree } from "#coordinator/subnets/subnet-tree";
+import { nest } from "#coordinator/place/subnets/nest";
+import type { Subnet } from "#coordinator/place/subnets/subnet";
+import { buildSubnetTree, type SubnetTree } from "#coordinator/place/subnets/subnet-tree";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import {

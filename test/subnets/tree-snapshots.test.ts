@@ -2,9 +2,9 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
-import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
+import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { createTreeSnapshots } from "#coordinator/place/subnets/tree-snapshot-store";
 import { type IpAddress, parseAddress } from "#core/ip/address";
 import { type IpRange, parseRange } from "#core/ip/range";
 import { silentLog } from "#core/log";

@@ -1,5 +1,5 @@
 /** A process of a registry job in a test's hands: it ends when it is told to, and when it is stopped. */
-import type { CommandEnd, JobStep, RegistryCommands, RegistryOrder } from "#coordinator/registry/jobs";
+import type { CommandEnd, JobStep, RegistryCommands, RegistryOrder } from "#coordinator/run/registry/jobs";
 
 export class CommandInHand implements RegistryCommands {
   readonly orders: RegistryOrder[] = [];

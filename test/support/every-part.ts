@@ -3,10 +3,10 @@
 import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { createMetrics } from "#coordinator/overview/metrics";
-import { OwnHealth } from "#coordinator/overview/own-health";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { pagesOfRooms } from "#coordinator/room-pages";
+import { createMetrics } from "#coordinator/tell/overview/metrics";
+import { OwnHealth } from "#coordinator/tell/overview/own-health";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";

@@ -1,9 +1,9 @@
 /** What the overview, `who` and the search read of a test's database, together. */
 import type { Pool } from "pg";
-import { createOverviewReads } from "#coordinator/overview/overview-reads";
-import type { SearchIndex } from "#coordinator/search/memory/index-answer";
-import { createSearchReads } from "#coordinator/search/search-reads";
-import { whoReads } from "#coordinator/who/reads";
+import { createOverviewReads } from "#coordinator/tell/overview/overview-reads";
+import type { SearchIndex } from "#coordinator/tell/search/memory/index-answer";
+import { createSearchReads } from "#coordinator/tell/search/search-reads";
+import { whoReads } from "#coordinator/tell/who/reads";
 
 /** `index`: the one in memory. */
 export const everyRead = (pool: Pool, nowMs: () => number, index?: SearchIndex) => ({

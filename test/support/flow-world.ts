@@ -3,10 +3,10 @@
  * that answers probes from a table.
  */
 
-import { DayBudget, type Fleet } from "#coordinator/crawlers/crawler";
-import { CoordinatorState } from "#coordinator/delegation/state";
 import { readWhatIsKnown } from "#coordinator/load-state";
-import { createSubnetStore } from "#coordinator/subnets/subnet-store";
+import { DayBudget, type Fleet } from "#coordinator/place/crawlers/crawler";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { createSubnetStore } from "#coordinator/place/subnets/subnet-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { newWorld, noon, scope, seeds, worldOfFile } from "./store-world.ts";

@@ -1,6 +1,6 @@
 /** Links in the web graph, beside those that their pages have already. */
 import type { Pool } from "pg";
-import { packOutLinks } from "#coordinator/results/link-writes";
+import { packOutLinks } from "#coordinator/crawl/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
 

@@ -1,6 +1,6 @@
 /** Changes as results leave them, without the results: written into the inbox, to be numbered by the test. */
 import type { Pool, PoolClient } from "pg";
-import type { ChangeKind } from "#coordinator/changes/page-change";
+import type { ChangeKind } from "#coordinator/crawl/changes/page-change";
 import { urlKeyOf } from "#core/url-key";
 
 export const seenAt = new Date("2030-01-01T12:00:00Z");

@@ -3,21 +3,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import type { ArrivedResult } from "#coordinator/batch/accepted-result";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import type { Delegation, FinishedRound } from "#coordinator/delegation/delegation";
-import type { DelegationStore } from "#coordinator/delegation/store";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import type { CrawlScope, LeaseRequest } from "#coordinator/frontier/frontier";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import type { ArrivedResult } from "#coordinator/crawl/batch/accepted-result";
+import type { CrawlScope, LeaseRequest } from "#coordinator/crawl/frontier/frontier";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import {
   type AppliedLinks,
   applyLinks,
   defaultOutboxBounds,
   type OutboxSettings,
   outboxBacklog,
-} from "#coordinator/frontier/link-outbox-store";
-import { createResultStore, type ResultStore } from "#coordinator/results/result-store";
+} from "#coordinator/crawl/frontier/link-outbox-store";
+import { createResultStore, type ResultStore } from "#coordinator/crawl/results/result-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import type { Delegation, FinishedRound } from "#coordinator/place/delegation/delegation";
+import type { DelegationStore } from "#coordinator/place/delegation/store";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";

@@ -1,31 +1,31 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance } from "fastify";
-import { accessOver } from "#coordinator/access/start";
 import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { fleetPart } from "#coordinator/fleet/start";
-import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
-import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
-import { createChartReads } from "#coordinator/overview/chart-reads";
-import { createMetrics } from "#coordinator/overview/metrics";
-import type { LiveState } from "#coordinator/overview/overview";
+import { createFleetOutside } from "#coordinator/place/crawlers/public-list-reads";
+import { accessOver } from "#coordinator/run/access/start";
+import { createComplaintStore } from "#coordinator/run/opt-outs/complaint-store";
+import type { ContactPorts } from "#coordinator/run/opt-outs/contact-routes";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseFileStore, createReleaseStore } from "#coordinator/run/releases/release-store";
+import { createWebServer, type WebPorts } from "#coordinator/start-web";
+import { fleetPart } from "#coordinator/tell/fleet/start";
+import { createChartReads } from "#coordinator/tell/overview/chart-reads";
+import { createMetrics } from "#coordinator/tell/overview/metrics";
+import type { LiveState } from "#coordinator/tell/overview/overview";
 import {
   createOverviewReads,
   type OverviewReads,
   readinessReads,
-} from "#coordinator/overview/overview-reads";
-import { OwnHealth } from "#coordinator/overview/own-health";
-import { overviewPages } from "#coordinator/overview/routes";
-import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
-import { searchPart } from "#coordinator/search/start";
-import { createWebServer, type WebPorts } from "#coordinator/start-web";
+} from "#coordinator/tell/overview/overview-reads";
+import { OwnHealth } from "#coordinator/tell/overview/own-health";
+import { overviewPages } from "#coordinator/tell/overview/routes";
+import { searchPart } from "#coordinator/tell/search/start";
+import { whoPart } from "#coordinator/tell/who/start";
 import type { Access } from "#coordinator/web/access";
-import { whoPart } from "#coordinator/who/start";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";

@@ -1,7 +1,7 @@
 /** Who is asked when two crawlers disagree, and what it comes to. Crawler 1 fetched first. */
 import { describe, expect, it } from "vitest";
-import { nextStep, type Opinion } from "#coordinator/trust/arbitration";
-import { type PageSketch, sketchOfResult, still } from "#coordinator/trust/page-sketch";
+import { nextStep, type Opinion } from "#coordinator/crawl/trust/arbitration";
+import { type PageSketch, sketchOfResult, still } from "#coordinator/crawl/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
 import { arrivedResult } from "../support/store-world.ts";
 import { page, said, without } from "./sketches.ts";

@@ -1,13 +1,13 @@
 /** Crawlers that lease, fetch and ship, some of them lies, while their pages are compared; real stores, a clock set by hand. */
 
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
-import { type DoubleCheckPorts, DoubleChecks } from "#coordinator/trust/double-checks";
-import { defaultTrustRule } from "#coordinator/trust/evidence";
-import { judgeCheck } from "#coordinator/trust/judge-crawler";
-import { createTrustStore } from "#coordinator/trust/trust-store";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
+import { type DoubleCheckPorts, DoubleChecks } from "#coordinator/crawl/trust/double-checks";
+import { defaultTrustRule } from "#coordinator/crawl/trust/evidence";
+import { judgeCheck } from "#coordinator/crawl/trust/judge-crawler";
+import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { trustList, trustReport } from "#coordinator/trust/reads";
+import { trustList, trustReport } from "#coordinator/crawl/trust/reads";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";

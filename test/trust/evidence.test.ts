@@ -1,6 +1,11 @@
 /** What comparisons say together of one crawler. */
 import { describe, expect, it } from "vitest";
-import { type CheckOutcome, defaultTrustRule, evidenceOf, honestRates } from "#coordinator/trust/evidence";
+import {
+  type CheckOutcome,
+  defaultTrustRule,
+  evidenceOf,
+  honestRates,
+} from "#coordinator/crawl/trust/evidence";
 import { asCrawlerId, type HostHash } from "#core/ids";
 
 const nothing: ReadonlySet<HostHash> = new Set();

@@ -1,6 +1,6 @@
 /** What is kept of a page, how two of them are compared, and which pages are. */
 import { describe, expect, it } from "vitest";
-import { isSilent, newHost, withVerdict } from "#coordinator/trust/evidence";
+import { isSilent, newHost, withVerdict } from "#coordinator/crawl/trust/evidence";
 import {
   defaultSamplingRule,
   differenceOf,
@@ -10,7 +10,7 @@ import {
   sketchOfPage,
   sketchOfResult,
   still,
-} from "#coordinator/trust/page-sketch";
+} from "#coordinator/crawl/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
 import { resultOf, text } from "../results/shipping-world.ts";
 import { page, without } from "./sketches.ts";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
+import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/crawl/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { sharedData } from "../support/shared-data.ts";

@@ -3,7 +3,7 @@
  * alone: who is accused, and after how many of its pages.
  */
 
-import { type Asked, nextStep, type Opinion, type Verdict } from "#coordinator/trust/arbitration";
+import { type Asked, nextStep, type Opinion, type Verdict } from "#coordinator/crawl/trust/arbitration";
 import {
   type CheckOutcome,
   defaultTrustRule,
@@ -14,8 +14,8 @@ import {
   newHost,
   outcomesOf,
   withVerdict,
-} from "#coordinator/trust/evidence";
-import { defaultSamplingRule, type PageSketch, samplingShare } from "#coordinator/trust/page-sketch";
+} from "#coordinator/crawl/trust/evidence";
+import { defaultSamplingRule, type PageSketch, samplingShare } from "#coordinator/crawl/trust/page-sketch";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import {

@@ -3,7 +3,7 @@
  * country, by network or by visit, are cached at edges, or keep some crawlers out. Everything follows from the seed.
  */
 
-import type { PageSketch } from "#coordinator/trust/page-sketch";
+import type { PageSketch } from "#coordinator/crawl/trust/page-sketch";
 import { mix32, seededRandom } from "#core/random";
 
 export interface Visitor {

@@ -1,7 +1,7 @@
 /** Sketches of pages for the tests of trust: a page is its text (16 hex digits), its links and its title. */
 
-import type { Opinion } from "#coordinator/trust/arbitration";
-import type { PageSketch } from "#coordinator/trust/page-sketch";
+import type { Opinion } from "#coordinator/crawl/trust/arbitration";
+import type { PageSketch } from "#coordinator/crawl/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
 
 export function page(simhash = "0", links: readonly number[] = [1, 2, 3], title = 7): PageSketch {

@@ -1,10 +1,10 @@
 /** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/crawlers/without-room";
-import { restoreTrust } from "#coordinator/trust/distrust-writes";
-import { createTrustStore } from "#coordinator/trust/trust-store";
-import { doubtImpossibleProbes } from "#coordinator/trust/watch-probes";
+import { restoreTrust } from "#coordinator/crawl/trust/distrust-writes";
+import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
+import { doubtImpossibleProbes } from "#coordinator/crawl/trust/watch-probes";
+import { DayBudget } from "#coordinator/place/crawlers/crawler";
+import { crawlersWithoutRoom } from "#coordinator/place/crawlers/without-room";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";

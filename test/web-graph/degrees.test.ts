@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LinkList, NodeIndex } from "#coordinator/web-graph/link-graph";
-import { degreesOf, largest } from "#coordinator/web-graph/summary";
+import { LinkList, NodeIndex } from "#coordinator/crawl/web-graph/link-graph";
+import { degreesOf, largest } from "#coordinator/crawl/web-graph/summary";
 import { seededRandom } from "#core/random";
 
 describe("degrees", () => {

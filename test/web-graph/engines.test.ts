@@ -1,9 +1,9 @@
 /** Both engines against the definition of PageRank. */
 import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
-import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
-import { latestSummary } from "#coordinator/web-graph/rank-store";
-import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
+import { rankInWorker, rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
+import { latestSummary } from "#coordinator/crawl/web-graph/rank-store";
+import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";

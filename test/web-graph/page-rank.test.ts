@@ -1,8 +1,8 @@
 /** PageRank against the solution of its linear system. */
 import { describe, expect, it } from "vitest";
-import { inDegrees, linkGraph } from "#coordinator/web-graph/link-graph";
-import { pageRank } from "#coordinator/web-graph/page-rank";
-import { hostGraph } from "#coordinator/web-graph/summary";
+import { inDegrees, linkGraph } from "#coordinator/crawl/web-graph/link-graph";
+import { pageRank } from "#coordinator/crawl/web-graph/page-rank";
+import { hostGraph } from "#coordinator/crawl/web-graph/summary";
 import { seededRandom } from "#core/random";
 import { densePageRank } from "./dense-page-rank.ts";
 

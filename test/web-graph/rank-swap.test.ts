@@ -1,7 +1,7 @@
 /** New ranks take the place of the former ones as a whole table: what is left behind, and who waits for whom. */
 import { beforeAll, expect, it } from "vitest";
-import { rankLocally } from "#coordinator/web-graph/local-rank-store";
-import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
+import { rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
+import { defaultPageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";

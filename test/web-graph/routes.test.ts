@@ -1,11 +1,11 @@
 /** /graph: before and after a ranking, as a page, JSON and CSV. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
+import { defaultPageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
+import { rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
+import { graphPart } from "#coordinator/crawl/web-graph/start";
 import { describeApi } from "#coordinator/open-api";
-import { rankLocally } from "#coordinator/web-graph/local-rank-store";
-import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
-import { graphPart } from "#coordinator/web-graph/start";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -1,6 +1,6 @@
 /** The coordinator ranks once a day, however many coordinators there are, and not what is too large for it. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { scheduleRanking } from "#coordinator/web-graph/start";
+import { scheduleRanking } from "#coordinator/crawl/web-graph/start";
 import type { Log } from "#core/log";
 import { isAdvisoryLockHeld } from "#db/advisory-lock";
 import { testDatabase } from "../support/database.ts";

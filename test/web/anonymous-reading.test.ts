@@ -7,8 +7,8 @@ import { type AddressInfo, connect, createServer as createTcpServer } from "node
 import { tmpdir } from "node:os";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anonymousMayRead } from "#coordinator/access/start";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { anonymousMayRead } from "#coordinator/run/access/start";
 import { publicUrlFindings } from "#ops/cli/setup/doctor-checks";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -5,10 +5,10 @@
 import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { numberChanges } from "#coordinator/changes/change-writes";
-import { changeKinds } from "#coordinator/changes/changes-api";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/frontier/channel";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { changeKinds } from "#coordinator/crawl/changes/changes-api";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";

@@ -5,10 +5,10 @@
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
-import { createSessionStore } from "#coordinator/access/session-store";
 import { addOperations } from "#coordinator/ask/add-operations";
 import { Fault, operationsOf } from "#coordinator/ask/operation";
 import type { WebPart } from "#coordinator/ask/web-part";
+import { createSessionStore } from "#coordinator/run/access/session-store";
 import { html } from "#coordinator/web/html";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";

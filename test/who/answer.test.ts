@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/frontier/channel";
-import { answerWho } from "#coordinator/who/answer";
-import type { WhoAnswer } from "#coordinator/who/who-api";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { answerWho } from "#coordinator/tell/who/answer";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";

@@ -2,10 +2,10 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
 import { describeApi } from "#coordinator/open-api";
-import { Counters } from "#coordinator/overview/counters";
-import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
-import { keepSites } from "#coordinator/sites/sites-upkeep-store";
+import { Counters } from "#coordinator/tell/overview/counters";
+import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
 import type { FetchOutcome } from "#protocol/result";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { everyPart } from "../support/every-part.ts";

@@ -1,10 +1,10 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { answerWho } from "#coordinator/who/answer";
-import type { WhoAnswer } from "#coordinator/who/who-api";
-import { whoOperations } from "#coordinator/who/who-ask";
-import { verdictOf, whence } from "#coordinator/who/words";
+import { answerWho } from "#coordinator/tell/who/answer";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
+import { verdictOf, whence } from "#coordinator/tell/who/words";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";

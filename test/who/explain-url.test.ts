@@ -1,9 +1,9 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { OrderName } from "#coordinator/frontier/order/strategies";
-import { answerWho } from "#coordinator/who/answer";
-import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
-import { whoOperations } from "#coordinator/who/who-ask";
+import type { OrderName } from "#coordinator/crawl/frontier/order/strategies";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { hostTurnWords, placeWords } from "#coordinator/tell/who/explain-url";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";

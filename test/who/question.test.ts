@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readQuestion } from "#coordinator/who/answer";
+import { readQuestion } from "#coordinator/tell/who/answer";
 
 const kind = (text: string) => {
   const question = readQuestion(text);

@@ -2,12 +2,12 @@
 
 import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
-import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import { answerWho } from "#coordinator/who/answer";
-import { createRollUpReads } from "#coordinator/who/roll-up-reads";
-import type { WhoAnswer } from "#coordinator/who/who-api";
-import { whoOperations } from "#coordinator/who/who-ask";
-import { verdictOf } from "#coordinator/who/words";
+import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { createRollUpReads } from "#coordinator/tell/who/roll-up-reads";
+import type { WhoAnswer } from "#coordinator/tell/who/who-api";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
+import { verdictOf } from "#coordinator/tell/who/words";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";

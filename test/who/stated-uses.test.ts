@@ -1,12 +1,12 @@
 /** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
 
 import { beforeAll, expect, test } from "vitest";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
 import { describeApi } from "#coordinator/open-api";
-import { Counters } from "#coordinator/overview/counters";
-import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
-import { pageFacts } from "#coordinator/search/page-facts";
-import { searchPages } from "#coordinator/search/search";
-import { answerWho } from "#coordinator/who/answer";
+import { Counters } from "#coordinator/tell/overview/counters";
+import { pageFacts } from "#coordinator/tell/search/page-facts";
+import { searchPages } from "#coordinator/tell/search/search";
+import { answerWho } from "#coordinator/tell/who/answer";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";

@@ -1,8 +1,8 @@
 /** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
 import { beforeEach, expect, it } from "vitest";
-import { answerWho } from "#coordinator/who/answer";
-import { connectionText } from "#coordinator/who/explain-host";
-import { whoOperations } from "#coordinator/who/who-ask";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { connectionText } from "#coordinator/tell/who/explain-host";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { newShippingWorld, text } from "../results/shipping-world.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";

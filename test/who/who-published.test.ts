@@ -1,7 +1,7 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
 import { beforeAll, expect, it } from "vitest";
-import { answerWho } from "#coordinator/who/answer";
-import { whoOperations } from "#coordinator/who/who-ask";
+import { answerWho } from "#coordinator/tell/who/answer";
+import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { sourceFolder } from "../rir-import/source-folder.ts";

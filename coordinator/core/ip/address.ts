@@ -19,7 +19,7 @@ export type IpAddress = Ipv4Address | Ipv6Address;
 /** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255` */
 const maxAddressLength = 45;
 const ipv4Text = /^(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/;
-/** What `ip-address` would read beside a plain address: a zone, a prefix. */
+/** `ip-address` also accepts a zone or a prefix, which are no plain address. */
 const besideAddress = /[%/]/;
 
 /** The address, or null when the text is not exactly one. Never throws. */
@@ -34,7 +34,7 @@ export function parseAddress(text: string): IpAddress | null {
   }
 }
 
-/** Whether it takes IPv6 to get there: an IPv4-mapped address is an IPv4 address, whatever its form. */
+/** True when reaching the address takes IPv6; an IPv4-mapped address is IPv4 in every form. */
 export function isIpv6Text(text: string): boolean {
   const address = text.includes(":") ? parseAddress(text) : null;
   return address !== null && unmapAddress(address).family === 6;
@@ -64,7 +64,7 @@ export function unmapAddress(address: IpAddress): IpAddress {
   return address;
 }
 
-/** By hand, since every host is looked up by one: with the library a look-up takes 2.3 to 2.8 µs, and 1.7 with this. */
+/** Parsed by hand because every host lookup needs it: 1.7 µs per lookup instead of 2.3 to 2.8 µs with the library. */
 function parseOctets(text: string): number {
   const [a, b, c, d] = text.split(".").map(Number) as [number, number, number, number];
   return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;

@@ -26,7 +26,7 @@ export function parseRange(text: string): IpRange | null {
   return range && unmapRange(range);
 }
 
-/** The same for blocks of the address space itself: `::ffff:0:0/96` stays one of IPv6. */
+/** As parseRange, but for blocks of the address space itself: `::ffff:0:0/96` stays IPv6. */
 export function rangeAsWritten(text: string): IpRange | null {
   const dash = text.indexOf("-");
   if (dash >= 0) {
@@ -49,12 +49,12 @@ export function rangeAsWritten(text: string): IpRange | null {
   return length > 32 ? null : rangeOfBlock(new Netmask(`${formatAddress(address)}/${length}`));
 }
 
-/** The texts that netmask gets were checked: it takes octal octets, too. */
+/** netmask also accepts octal octets, so its input was checked before. */
 function rangeOfBlock({ netLong, size }: Netmask): Ipv4Range {
   return { family: 4, first: netLong, last: netLong + size - 1 };
 }
 
-/** The fewest CIDR blocks that an IPv4 range consists of: what a firewall or a route takes of one that is none. */
+/** Splits an IPv4 range into the fewest CIDR blocks, as firewalls and routes need them. */
 export function blocksOf({ first, last }: Ipv4Range): readonly string[] {
   const blocks: string[] = [];
   for (let at = first; at <= last; ) {

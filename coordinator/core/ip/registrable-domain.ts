@@ -1,17 +1,18 @@
 /**
- * Whose a host is, by the Public Suffix List (publicsuffix.org) with its private section: names below `co.uk` and below
- * `github.io` have owners of their own. Budgets and turns are shared between registrable domains, since whoever runs one has as
- * many hosts in it as he likes.
+ * The owner of a host by the Public Suffix List (publicsuffix.org) with its private section: names below `co.uk` and
+ * `github.io` have separate owners. Budgets and turns are per registrable domain, because its owner can create any number of
+ * hosts in it.
  */
 import { getDomain, getPublicSuffix } from "tldts";
 import { formatAddress, parseAddress } from "./address.ts";
 
-/** What is given is a host's name by now. */
+/** The input is a host name already. */
 const suffixOptions = { allowPrivateDomains: true, extractHostname: false } as const;
 
 /**
- * The registrable domain of a host: `a.b.example.co.uk` is of `example.co.uk`. A literal IPv4 address stands for itself, one of
- * IPv6 for its /64, which one subscriber has (RFC 6177); so does a name without a registrable domain (`localhost`, `github.io`).
+ * The registrable domain of a host: `a.b.example.co.uk` gives `example.co.uk`. An IPv4 address stands for itself, an IPv6
+ * address for its /64, which one subscriber has (RFC 6177). A name without a registrable domain (`localhost`, `github.io`)
+ * stands for itself.
  */
 export function registrableDomain(host: string): string {
   const address = parseAddress(host);
@@ -21,8 +22,8 @@ export function registrableDomain(host: string): string {
 }
 
 /**
- * Below it anybody may have a site of his own (both sections of the list: `co.uk`, `github.io`), or below each name in it
- * (`compute.amazonaws.com`): no single site can ask for all of them.
+ * True when anybody may own a name below it (`co.uk`, `github.io`) or below each name in it (`compute.amazonaws.com`), so that
+ * no site can speak for all of it.
  */
 export function isPublicSuffix(host: string): boolean {
   const isSuffix = (name: string) => getPublicSuffix(name, suffixOptions) === name;

@@ -1,7 +1,7 @@
 /**
- * Ports where other services than the web's listen. A URL that names one is a way to make a crawler speak to them
- * (cross-protocol requests): browsers refuse most of these ports (WHATWG Fetch, "port blocking"); the desktops and
- * databases at the end are added, since no browser stands as near to a server as a crawler may.
+ * Ports of services other than the web. A URL that names one would make a crawler speak to them (cross-protocol requests).
+ * Browsers refuse most of these ports (WHATWG Fetch, "port blocking"); the remote desktops and databases at the end are added
+ * because a crawler may be closer to such servers than a browser.
  */
 
 const blocked: readonly (number | readonly [first: number, last: number])[] = [
@@ -19,7 +19,7 @@ const ports = new Set(
   }),
 );
 
-/** Null, or what speaks against a request to this port, in words. */
+/** Returns why a request to this port is refused, or null. */
 export function servicePortWords(port: number): string | null {
   return ports.has(port) ? `port ${port}, where another service than the web's is` : null;
 }

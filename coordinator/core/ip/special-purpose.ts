@@ -18,7 +18,7 @@ import {
   rangeHolds,
 } from "./range.ts";
 
-/** Prefix, name in the registry, defining document. A null name: globally reachable inside a refused block. */
+/** Prefix, name in the registry, document. A null name marks a globally reachable block inside a refused one. */
 const blocks: readonly (readonly [prefix: string, name: string | null, reference: string])[] = [
   ["0.0.0.0/8", "this network", "RFC 791"],
   ["10.0.0.0/8", "private use", "RFC 1918"],
@@ -35,9 +35,9 @@ const blocks: readonly (readonly [prefix: string, name: string | null, reference
   ["198.18.0.0/15", "benchmarking", "RFC 2544"],
   ["198.51.100.0/24", "documentation (TEST-NET-2)", "RFC 5737"],
   ["203.0.113.0/24", "documentation (TEST-NET-3)", "RFC 5737"],
-  // What cloud platforms serve to their own machines alone. Most of it lies in the blocks above and below, metadata at
-  // 169.254.169.254 and fd00:ec2::254 (AWS), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle); these do not. The list that is
-  // kept up to date: PayloadsAllTheThings, Server Side Request Forgery/SSRF-Cloud-Instances.md (looked at in November 2026).
+  // Services that cloud platforms offer only to their own machines and that no other block covers. Metadata at 169.254.169.254
+  // and fd00:ec2::254 (AWS), 100.100.100.200 (Alibaba) and 192.0.0.192 (Oracle) is covered. Source: PayloadsAllTheThings,
+  // Server Side Request Forgery/SSRF-Cloud-Instances.md (November 2026).
   ["168.63.129.16/32", "Azure platform", "Microsoft, What is IP address 168.63.129.16"],
   ["199.36.153.4/30", "Google Cloud, restricted.googleapis.com", "Private Google Access"],
   ["199.36.153.8/30", "Google Cloud, private.googleapis.com", "Private Google Access"],
@@ -82,7 +82,7 @@ const blocks: readonly (readonly [prefix: string, name: string | null, reference
 
 interface Block {
   readonly range: IpRange;
-  /** For people: prefix, name and document. Null: globally reachable. */
+  /** Prefix, name and document as text; null when globally reachable. */
   readonly words: string | null;
 }
 
@@ -97,12 +97,12 @@ export function specialPurposeOf(address: IpAddress): string | null {
   return candidates.find((block) => rangeHolds(block.range, address))?.words ?? null;
 }
 
-/** True: every special-purpose address may be asked; a list: those in these ranges (`10.0.0.0/8`). */
+/** True allows every special-purpose address, a list those in its ranges (`10.0.0.0/8`). */
 export type AllowedSpecialPurpose = boolean | readonly string[];
 
 const readRanges = new WeakMap<readonly string[], readonly IpRange[]>();
 
-/** The special-purpose block for which the address is refused, in words; null: it may be asked. */
+/** Returns the special-purpose block for which the address is refused, in words; null when it is allowed. */
 export function refusedBlockOf(address: IpAddress, allowed: AllowedSpecialPurpose): string | null {
   const block = specialPurposeOf(address);
   if (block === null || allowed === true) return null;
@@ -115,21 +115,21 @@ export function refusedBlockOf(address: IpAddress, allowed: AllowedSpecialPurpos
   return ranges.some((range) => rangeHolds(range, address)) ? null : block;
 }
 
-/** The one special-purpose block that holds the whole range, in words; null when there is none, or when it is an allowed one. */
+/** Returns the refused special-purpose block that holds the whole range, in words, or null. */
 export function specialPurposeOfRange(range: IpRange): string | null {
   const candidates = range.family === 4 ? ipv4Blocks : ipv6Blocks;
   return candidates.find((block) => rangeCovers(block.range, range))?.words ?? null;
 }
 
 /**
- * False when no special-purpose block reaches into the /16 that begins with these first 16 bits: nothing there is
- * special, and readers of millions of ranges need not search.
+ * False when no special-purpose block overlaps the /16 with these first 16 bits, which spares readers of millions of ranges the
+ * search.
  */
 export function mayBeSpecialPurpose(family: 4 | 6, first16Bits: number): boolean {
   return (family === 4 ? ipv4Touched : ipv6Touched)[first16Bits] !== 0;
 }
 
-/** 1 for every first 16 bits that a refused block holds or begins with. */
+/** Marks with 1 the first 16 bits of every /16 that a refused block overlaps. */
 function touchedBy(candidates: readonly Block[], addressBits: number): Uint8Array {
   const touched = new Uint8Array(0x10000);
   for (const { range, words } of candidates) {
@@ -140,7 +140,7 @@ function touchedBy(candidates: readonly Block[], addressBits: number): Uint8Arra
   return touched;
 }
 
-/** The blocks of one family, longest prefix first, so that the first that holds an address decides. */
+/** Returns the blocks of one family, longest prefix first, so that the first match decides. */
 function readBlocks(family: 4 | 6): Block[] {
   return blocks
     .map(([prefix, name, reference]) => ({

@@ -1,37 +1,34 @@
 /**
- * What a URL says of its authority. Its host as the frontier, leases and connections name it: a name in lower case
- * without a trailing dot, or a literal address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
+ * The host of a URL as frontier, leases and connections name it: in lower case without a trailing dot, or an address without
+ * brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
  */
 import { isUtf8 } from "node:buffer";
 import { parseAddress } from "./address.ts";
 
 /**
- * User and password, and what stands before them, as WHATWG URL reads it: behind control characters and blanks, and of
- * http and ftp also without slashes.
+ * User and password with what precedes them, as WHATWG URL parses it: after control characters and blanks, and for http and ftp
+ * also without slashes.
  */
 const userinfo = /^([^!-\uffff]*(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,}))[^/\\?#]*@/i;
 
-/** The same of URLs in the middle of a text, which blanks, quotes and brackets end. */
+/** The same for URLs within a text, which end at blanks, quotes and brackets. */
 const anyUserinfo = /((?:\b[a-z][a-z0-9+.-]{0,30}:)?[/\\]{2,})[^/\\?#\s"'<>,;]*@/gi;
 
-/**
- * A URL or a reference without user and password, and otherwise as it stands: they are nobody's business but of
- * whoever wrote them there.
- */
+/** Removes user and password from a URL or reference and leaves the rest unchanged. */
 export function withoutUser(text: string): string {
   if (!text.includes("@")) return text;
-  // The standard passes over these wherever they stand, in `ht\ttps:` too.
+  // The URL standard ignores these characters everywhere, even in `ht\ttps:`.
   return text.replace(/[\t\r\n]+/g, "").replace(userinfo, "$1");
 }
 
-/** A text that may hold several URLs, such as a `Link` header, without users and passwords. */
+/** Removes users and passwords from a text that may hold several URLs, such as a `Link` header. */
 export function withoutUsers(text: string): string {
   return text.includes("@") ? text.replace(anyUserinfo, "$1") : text;
 }
 
 /**
- * The text of an HTTP field that holds URLs, given as ISO-8859-1 as parsers give it. Sites send paths in it as they are in
- * their files: UTF-8 where the bytes are that (as browsers have it), else ISO-8859-1.
+ * Decodes an HTTP field with URLs, which parsers give as ISO-8859-1. Sites send the bytes of their file names: UTF-8 where the
+ * bytes are valid UTF-8 (as browsers decide), else ISO-8859-1.
  */
 export function urlTextOf(field: string): string {
   if (!/[\x80-\xff]/.test(field) || /[^\0-\xff]/.test(field)) return field;
@@ -39,7 +36,7 @@ export function urlTextOf(field: string): string {
   return isUtf8(bytes) ? bytes.toString("utf8") : field;
 }
 
-/** Throws a TypeError for text that is no URL. */
+/** Throws a TypeError when the text is no URL. */
 export function urlHost(url: URL | string): string {
   const { hostname } = typeof url === "string" ? new URL(url) : url;
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
@@ -48,19 +45,16 @@ export function urlHost(url: URL | string): string {
 const hostLabel = /^[a-z0-9_-]{1,63}$/;
 
 /**
- * Whether a text is a host in that form: labels of letters, digits, hyphens and underscores in lower case (names beyond
- * ASCII as xn--; RFC 1035 section 2.3.4 for the lengths), or a literal address. The URL standard allows more in a host
- * (`a!b`, `a'b`), which no host of the web has and nobody's header or argument is to hold.
+ * Whether a text is a host in that form: lower-case labels of letters, digits, hyphens and underscores (xn-- beyond ASCII;
+ * lengths by RFC 1035 section 2.3.4), or an address. The URL standard allows more (`a!b`, `a'b`), which no host of the web uses
+ * and no header or argument should hold.
  */
 export function isHostName(text: string): boolean {
   if (text.length > 253 || text !== text.toLowerCase()) return false;
   return parseAddress(text) !== null || text.split(".").every((label) => hostLabel.test(label));
 }
 
-/**
- * Whether a text is a URL (WHATWG URL), as `URL.canParse` should tell: in Node 20 that says no to whatever holds a
- * letter such as ü, once it was called some thousand times and has been compiled.
- */
+/** Replaces `URL.canParse`, which in Node 20 returns false for any non-ASCII text once it has been optimised. */
 export function canParseUrl(text: string, base?: string | URL): boolean {
   if (hasImpossibleHost(text)) return false;
   try {
@@ -71,15 +65,15 @@ export function canParseUrl(text: string, base?: string | URL): boolean {
   }
 }
 
-/** Code points of a label in other letters than ASCII; in ASCII it has 63 octets (RFC 1035), some of which say so. */
+/** The most code points of a non-ASCII label; in ASCII a label has 63 octets (RFC 1035), some taken by the prefix. */
 const maxLabel = 126;
 
-/** Of a whole name, which has 253. */
+/** The same for a whole name, which has 253 octets. */
 const maxName = 506;
 
 /**
- * True: the text names a host that no resolver can have, in letters that are not ASCII. Parsing such a name takes time
- * by the square of its length (Punycode, RFC 3492): 35 ms for 2,000 letters, where one message may hold thousands.
+ * True when the text names a non-ASCII host that no resolver can have. Parsing one takes quadratic time (Punycode, RFC 3492):
+ * 35 ms for 2,000 letters, and a message may hold thousands of them.
  */
 function hasImpossibleHost(text: string): boolean {
   const host = namedHost.exec(withoutBreaks(text))?.[1];
@@ -89,12 +83,12 @@ function hasImpossibleHost(text: string): boolean {
   return name.length > 2 * maxName || name.split(labelEnd).some((label) => [...label].length > maxLabel);
 }
 
-/** Up to the first slash, question mark or hash after the scheme; with any name and password. */
+/** Everything from the scheme up to the first slash, question mark or hash, with any user and password. */
 const namedHost = /^[\0-\x20]*(?:(?:https?|wss?|ftp):[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,})([^/\\?#]*)/i;
 
 const labelEnd = /[.\u3002\uff0e\uff61]/;
 
-/** Tabs and line ends count for nothing in a URL, wherever they are. */
+/** URLs ignore tabs and line ends everywhere. */
 const withoutBreaks = (text: string) => (/[\t\n\r]/.test(text) ? text.replace(/[\t\n\r]+/g, "") : text);
 
 function isAscii(text: string): boolean {
@@ -107,24 +101,26 @@ function unescaped(host: string): string {
   try {
     return decodeURIComponent(host);
   } catch {
-    // The parser refuses it: it is not UTF-8.
+    // The parser refuses text that is not UTF-8.
     return host;
   }
 }
 
-/** A host name or address as it stands in a URL or a Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
+/** The host as written in a URL or Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
-/** Of a canonical URL. */
 export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
 
-/** A URL, a URL with everything below it, or a host. `of`: without its scheme and, of a prefix, its last slash; or the host's name. */
+/** A URL, a URL prefix or a host. `of` is the URL without scheme (and a prefix without its last slash), or the host's name. */
 export interface SitePart {
   readonly scope: "url" | "prefix" | "host";
   readonly of: string;
 }
 
-/** Whether a canonical URL lies in the part. A prefix ends with a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, not `/ab`. */
+/**
+ * Whether a canonical URL is in the part. A prefix ends at a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, not
+ * `/ab`.
+ */
 export function isInPart({ scope, of }: SitePart, url: string): boolean {
   if (scope === "host") return urlHost(url) === of;
   const rest = withoutScheme(url);

@@ -1,14 +1,13 @@
 /**
- * The links that a session has seen, host by host: the pages of a host repeat its navigation, far apart in the
- * stream when many hosts are crawled at once. A line that went over the wire before is told by its number, and
- * lines that follow each other as before are told as one run. Both ends keep the same history: only what was
- * sent counts, in the order of sending, and every session begins with none.
+ * The links that a session has seen, per host, because the pages of a host repeat its navigation, far apart in the stream when
+ * many hosts are crawled at once. A line sent before is replaced by its number, and a run of lines in the same order by one
+ * reference. Both ends keep the same history, which is empty at a session's start and holds what was sent, in that order.
  */
 import { ProtocolError } from "#core/errors";
 import { maxListedUrls, maxPageLinks } from "../result.ts";
 import type { NumberReader, NumberWriter } from "./numbers.ts";
 
-/** Kept of one origin, and of all together. The least recently seen origin is forgotten first. */
+/** The bounds for one origin and for all. The least recently seen origin is dropped first. */
 const maxOriginLines = 1024;
 
 const maxLineCharacters = 400;
@@ -16,7 +15,7 @@ const maxCharacters = 300_000;
 
 interface Known {
   readonly lines: string[];
-  /** Where each line is; only the sender asks. */
+  /** The position of each line; only the sender needs it. */
   readonly places: Map<string, number>;
   characters: number;
 }
@@ -25,7 +24,7 @@ export class LinkHistory {
   readonly #origins = new Map<string, Known>();
   #characters = 0;
 
-  /** Writes which of the lines are known; returns the others, to be sent as they are. */
+  /** Writes references to known lines and returns the other lines, which are sent as they are. */
   shorten(origin: string, lines: readonly string[], numbers: NumberWriter): string[] {
     const { lines: known, places } = this.#known(origin);
     const fresh: string[] = [];
@@ -47,7 +46,7 @@ export class LinkHistory {
     return fresh;
   }
 
-  /** All `count` lines again; `next` gives the lines that were sent, one after the other. */
+  /** Restores all `count` lines; `next` returns the sent lines one by one. */
   restore(origin: string, count: number, numbers: NumberReader, next: () => string): string[] {
     if (count > maxListedUrls) throw new ProtocolError(`a packed message has ${count} links`);
     const { lines: known } = this.#known(origin);
@@ -69,7 +68,7 @@ export class LinkHistory {
     return lines;
   }
 
-  /** Characters kept, for tests of the bound. */
+  /** The characters kept, for tests of the bound. */
   get characters(): number {
     return this.#characters;
   }
@@ -81,14 +80,14 @@ export class LinkHistory {
     return known;
   }
 
-  /** Lists of URLs (sitemaps) are not repeated by other documents. */
+  /** URLs of lists (sitemaps) are not repeated by other documents. */
   #remember(origin: string, count: number, fresh: readonly string[], findable: boolean): void {
     const known = this.#known(origin);
     if (count > maxPageLinks) return;
     for (const line of fresh) {
       if (known.lines.length >= maxOriginLines || line.length > maxLineCharacters) continue;
       if (findable) known.places.set(line, known.lines.length);
-      // A copy of its own: a part of a message would keep the whole of it in memory.
+      // A substring would keep the whole message in memory.
       known.lines.push(findable ? line : Buffer.from(line).toString());
       known.characters += line.length;
       this.#characters += line.length;
@@ -105,8 +104,8 @@ export class LinkHistory {
   }
 }
 
-// A page's links as lines, short and alike on the pages of one host: `[!]url[\tanchor]`, where `!` stands for
-// nofollow, a URL of the page's origin is without that origin, and another https one without `https:`.
+// A page's links as lines that are short and similar on the pages of one host: `[!]url[\tanchor]`. `!` stands for nofollow.
+// URLs of the page's origin omit it, other https URLs omit `https:`.
 
 interface Link {
   readonly url: string;
@@ -114,7 +113,7 @@ interface Link {
   readonly nofollow: boolean;
 }
 
-/** Null unless all values are links that come back the same. */
+/** Returns null unless all values are links that survive the round trip. */
 export function linkLines(values: readonly unknown[], origin: string): string[] | null {
   const lines: string[] = [];
   for (const value of values) {
@@ -126,7 +125,7 @@ export function linkLines(values: readonly unknown[], origin: string): string[] 
   return lines;
 }
 
-/** Whatever the line is, a link of strings comes of it; the schema judges it like any other. */
+/** Any line yields a link of strings; the schema validates it afterwards. */
 export function linkOf(line: string, origin: string): Link {
   const nofollow = line.startsWith("!");
   const tab = line.indexOf("\t");
@@ -134,7 +133,7 @@ export function linkOf(line: string, origin: string): Link {
   return { url: longUrl(url, origin), anchor: tab < 0 ? "" : line.slice(tab + 1), nofollow };
 }
 
-/** Links repeat their origin, so a short line can stand for a long URL: what is said is counted, too. */
+/** Links repeat their origin, so a short line can stand for a long URL, and the restored length is bounded too. */
 export function checkOrigin(origin: string): string {
   if (origin.length <= 300 && (origin === "" || /^https?:\/\/[^/\s]+$/.test(origin))) return origin;
   throw new ProtocolError("a packed message has no valid origin");

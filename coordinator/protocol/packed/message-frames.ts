@@ -14,33 +14,32 @@ import { NumberReader, NumberWriter } from "./numbers.ts";
 import { type PackedMessage, packMessage } from "./packed-message.ts";
 import { maxLines, unpackMessage } from "./unpack-message.ts";
 
-/** What is in one frame: the numbers as they are, the text deflated. */
+/** The content of one frame; the text is deflated, the numbers are not. */
 interface MessageParts {
   readonly numbers: Buffer;
   readonly text: string;
 }
 
-/** The same as it arrives; the text is UTF-8 that nobody has looked at yet. */
+/** The same on arrival; the text is unchecked UTF-8. */
 export interface ReceivedParts {
   readonly numbers: Buffer;
   readonly text: Buffer;
 }
 
-/** The bytes of a frame: `deflated` is what the deflate stream made of the text. */
+/** Joins a frame; `deflated` is the compressed text. */
 export function joinFrame(numbers: Buffer, deflated: Buffer): Buffer {
   const length = new NumberWriter();
   length.number(numbers.length);
   return Buffer.concat([length.finish(), numbers, deflated]);
 }
 
-/** Throws ProtocolError when the frame is shorter than it says. */
+/** Throws ProtocolError when the frame is shorter than stated. */
 export function splitFrame(frame: Buffer): { readonly numbers: Buffer; readonly deflated: Buffer } {
   const reader = new NumberReader(frame);
   const numbers = reader.bytes(reader.number());
   return { numbers, deflated: reader.rest() };
 }
 
-/** The packed form of `{leaseId, result}`. */
 export function packResult<Result extends { readonly url: string }>(
   leaseId: string,
   result: Result,
@@ -52,7 +51,7 @@ export class FrameWriter {
   readonly #history = new LinkHistory();
   #sequence = 0;
 
-  /** The parts of a result's frame. What is taken from here must be sent, in this order. */
+  /** Returns the parts of a result's frame. They must be sent, in the order of the calls. */
   result(sequence: number, packed: PackedMessage): MessageParts {
     const numbers = new NumberWriter();
     numbers.number(sequence - this.#sequence);
@@ -87,8 +86,8 @@ export class FrameReader {
   #sequence = 0;
 
   /**
-   * The message, unchecked. Throws ProtocolError where both ends may no longer remember the same; the session can then not
-   * go on. A result that cannot be read by itself costs no more than that result.
+   * Returns the unchecked message. Throws ProtocolError when the ends may no longer share the same history, which ends the
+   * session. A result that is unreadable by itself costs only that result.
    */
   message({ numbers: bytes, text }: MessageParts): unknown {
     const numbers = new NumberReader(bytes);
@@ -100,7 +99,7 @@ export class FrameReader {
     return { type: "crawler:result", sequence: this.#sequence, ...unpackResult(packed) };
   }
 
-  /** The lines of new links are the last of the text. */
+  /** The lines of new links come last in the text. */
   #withLinks(text: string, count: number, numbers: NumberReader): PackedMessage {
     if (count < 0) return { text, numbers: numbers.rest(), links: null };
     const lines = text.split("\n", maxLines + 1);
@@ -118,7 +117,7 @@ export class FrameReader {
   }
 }
 
-/** Of what cannot be unpacked nobody knows the URL or the lease: it is under none, and its URL returns when its lease ends. */
+/** The URL and lease of a result that cannot be unpacked are unknown, so its URL returns when the lease ends. */
 function unpackResult(packed: PackedMessage): object {
   try {
     return unpackMessage(packed) as object;

@@ -9,7 +9,7 @@ export class NumberWriter {
     return this.#length;
   }
 
-  /** 0 to 2^53 - 1. */
+  /** Takes 0 to 2^53 - 1. */
   number(value: number): void {
     let left = value;
     while (left >= 0x80) {
@@ -25,7 +25,7 @@ export class NumberWriter {
     this.#length += bytes.length;
   }
 
-  /** Forgets what was written after this length. */
+  /** Discards everything after this length. */
   cutTo(length: number): void {
     this.#length = Math.min(length, this.#length);
   }
@@ -45,7 +45,7 @@ export class NumberWriter {
   }
 }
 
-/** Throws ProtocolError when what is asked for is not there. */
+/** Throws ProtocolError when it reads beyond the end. */
 export class NumberReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -85,34 +85,33 @@ function checked(value: number): number {
   throw new ProtocolError("a packed number is too large");
 }
 
-// Numbers in as few bits as they are likely: a binary range coder as in LZMA (I. Pavlov, LZMA specification,
-// 2015), with symbols of known frequency mixed in. A chance is the probability of a 0 in units of 1/2048; it
-// moves with every bit coded under it, and encoder and decoder move theirs alike. Departures from LZMA: all
-// numbers stay below 2^31, which the engine keeps in registers; a carry goes straight into the bytes already
-// written; and the zeros at the end are not sent.
+// Entropy-codes numbers with a binary range coder as in LZMA (I. Pavlov, LZMA specification, 2015), mixed with symbols of known
+// frequency. A chance is the probability of a 0 in units of 1/2048; each coded bit adapts it in encoder and decoder alike.
+// Departures from LZMA: all numbers stay below 2^31, which the engine keeps in registers; a carry goes straight into the
+// written bytes; and trailing zeros are not sent.
 
 const chanceBits = 11;
 const evenChance = 1 << (chanceBits - 1);
 
-/** How fast a chance moves: by 1/16 of what is missing. Records are short, so faster than LZMA's 1/32. */
+/** A chance adapts by 1/16 of the difference. Records are short, so this is faster than LZMA's 1/32. */
 const moveBits = 4;
 
-/** `low` and `range` have 31 bits; a byte leaves when the range has no more than 23. */
+/** `low` and `range` have 31 bits; a byte is written when the range has at most 23. */
 const whole = 2 ** 31;
 
 const wholeMask = 0x7fffffff;
 const top = 2 ** 23;
 
-/** Bytes that a decoder has read before the first symbol. */
+/** Bytes that a decoder reads before the first symbol. */
 const lastBytes = 4;
 
-/** Zeros at the end that are not sent, at most: in all a decoder reads one byte more than an encoder writes. */
+/** The most trailing zeros that are not sent: a decoder reads one byte more than an encoder writes. */
 const unsentZeros = lastBytes - 1;
 
-/** Results that were packed before left out one more, and may still wait on a crawler's disk. */
+/** Results packed by earlier releases omit one more and may still be on a crawler's disk. */
 const missingBytes = lastBytes + 1;
 
-/** So many contexts, each of which has seen nothing yet. */
+/** Contexts without any history. */
 export function freshChances(count: number): Uint16Array {
   return new Uint16Array(count).fill(evenChance);
 }
@@ -123,7 +122,7 @@ export class RangeEncoder {
   #bytes = Buffer.allocUnsafe(1024);
   #length = 0;
 
-  /** One bit (0 or 1) under the chance at `at`. */
+  /** Codes one bit under the chance at index `at`. */
   bit(chances: Uint16Array, at: number, bit: number): void {
     const chance = chances[at]!;
     const bound = (this.#range >> chanceBits) * chance;
@@ -136,20 +135,20 @@ export class RangeEncoder {
     }
   }
 
-  /** `count` bits (at most 16), all values equally likely. */
+  /** Codes `count` bits (at most 16) with equal probability. */
   bits(value: number, count: number): void {
     this.symbol(value, 1, 1 << count);
   }
 
-  /** The symbol that takes `size` of `total` (at most 2^20), after `start` of others. */
+  /** Codes the symbol whose frequency is `size` of `total` (at most 2^20), after a cumulative `start`. */
   symbol(start: number, size: number, total: number): void {
     const unit = (this.#range / total) | 0;
     this.#narrow(start * unit, size * unit);
   }
 
-  /** All bytes. Nothing can be added afterwards. */
+  /** Returns all bytes; nothing can be added afterwards. */
   finish(): Buffer {
-    // Of the numbers that decode to the same, one whose last three bytes are zeros.
+    // Chooses among equivalent numbers one whose last three bytes are zero.
     this.#narrow((top - (this.#low % top)) % top, 1);
     const shortest = Math.max(0, this.#length - unsentZeros);
     while (this.#length > shortest && this.#bytes[this.#length - 1] === 0) this.#length--;
@@ -184,7 +183,7 @@ export class RangeEncoder {
   }
 }
 
-/** Throws ProtocolError when it is asked for more than the bytes hold. */
+/** Throws ProtocolError when it reads beyond the bytes. */
 export class RangeDecoder {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -217,7 +216,7 @@ export class RangeDecoder {
     return value;
   }
 
-  /** Where in `total` the next symbol lies; to be followed by `take` with that symbol. */
+  /** Returns the cumulative frequency of the next symbol; the caller then calls `take` with that symbol. */
   place(total: number): number {
     const unit = (this.#range / total) | 0;
     return Math.min(total - 1, (this.#code / unit) | 0);
@@ -239,7 +238,7 @@ export class RangeDecoder {
     this.#range = range;
   }
 
-  /** Eight bits, which lie across two bytes: the code has 31 bits, and begins with the first of a byte. */
+  /** Reads eight bits across two bytes, because the code has 31 bits and starts at a byte boundary. */
   #next(): number {
     const at = this.#at++;
     if (at >= this.#bytes.length + missingBytes) throw new ProtocolError("packed numbers end too early");
@@ -250,33 +249,32 @@ export class RangeDecoder {
   }
 }
 
-// Texts that are really numbers or bytes: each form says what a text of it is worth, and gives the same text
-// back to the letter. Deflate cannot shorten a digest, and a time of day costs it more than its number.
+// Texts that encode numbers or bytes, which each form restores exactly. Deflate cannot shorten a digest, and a time costs it
+// more than its number.
 
-/** Lowercase hex of whole bytes, 8 to 64 of them: digests, hashes. */
+/** Lowercase hex of 8 to 64 whole bytes: digests, hashes. */
 export function isHex(text: string): boolean {
   return text.length >= 16 && text.length <= 128 && text.length % 2 === 0 && /^[0-9a-f]+$/.test(text);
 }
 
-/** A decimal number without a sign or zeros before it: ids. */
+/** A decimal number without sign and leading zeros: ids. */
 export function isDecimal(text: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(text);
 }
 
-/** Milliseconds of `2026-11-22T08:30:00.000Z`, from 1970 on; null for any other text. */
+/** Returns the milliseconds of `2026-11-22T08:30:00.000Z` since 1970, or null for any other text. */
 export function instantOf(text: string): number | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)) return null;
   const ms = Date.parse(text);
   return ms >= 0 && instantText(ms) === text ? ms : null;
 }
 
-/** Null for what is no time. */
 export function instantText(ms: number): string | null {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** Seconds of an HTTP date (RFC 9110 section 5.6.7, its preferred form), from 1970 on; null for any other text. */
+/** Returns the seconds of an HTTP date (RFC 9110 section 5.6.7, preferred form) since 1970, or null for any other text. */
 export function httpDateOf(text: string): number | null {
   if (text.length !== 29 || !text.endsWith(" GMT")) return null;
   const ms = Date.parse(text);

@@ -19,34 +19,34 @@ import { httpDateOf, instantOf, isDecimal, isHex, NumberWriter } from "./numbers
 import { packVector } from "./vector.ts";
 
 export interface PackedMessage {
-  /** Lines: the origin of the message's URLs or nothing, the shape, then the texts in the shape's order. */
+  /** The lines: the common origin of the URLs or nothing, the shape, then the texts in the shape's order. */
   readonly text: string;
   readonly numbers: Buffer;
-  /** The page's links, one to a line; null: the message has none. */
+  /** The page's links, one per line; null when the message has none. */
   readonly links: readonly string[] | null;
 }
 
-/** `origin`: such as `https://site.example`, of most of the message's URLs; empty for none. */
+/** `origin` is that of most URLs in the message, such as `https://site.example`; empty for none. */
 export function packMessage(message: object, origin: string): PackedMessage {
   const packed = new Packer(origin).pack(message);
   const isText = isWellFormed(packed.text) && (packed.links === null || isWellFormed(packed.links.join("")));
   return isText ? packed : asJson(message);
 }
 
-/** Half characters, which UTF-8 has no bytes for, are escaped in JSON. */
+/** Unpaired surrogates, which UTF-8 cannot hold, are escaped in JSON. */
 function asJson(message: object): PackedMessage {
   return { text: `\nj\n${JSON.stringify(message)}`, numbers: Buffer.alloc(0), links: null };
 }
 
-/** The type declarations do not know it yet; every runtime we run on does. */
+/** The type declarations lack it; every supported runtime has it. */
 function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
-/** Longer values are not told with the shape. */
+/** Longer values are not part of the shape. */
 const shortText = /^[a-z0-9][a-z0-9:/+._-]{0,23}$/;
 const plainKey = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
-/** Keys that were looked at: the protocol has about a hundred. */
+/** A cache of checked keys; the protocol has about a hundred. */
 const plainKeys = new Set<string>();
 
 function isPlainKey(key: string): boolean {
@@ -72,7 +72,7 @@ class Packer {
     return { text, numbers: this.#numbers.finish(), links: this.#links };
   }
 
-  /** Puts the value's texts and numbers where they belong; returns its shape. */
+  /** Writes the value's texts and numbers and returns its shape. */
   #value(value: unknown): string {
     if (value === null) return "n";
     if (value === true) return "T";
@@ -163,7 +163,7 @@ class Packer {
     return this.#evenArray(values) ?? this.#json(values);
   }
 
-  /** Null, and nothing written, when the values differ in shape. */
+  /** Returns null and writes nothing when the values differ in shape. */
   #evenArray(values: readonly unknown[]): string | null {
     const [lines, numbers] = [this.#lines.length, this.#numbers.length];
     this.#numbers.number(values.length);
@@ -179,7 +179,7 @@ class Packer {
     return `[${shape}]`;
   }
 
-  /** In a list, alike shapes matter more than the shortest form of each value. */
+  /** In a list, uniform shapes save more than the shortest form of each value. */
   #element(value: unknown): string {
     if (typeof value === "string") return this.#plain(value);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,4 @@
-/** Packed messages (packed-message.ts) to values again. What comes out is not checked against any schema yet. */
+/** Unpacks packed messages (packed-message.ts). The output is not validated yet. */
 import { ProtocolError } from "#core/errors";
 import { boundStructure, parseStorable } from "../json-structure.ts";
 import { maxListedUrls } from "../result.ts";
@@ -7,21 +7,21 @@ import { httpDateText, instantText, NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
 import { unpackVector } from "./vector.ts";
 
-/** Most lines of a message: a link of a sitemap has six fields of a line each, and there is room for every other list. */
+/** The most lines of a message: a sitemap's link has six one-line fields, and the rest is for all other lists. */
 export const maxLines: number = 6 * maxListedUrls + 10_000;
 
-/** Of all lines of JSON together, as of a message that is JSON as a whole; and how deeply they are nested. */
+/** The bound on all JSON lines together, as for a message that is JSON as a whole, and on their nesting. */
 const maxValues = 150_000;
 
 const maxDepth = 16;
 
-/** Of all vectors together: the words of 900,000 characters, each of which takes six at least; */
+/** For all vectors together: the words of 900,000 characters, each of which takes at least six. */
 const maxWords = 150_000;
 
-/** and what occurs again, where a text has 16,383 places, and one word at each. Room for twice as many. */
+/** Repeated occurrences: a text has 16,383 positions with one word each; twice as many fit. */
 const maxRepeated = 32_768;
 
-/** Throws ProtocolError for what `packMessage` does not make. */
+/** Throws ProtocolError for anything that `packMessage` does not produce. */
 export function unpackMessage({ text, numbers, links }: PackedMessage): unknown {
   const lines = text.split("\n", maxLines + 1);
   if (lines.length > maxLines) throw new ProtocolError("a packed message has too many lines");
@@ -114,7 +114,7 @@ class Unpacker {
     }
   }
 
-  /** A few bytes are many places, and one line many words: all vectors of a message are bounded together. */
+  /** A few bytes can be many positions and one line many words, so all vectors of a message are bounded together. */
   #vector(): string {
     const occurrences = this.#numbers.number();
     const places = this.#numbers.bytes(this.#numbers.number());
@@ -132,7 +132,7 @@ class Unpacker {
     try {
       return parseStorable(line);
     } catch {
-      // Without its cause: JSON.parse quotes the text.
+      // The error has no cause, because JSON.parse quotes the text.
       throw new ProtocolError("a line of a packed message is not JSON");
     }
   }
@@ -148,9 +148,8 @@ function timeOr(text: string | null): string {
   return text;
 }
 
-// Reads the shape of a packed message (its forms: packed-message.ts). It comes from the other side of the wire:
-// its length and depth are bounded, and inside a list only what takes a line for itself may stand, so that
-// the work of reading a message is bounded by its lines.
+// Parses the shape of a packed message (forms: packed-message.ts). It comes from a peer, so its length and depth are bounded,
+// and a list may only hold values that take a line each. The work of reading a message is then bounded by its lines.
 
 type Shape =
   | { readonly type: "form"; readonly form: string }
@@ -165,7 +164,6 @@ const listForms = new Set("sj");
 const key = /[A-Za-z][A-Za-z0-9]{0,39}:/y;
 const text = /"([^"\\]{0,24})"/y;
 
-/** Throws ProtocolError. */
 function readShape(source: string): Shape {
   if (source.length > maxShapeCharacters) throw new ProtocolError("a packed message's shape is too long");
   const reader = new ShapeReader(source);

@@ -1,24 +1,23 @@
 /**
- * A page's `tsvector` text as its words, in the order of their first occurrence, and the places of all
- * occurrences in the text's order, range coded. Written as text, positions take most of a result; in the
- * text's order they are nearly free. What has to be said is how many words were left out (stop words),
- * whether a word is new (then it is the next of the list), and else which one it is: guessed first by what
- * followed the same word last time, then coded by how often each has occurred.
+ * A page's `tsvector` as its words in order of first occurrence and the positions of all occurrences in text order, range
+ * coded. Positions take most of a result as text and are nearly free in text order. The code holds how many words were skipped
+ * (stop words), whether a word is new (then it is the next of the list), and otherwise which word it is: predicted by what
+ * followed the same word last time, else coded by how often each has occurred.
  */
 import { ProtocolError } from "#core/errors";
 import { freshChances, RangeDecoder, RangeEncoder } from "./numbers.ts";
 
 interface PackedVector {
-  /** As they stand in the vector, quotes and backslashes doubled. None has a blank or a line end. */
+  /** As in the vector, with quotes and backslashes doubled. Words contain no blank and no line end. */
   readonly words: readonly string[];
   readonly occurrences: number;
   readonly places: Buffer;
 }
 
-/** An occurrence takes at least two characters of the vector, of which a page has at most 900,000. */
+/** An occurrence takes at least two characters of the vector, which has at most 900,000. */
 const maxOccurrences = 450_000;
 
-/** Null when the text is not one that `unpackVector` would give back to the letter. */
+/** Returns null when `unpackVector` could not restore the text exactly. */
 export function packVector(text: string): PackedVector | null {
   const vector = readVector(text);
   if (vector === null || vector.keys.length > maxOccurrences) return null;
@@ -37,7 +36,7 @@ export function packVector(text: string): PackedVector | null {
   return { words, occurrences: keys.length, places: coder.finish() };
 }
 
-/** Throws ProtocolError when the places make no vector of these words. */
+/** Throws ProtocolError when the positions do not fit these words. */
 export function unpackVector({ words, occurrences, places }: PackedVector): string {
   if (occurrences > maxOccurrences) throw new ProtocolError("a vector has too many occurrences");
   const coder = new RangeDecoder(places);
@@ -63,22 +62,21 @@ function isNumberedByOccurrence(ids: VectorOccurrences["ids"]): boolean {
   return true;
 }
 
-/** How the word before came: as a new one, by its count, or as guessed. */
+/** How the previous word was coded: as new, by its count, or by prediction. */
 const [asNew, asCounted, asGuessed] = [0, 1, 2] as const;
 
 type Coming = typeof asNew | typeof asCounted | typeof asGuessed;
 
-/** Longer steps than this are written out in bits after it. */
+/** Longer steps are followed by their bits. */
 const unaryStep = 15;
 
 const stepBits = 14;
 
-/** What encoder and decoder both know when the next occurrence is coded. */
+/** The state that encoder and decoder share when the next occurrence is coded. */
 class PlaceModel {
-  /** Words that have occurred. */
   known = 0;
   readonly #counts: WordCounts;
-  /** What followed each word last, + 1; 0: nothing yet. */
+  /** The word that followed each word last, plus 1; 0 when there is none. */
   readonly #followers: Int32Array;
   readonly #steps = freshChances(3 * (unaryStep + 1));
   readonly #sameWeight = freshChances(4);
@@ -94,7 +92,7 @@ class PlaceModel {
     this.#followers = new Int32Array(words);
   }
 
-  /** How far the position is from the one before: a row of 1s and a 0. */
+  /** Codes the distance from the previous position as a row of 1s and a 0. */
   encodeStep(coder: RangeEncoder, step: number): void {
     const context = this.#coming * (unaryStep + 1);
     for (let at = 0; at < unaryStep; at++) {
@@ -184,32 +182,31 @@ class PlaceModel {
 }
 
 /**
- * The `tsvector` input form (PostgreSQL manual, section 8.11.1), read into words and occurrences and written
- * again. Only the plain form is read that a crawler writes: one blank between entries, positions ascending
- * from 1 to 16383, no weight D written out. Whatever is read comes out the same to the letter.
+ * Parses and writes the `tsvector` input form (PostgreSQL manual, section 8.11.1). Only the form that a crawler writes is
+ * accepted: one blank between entries, positions ascending from 1 to 16383, weight D omitted. Accepted texts are restored
+ * exactly.
  */
 
 interface VectorOccurrences {
-  /** As they stand in the text, quotes and backslashes doubled. */
+  /** As in the text, with quotes and backslashes doubled. */
   readonly words: readonly string[];
-  /** In the text's order, those at one position in the words' order: `position * 4 + weight`, and which word. */
+  /** In text order, and at one position in word order: `position * 4 + weight`, and the word's index. */
   readonly keys: Int32Array;
   readonly ids: Int32Array;
 }
 
-/** tsvector's own bound. */
+/** The bound of tsvector itself. */
 const maxPosition = 16_383;
 
-/** By weight code; D, the default, is not written. */
+/** By weight code; the default D is not written. */
 const weightLetters = ["", "C", "B", "A"] as const;
 
 const [quote, colon, comma, zero, letterA] = [0x27, 0x3a, 0x2c, 0x30, 0x41] as const;
 const [blank, lineEnd] = [0x20, 0x0a] as const;
 
-/** Null when the text is in any other form. */
 function readVector(text: string): VectorOccurrences | null {
   const words: string[] = [];
-  // An occurrence takes two characters at least.
+  // An occurrence takes at least two characters.
   const read: Occurrences = {
     keys: new Int32Array(text.length >> 1),
     ids: new Int32Array(text.length >> 1),
@@ -237,7 +234,7 @@ function writeVector({ words, keys, ids }: VectorOccurrences): string {
   return written.join(" ");
 }
 
-/** Where the quote that opens at `at` is closed; a doubled one is one of the word's. -1: nowhere that counts. */
+/** Returns the closing quote of the word that opens at `at`, skipping doubled quotes; -1 when there is none. */
 function closingQuote(text: string, at: number): number {
   if (text.charCodeAt(at) !== quote) return -1;
   for (let end = at + 1; end < text.length; end++) {
@@ -250,7 +247,7 @@ function closingQuote(text: string, at: number): number {
   return -1;
 }
 
-/** Reads `1A,5`; returns where the blank after it stands, or the text's end. -1: it is not in order. */
+/** Reads `1A,5` and returns the position of the blank after it or the text's end; -1 when it is malformed. */
 function readPositions(
   text: string,
   { start, word }: { start: number; word: number },
@@ -284,7 +281,7 @@ interface Occurrences {
   count: number;
 }
 
-/** A counting sort: stable, and positions are few. */
+/** A counting sort: it is stable, and there are few positions. */
 function byPosition({ keys, ids, count }: Occurrences) {
   let last = 0;
   for (let at = 0; at < count; at++) if (keys[at]! > last) last = keys[at]!;
@@ -300,11 +297,10 @@ function byPosition({ keys, ids, count }: Occurrences) {
   return sorted;
 }
 
-/** How often each of a growing list of words has occurred: a Fenwick tree (1994), every step in log(words). */
+/** The occurrences of each word in a growing list: a Fenwick tree (1994) with logarithmic steps. */
 class WordCounts {
   readonly #tree: Int32Array;
   readonly #highest: number;
-  /** Occurrences so far, of all words. */
   total = 0;
 
   constructor(words: number) {
@@ -317,14 +313,14 @@ class WordCounts {
     for (let at = word + 1; at < this.#tree.length; at += at & -at) this.#tree[at]!++;
   }
 
-  /** Occurrences of the words before this one. */
+  /** Returns the occurrences of all words before this one. */
   before(word: number): number {
     let sum = 0;
     for (let at = word; at > 0; at -= at & -at) sum += this.#tree[at]!;
     return sum;
   }
 
-  /** The word that the occurrence number `place` (from 0, word by word) is one of. */
+  /** Returns the word of occurrence number `place`, counted from 0 word by word. */
   wordAt(place: number): number {
     let word = 0;
     let left = place;

@@ -1,6 +1,6 @@
 /** `nearcrawl database backup`, `backups`, `verify` and `restore`: of the embedded server of a home. */
 import { Command } from "commander";
-import { forgetDatabases } from "#coordinator/journal/epoch-store";
+import { forgetDatabases } from "#coordinator/run/journal/epoch-store";
 import { UsageError } from "#core/errors";
 import { bytesText, instantWords, spanWords } from "#core/format";
 import { type Backup, backupDatabase, type CopyProgress } from "#db/backup-database";

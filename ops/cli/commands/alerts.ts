@@ -1,7 +1,7 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { Command, InvalidArgumentError } from "commander";
 import { documentText } from "#coordinator/ask/text-rendering";
-import { alertOperations } from "#coordinator/overview/alerts/alerts-ask";
+import { alertOperations } from "#coordinator/tell/overview/alerts/alerts-ask";
 import { anonymousVisit } from "#coordinator/web/access";
 import { canParseUrl } from "#core/ip/url-host";
 import { AlertsAnywhere } from "../alerts-anywhere.ts";

@@ -1,9 +1,9 @@
 /** `nearcrawl database`: how to reach the database with psql, how to move it, back it up, and stop the embedded one. */
 import { Command } from "commander";
-import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
-import { replayedRows } from "#coordinator/journal/epoch";
-import { forgetDatabases } from "#coordinator/journal/epoch-store";
-import { reviewDatabase } from "#coordinator/journal/went-back-store";
+import { coordinatorRuns } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { replayedRows } from "#coordinator/run/journal/epoch";
+import { forgetDatabases } from "#coordinator/run/journal/epoch-store";
+import { reviewDatabase } from "#coordinator/run/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany } from "#core/format";
 import { type CopiedDatabase, copyDatabase } from "#db/copy-database";

@@ -2,13 +2,13 @@
 
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
-import { csvField } from "#coordinator/web/html";
 import {
   type ExportedLink,
   type ExportedNode,
   type GraphRows,
   readGraphRows,
-} from "#coordinator/web-graph/graph-reads";
+} from "#coordinator/crawl/web-graph/graph-reads";
+import { csvField } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { printJson, writeOut } from "../output.ts";

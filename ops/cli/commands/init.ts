@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "
 import { join, resolve } from "node:path";
 import { createInterface, type Interface } from "node:readline/promises";
 import { Command } from "commander";
-import { contactFault } from "#coordinator/opt-outs/start";
-import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { contactFault } from "#coordinator/run/opt-outs/start";
 import { UsageError } from "#core/errors";
 import { isLoopbackHost } from "#protocol/invitation";
 import { sourceSettings } from "#rir-import/download/source-settings";

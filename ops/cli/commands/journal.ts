@@ -1,15 +1,15 @@
 /** `nearcrawl journal`: what must outlive the database, as it stands in files beside it; where the two differ, and replaying it. */
 import { join } from "node:path";
 import { Command } from "commander";
-import { journalDays, type Replay } from "#coordinator/journal/epoch";
-import { currentEpoch, epochs } from "#coordinator/journal/epoch-store";
+import { journalDays, type Replay } from "#coordinator/run/journal/epoch";
+import { currentEpoch, epochs } from "#coordinator/run/journal/epoch-store";
 import {
   type JournalContents,
   type JournalEntry,
   JournalFolder,
-} from "#coordinator/journal/journal-file-store";
-import { knownEntries } from "#coordinator/journal/journal-store";
-import { replayByHand } from "#coordinator/journal/went-back-store";
+} from "#coordinator/run/journal/journal-file-store";
+import { knownEntries } from "#coordinator/run/journal/journal-store";
+import { replayByHand } from "#coordinator/run/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { printable } from "#core/terminal-text";
 import { answerText } from "../answer-text.ts";

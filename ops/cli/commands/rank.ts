@@ -1,8 +1,8 @@
 /** `nearcrawl rank`: PageRank of the URLs and the graph of hosts, here or inside the database. */
 import { Command, Option } from "commander";
-import { type RankProgress, rankInWorker } from "#coordinator/web-graph/local-rank-store";
-import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
-import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
+import { type RankProgress, rankInWorker } from "#coordinator/crawl/web-graph/local-rank-store";
+import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
+import { rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";

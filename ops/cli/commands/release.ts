@@ -1,7 +1,7 @@
 /** `nearcrawl release`: the code that runs at partners, signed, published and offered in stages. */
 
 import { Command } from "commander";
-import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
+import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";

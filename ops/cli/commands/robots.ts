@@ -1,6 +1,6 @@
 /** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
 import { Command } from "commander";
-import { statementLines } from "#coordinator/batch/stated-uses";
+import { statementLines } from "#coordinator/crawl/batch/stated-uses";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { printable } from "#core/terminal-text";

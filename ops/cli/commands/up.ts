@@ -1,6 +1,6 @@
 /** `nearcrawl up`, which `npm start` runs: the whole system in one go, on the emulated Internet or the real web. */
 import { Command, Option } from "commander";
-import { policyNames } from "#coordinator/delegation/policies/policies";
+import { policyNames } from "#coordinator/place/delegation/policies/policies";
 import { UsageError } from "#core/errors";
 import { allowOption } from "../allow-option.ts";
 import { type ContextOptions, contextOfStart } from "../command-context.ts";

@@ -1,9 +1,6 @@
 /** `nearcrawl urls`: submit URLs, have them fetched again, and see their state. */
 import { Command } from "commander";
 import type { Pool } from "pg";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { knownPolicies } from "#coordinator/settings/change";
-import { createPolicyStore } from "#coordinator/settings/settings-store";
 import {
   type AnsweredUrl,
   countWords,
@@ -16,12 +13,15 @@ import {
   submissionBounds,
   submissionChange,
   sumOf,
-} from "#coordinator/submissions/submission";
+} from "#coordinator/crawl/submissions/submission";
 import {
   createSubmissionStore,
   type SubmissionStore,
   submitUrls,
-} from "#coordinator/submissions/submission-store";
+} from "#coordinator/crawl/submissions/submission-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { knownPolicies } from "#coordinator/run/settings/change";
+import { createPolicyStore } from "#coordinator/run/settings/settings-store";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
 import { printable } from "#core/terminal-text";

@@ -5,17 +5,17 @@ import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
+import { documentText } from "#coordinator/ask/text-rendering";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { createInvitationStore } from "#coordinator/place/crawlers/invitation-store";
 import {
   type InvitingCoordinator,
   invitationHours,
   invitationMade,
   issueInvitation,
-} from "#coordinator/access/invitations";
-import { invitingCoordinator, type StatedPlace } from "#coordinator/access/inviting-coordinator-reads";
-import { documentText } from "#coordinator/ask/text-rendering";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
-import { invitedDocument } from "#coordinator/fleet/invitations-ask";
+} from "#coordinator/run/access/invitations";
+import { invitingCoordinator, type StatedPlace } from "#coordinator/run/access/inviting-coordinator-reads";
+import { invitedDocument } from "#coordinator/tell/fleet/invitations-ask";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/identity";

@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
-import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/registry/jobs";
+import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/run/registry/jobs";
 import { jobMark, jobStep } from "../rir/job-steps.ts";
 
 export interface CommandBounds {

@@ -1,8 +1,8 @@
 /** Puts a release where docks can fetch it, once everything about it holds. */
 
-import type { ReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import type { ReleaseKeyStore } from "#coordinator/releases/key-store";
-import type { ReleaseStore } from "#coordinator/releases/release-store";
+import type { ReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
+import type { ReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import type { ReleaseStore } from "#coordinator/run/releases/release-store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";

@@ -1,8 +1,8 @@
 /** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
 import { Command } from "commander";
 import { plain } from "#coordinator/ask/document";
-import { fetchedTable } from "#coordinator/registry/job-ask";
-import { cachedNodes, completeWords, sizeWords } from "#coordinator/registry/registry-ask";
+import { fetchedTable } from "#coordinator/run/registry/job-ask";
+import { cachedNodes, completeWords, sizeWords } from "#coordinator/run/registry/registry-ask";
 import { bytesText } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { softwareVersion } from "#protocol/software-version";

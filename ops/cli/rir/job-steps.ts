@@ -7,7 +7,7 @@
 import type { Pool } from "pg";
 import { z } from "zod";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { Asker, JobStep } from "#coordinator/registry/jobs";
+import type { Asker, JobStep } from "#coordinator/run/registry/jobs";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 import { ProgressLine } from "../output.ts";

@@ -5,7 +5,7 @@ import { plain } from "#coordinator/ask/document";
 import type { Node } from "#coordinator/ask/operation";
 import { documentText } from "#coordinator/ask/text-rendering";
 import { plainText } from "#coordinator/ask/words";
-import { reportWords } from "#coordinator/registry/job-ask";
+import { reportWords } from "#coordinator/run/registry/job-ask";
 import {
   crossingNode,
   differenceTable,
@@ -13,8 +13,8 @@ import {
   planNodes,
   treeFacts,
   warningNodes,
-} from "#coordinator/registry/plan-ask";
-import { statusNodes } from "#coordinator/registry/registry-ask";
+} from "#coordinator/run/registry/plan-ask";
+import { statusNodes } from "#coordinator/run/registry/registry-ask";
 import { printable } from "#core/terminal-text";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";

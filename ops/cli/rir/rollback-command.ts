@@ -1,6 +1,6 @@
 /** `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and put one in force again. */
 import { Command } from "commander";
-import { rollbackConfirmation, rollbackPreview } from "#coordinator/registry/registry-view";
+import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry/registry-view";
 import { howMany } from "#core/format";
 import {
   goingWords,

@@ -12,10 +12,10 @@ import {
   type ExportSummary,
   type ExportTarget,
   exportIndex,
-} from "#coordinator/search/export/export-index";
-import { createExportReads } from "#coordinator/search/export/export-reads";
-import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/search/export/ndjson-store";
-import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
+} from "#coordinator/tell/search/export/export-index";
+import { createExportReads } from "#coordinator/tell/search/export/export-reads";
+import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/tell/search/export/ndjson-store";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { printable } from "#core/terminal-text";

@@ -1,8 +1,8 @@
 /** The reference of the coordinator's settings, made from their schema: `npm run reference` writes ops/runbook/settings.md. */
 import { z } from "zod";
 import { configSchema } from "#coordinator/config";
+import { isPolicyName, policyGroups, rangeText, valueText } from "#coordinator/run/settings/catalogue";
 import { settingWords } from "#coordinator/setting-words";
-import { isPolicyName, policyGroups, rangeText, valueText } from "#coordinator/settings/catalogue";
 
 interface SettingShape {
   readonly name: string;

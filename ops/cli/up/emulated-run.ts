@@ -4,9 +4,9 @@
  */
 
 import { join } from "node:path";
-import { type PolicyName, usesEarlierRounds } from "#coordinator/delegation/policies/policies";
-import { admitUrls } from "#coordinator/frontier/admit-urls";
-import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
+import { type PolicyName, usesEarlierRounds } from "#coordinator/place/delegation/policies/policies";
 import { applyImport } from "#rir-import/apply";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";

@@ -1,11 +1,11 @@
 /** Follows a run to its end: shows how far it is, says what it waits for when nothing moves. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import type { FrontierProgress } from "#coordinator/frontier/frontier";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createOverviewReads } from "#coordinator/overview/overview-reads";
-import type { Verdict } from "#coordinator/overview/queue-api";
+import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
+import { createOverviewReads } from "#coordinator/tell/overview/overview-reads";
+import type { Verdict } from "#coordinator/tell/overview/queue-api";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";

@@ -8,8 +8,8 @@
 
 import type { Pool } from "pg";
 import { z } from "zod";
-import { type PolicyName, policyNames } from "#coordinator/delegation/policies/policies";
-import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
+import { type PolicyName, policyNames } from "#coordinator/place/delegation/policies/policies";
+import { type SimulationResult, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
 import { downloadTimeMs, worldInstance } from "../../world/compare.ts";
 import type { World } from "../../world/model.ts";

@@ -5,12 +5,12 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { z } from "zod";
-import { coverageSum } from "#coordinator/channels/coverage";
-import { coverageOfSeeds } from "#coordinator/channels/coverage-reads";
-import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
-import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
-import { knownPolicies } from "#coordinator/settings/change";
-import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { coverageSum } from "#coordinator/crawl/channels/coverage";
+import { coverageOfSeeds } from "#coordinator/crawl/channels/coverage-reads";
+import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/crawl/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
+import { knownPolicies } from "#coordinator/run/settings/change";
+import { createPolicyStore } from "#coordinator/run/settings/settings-store";
 import { UsageError } from "#core/errors";
 import { plainLines } from "#core/plain-lines";
 import { printable } from "#core/terminal-text";

@@ -3,7 +3,7 @@
  * coordinator among them; and an embedded Postgres that may die under it: it goes on, unless that dies too often.
  */
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import type { DatabaseError } from "#core/errors";
 import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
@@ -55,7 +55,7 @@ export async function runFramed<Run>(
     throughOutages: steadily,
     parameters: { ...parameters },
     ...{ folder, fresh, disposable },
-    onReturn: (words) => voice.note(words),
+    note: (words) => voice.note(words),
   });
   const run = await watch.over(opening);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));

@@ -1,6 +1,6 @@
 /** GeoDNS told from rotation, by what vantage points were told one after the other. */
 import { expect, it } from "vitest";
-import { type AnswerArea, placeVerdict } from "#coordinator/delegation/overrides/hosts";
+import { type AnswerArea, placeVerdict } from "#coordinator/place/delegation/overrides/hosts";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

@@ -1,6 +1,6 @@
 /** Which addresses of a leaf are suspected to be elsewhere, by their connect times. */
 import { expect, it } from "vitest";
-import { apartAddresses, isAlike } from "#coordinator/delegation/overrides/sub-ranges";
+import { apartAddresses, isAlike } from "#coordinator/place/delegation/overrides/sub-ranges";
 import { seededRandom } from "#core/random";
 
 const of = (address: string, ...timesMs: number[]) => ({ address, timesMs });

@@ -1,14 +1,14 @@
 /** Both must hold: the delegation of the subnet, and the crawler's domain sets. */
 import { expect, it } from "vitest";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import {
   delegateBySets,
   HostLanguages,
   heldHosts,
   partitionsOfFleet,
-} from "#coordinator/delegation/overrides/assign-by-sets";
-import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
-import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
+} from "#coordinator/place/delegation/overrides/assign-by-sets";
+import { createMisplacedHostStore } from "#coordinator/place/delegation/overrides/misplaced-host-store";
+import { createDomainSetStore } from "#coordinator/place/domain-sets/domain-set-store";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";

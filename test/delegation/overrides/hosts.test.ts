@@ -1,8 +1,8 @@
 /** GeoDNS: names that answer by place are told from names that rotate, and delegated by themselves. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Fleet } from "#coordinator/crawlers/crawler";
-import { delegateHosts, NameWatch } from "#coordinator/delegation/overrides/hosts";
-import { reviewFiner } from "#coordinator/delegation/overrides/review";
+import type { Fleet } from "#coordinator/place/crawlers/crawler";
+import { delegateHosts, NameWatch } from "#coordinator/place/delegation/overrides/hosts";
+import { reviewFiner } from "#coordinator/place/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";

@@ -1,7 +1,7 @@
 /** Hosts by themselves and parts of leaves: who leases what, and what becomes of them. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FinerRound, PlannedPart } from "#coordinator/delegation/overrides/override";
-import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
+import type { FinerRound, PlannedPart } from "#coordinator/place/delegation/overrides/override";
+import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
   eachMs,

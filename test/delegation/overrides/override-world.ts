@@ -3,11 +3,11 @@
  * over real stores with a clock that is set by hand.
  */
 
-import type { Fleet } from "#coordinator/crawlers/crawler";
-import type { ResultBatch } from "#coordinator/crawlers/result-batch";
-import type { FinerRound } from "#coordinator/delegation/overrides/override";
-import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
+import type { Fleet } from "#coordinator/place/crawlers/crawler";
+import type { ResultBatch } from "#coordinator/place/crawlers/result-batch";
+import type { FinerRound } from "#coordinator/place/delegation/overrides/override";
+import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { FlowWorld } from "../../support/flow-world.ts";
 import {

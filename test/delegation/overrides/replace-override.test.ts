@@ -1,12 +1,12 @@
 /** Crawlers that are gone or drained: what they have besides whole subnets goes to others. */
 import { beforeAll, beforeEach, expect, it } from "vitest";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { reviewTimes } from "#coordinator/delegation/overrides/override";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { reviewTimes } from "#coordinator/place/delegation/overrides/override";
 import {
   createFinerDelegationStore,
   type FinerDelegationStore,
-} from "#coordinator/delegation/overrides/override-store";
-import { replaceFiner } from "#coordinator/delegation/overrides/review";
+} from "#coordinator/place/delegation/overrides/override-store";
+import { replaceFiner } from "#coordinator/place/delegation/overrides/review";
 import type { CrawlerId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";

@@ -1,7 +1,7 @@
 /** A round for something finer than a subnet: whom it asks. */
 import { expect, it } from "vitest";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { finerRound } from "#coordinator/delegation/overrides/round";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { finerRound } from "#coordinator/place/delegation/overrides/round";
 import { flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { finerWorld } from "./override-world.ts";

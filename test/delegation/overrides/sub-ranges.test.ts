@@ -1,6 +1,6 @@
 /** Leaves cut into parts, on ranges whose blocks can be followed in the head. */
 import { expect, it } from "vitest";
-import { leafParts, maxPartsPerLeaf } from "#coordinator/delegation/overrides/sub-ranges";
+import { leafParts, maxPartsPerLeaf } from "#coordinator/place/delegation/overrides/sub-ranges";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, parseRange, rangeHolds } from "#core/ip/range";

@@ -1,16 +1,16 @@
 /** A subnet's crawler is the nearest that may have any of its hosts; its hosts' names and languages say who may. */
 import { describe, expect, it } from "vitest";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import {
   delegateBySets,
   heldBySomebody,
   heldHosts,
   partitionsOfFleet,
-} from "#coordinator/delegation/overrides/assign-by-sets";
-import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
-import { delegateSubnet } from "#coordinator/delegation/probe-round";
-import { createDelegationStore } from "#coordinator/delegation/store";
-import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
+} from "#coordinator/place/delegation/overrides/assign-by-sets";
+import { createMisplacedHostStore } from "#coordinator/place/delegation/overrides/misplaced-host-store";
+import { delegateSubnet } from "#coordinator/place/delegation/probe-round";
+import { createDelegationStore } from "#coordinator/place/delegation/store";
+import { createDomainSetStore } from "#coordinator/place/domain-sets/domain-set-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { finerWorld } from "./override-world.ts";

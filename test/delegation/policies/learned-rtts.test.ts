@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { candidateFleet } from "#coordinator/delegation/fleet";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { GainCalibration, LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
-import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
+import { candidateFleet } from "#coordinator/place/delegation/fleet";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { GainCalibration, LearnedRtts } from "#coordinator/place/delegation/policies/learned-rtts";
+import {
+  learnFromRound,
+  nextStep,
+  observe,
+  startRound,
+} from "#coordinator/place/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import { seededRandom } from "#core/random";
 import { smallestOf } from "#core/small-collections";
 import { id, peerTable, placement } from "../rounds.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { explainReason, parseReason } from "#coordinator/delegation/policies/reason";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { explainReason, parseReason } from "#coordinator/place/delegation/policies/reason";
 import type { CrawlerId } from "#core/ids";
 import { decisionOf, id, placement, type RoundSetup, runRound } from "../rounds.ts";
 

@@ -1,7 +1,7 @@
 /** The short list of a large fleet: the same decision where everybody is on it, bounded where not. */
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { type NearestState, nearestPolicy } from "#coordinator/delegation/policies/nearest";
+import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
+import { type NearestState, nearestPolicy } from "#coordinator/place/delegation/policies/nearest";
 import { seededRandom } from "#core/random";
 import { type FinishedTestRound, id, inputOf, placement, type RoundSetup, runRound } from "../rounds.ts";
 

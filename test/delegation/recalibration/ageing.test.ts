@@ -8,7 +8,7 @@ import {
   type RateKeys,
   rateKeysOf,
   usualRate,
-} from "#coordinator/delegation/recalibration/ageing";
+} from "#coordinator/place/delegation/recalibration/ageing";
 import { seededRandom } from "#core/random";
 
 const keys = (holderKey: number, country: string): RateKeys => rateKeysOf({ holderKey, country });

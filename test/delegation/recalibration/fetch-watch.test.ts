@@ -1,8 +1,12 @@
 /** All fetches of a crawler together: routes that changed, servers that are slow, and the crawler's own network. */
 import { describe, expect, it } from "vitest";
-import { slowFetchesBrief, slowFetchesIn, slowFetchesWords } from "#coordinator/delegation/policies/reason";
-import { FetchWatch, type HostAlarm } from "#coordinator/delegation/recalibration/fetch-watch";
-import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import {
+  slowFetchesBrief,
+  slowFetchesIn,
+  slowFetchesWords,
+} from "#coordinator/place/delegation/policies/reason";
+import { FetchWatch, type HostAlarm } from "#coordinator/place/delegation/recalibration/fetch-watch";
+import { defaultRecalibrationRule } from "#coordinator/place/delegation/recalibration/rule";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 
 const north = asCrawlerId(1);

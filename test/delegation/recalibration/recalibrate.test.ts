@@ -3,8 +3,8 @@
  * more) four times in a row, the subnet is probed again.
  */
 import { beforeEach, expect, it } from "vitest";
-import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
-import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/recalibrate";
+import { defaultRecalibrationRule } from "#coordinator/place/delegation/recalibration/rule";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
 import {

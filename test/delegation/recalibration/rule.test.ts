@@ -7,7 +7,7 @@ import {
   HostTimes,
   median,
   type TimesAlarm,
-} from "#coordinator/delegation/recalibration/rule";
+} from "#coordinator/place/delegation/recalibration/rule";
 import { type FetchModel, simulateFetches } from "./simulated-fetches.ts";
 
 const rule = defaultRecalibrationRule;

@@ -8,8 +8,8 @@
  *   noise   exponential, 4 ms; spikes: 200 ms more; loss: 1000 ms (a SYN sent again)
  *   wave    raised cosine over the day, its peak shifted by up to ± 3 h from host to host
  */
-import { FetchWatch } from "#coordinator/delegation/recalibration/fetch-watch";
-import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import { FetchWatch } from "#coordinator/place/delegation/recalibration/fetch-watch";
+import { defaultRecalibrationRule } from "#coordinator/place/delegation/recalibration/rule";
 import { asCrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { PolicyName } from "#coordinator/delegation/policies/policies";
-import { figuresOf, PathNumbers } from "#coordinator/delegation/simulation/run";
+import type { PolicyName } from "#coordinator/place/delegation/policies/policies";
+import { figuresOf, PathNumbers } from "#coordinator/place/delegation/simulation/run";
 import {
   type SimulationInstance,
   simulateDelegation,
   simulatePolicies,
-} from "#coordinator/delegation/simulation/simulation";
+} from "#coordinator/place/delegation/simulation/simulation";
 import { seededRandom } from "#core/random";
 import { parseFixture } from "../../lab/simulate/read-fixture.ts";
 import { sharedData } from "../../support/shared-data.ts";

@@ -1,7 +1,7 @@
 /** Hosts by what their best new URL is worth, and by how long they are due: none waits for ever. */
 import { describe, expect, it } from "vitest";
-import { hostsByTurns, hostWorth, mostWorthShare, shareOf } from "#coordinator/frontier/order/mix";
-import { orderStrategy, type UrlFacts, worthShareOf } from "#coordinator/frontier/order/strategies";
+import { hostsByTurns, hostWorth, mostWorthShare, shareOf } from "#coordinator/crawl/frontier/order/mix";
+import { orderStrategy, type UrlFacts, worthShareOf } from "#coordinator/crawl/frontier/order/strategies";
 import { seededRandom } from "#core/random";
 
 const url = (backLinks: number, ageSeconds: number | null = null): UrlFacts => ({

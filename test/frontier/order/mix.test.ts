@@ -1,6 +1,6 @@
 /** Nine new URLs to one old (Anansi, section 5.1), whatever the size of a lease. */
 import { describe, expect, it } from "vitest";
-import { firstCarry, mixLists, mostOwed, owedAfter, shareOf } from "#coordinator/frontier/order/mix";
+import { firstCarry, mixLists, mostOwed, owedAfter, shareOf } from "#coordinator/crawl/frontier/order/mix";
 import { seededRandom } from "#core/random";
 
 /** Leases of one host, one after the other. */

@@ -1,6 +1,6 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies say. Seeded random rows. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { hostWorth, mixLists, owedAfter } from "#coordinator/frontier/order/mix";
+import { hostWorth, mixLists, owedAfter } from "#coordinator/crawl/frontier/order/mix";
 import {
   dueUrlsLookedAt,
   leaseOrder,
@@ -8,7 +8,7 @@ import {
   rankJoin,
   scoreSql,
   worthSql,
-} from "#coordinator/frontier/order/order-sql";
+} from "#coordinator/crawl/frontier/order/order-sql";
 import {
   isNew,
   type OrderName,
@@ -16,7 +16,7 @@ import {
   orderStrategy,
   scoreOf,
   type UrlFacts,
-} from "#coordinator/frontier/order/strategies";
+} from "#coordinator/crawl/frontier/order/strategies";
 import { seededRandom } from "#core/random";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";

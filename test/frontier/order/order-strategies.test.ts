@@ -6,7 +6,7 @@ import {
   orderStrategy,
   scoreOf,
   type UrlFacts,
-} from "#coordinator/frontier/order/strategies";
+} from "#coordinator/crawl/frontier/order/strategies";
 
 const day = 86_400;
 const newUrl: UrlFacts = {

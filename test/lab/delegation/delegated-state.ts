@@ -1,10 +1,10 @@
 /** A coordinator's state in the midst of a crawl: subnets of the world, delegated as the policies would. */
 
-import type { PeerRtt } from "#coordinator/crawlers/crawler";
-import type { Delegation } from "#coordinator/delegation/delegation";
-import { DelegationTable } from "#coordinator/delegation/delegation-table";
-import { CoordinatorState } from "#coordinator/delegation/state";
-import { landmarksOf, neighbourCount } from "#coordinator/distances/peers";
+import type { PeerRtt } from "#coordinator/place/crawlers/crawler";
+import type { Delegation } from "#coordinator/place/delegation/delegation";
+import { DelegationTable } from "#coordinator/place/delegation/delegation-table";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { landmarksOf, neighbourCount } from "#coordinator/place/distances/peers";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import type { Crawlers, RegistryWorld } from "./registry-world.ts";

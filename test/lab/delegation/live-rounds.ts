@@ -3,14 +3,14 @@
  * Crawlers answer at once and nothing is stored.
  */
 
-import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
-import { watchRoom } from "#coordinator/crawlers/without-room";
-import { AnycastRanges } from "#coordinator/delegation/anycast";
-import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import type { PolicyName } from "#coordinator/delegation/policies/policies";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
-import { delegateSubnet } from "#coordinator/delegation/probe-round";
-import type { CoordinatorState } from "#coordinator/delegation/state";
+import { type CrawlerRecord, DayBudget } from "#coordinator/place/crawlers/crawler";
+import { watchRoom } from "#coordinator/place/crawlers/without-room";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import type { PolicyName } from "#coordinator/place/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
+import { delegateSubnet } from "#coordinator/place/delegation/probe-round";
+import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asRoundId, type SubnetId } from "#core/ids";
 import type { Crawlers, Target } from "./registry-world.ts";
 

@@ -3,9 +3,9 @@
  * countries, and RTTs that follow the places roughly, as routes do. All of it by a seed.
  */
 
-import type { RangeColumns } from "#coordinator/subnets/range-columns";
-import { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
+import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { formatAddress } from "#core/ip/address";
 import { mix32, seededRandom } from "#core/random";

@@ -2,8 +2,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
-import { columnsOf, type RangeColumns } from "#coordinator/subnets/range-columns";
-import { nestRanges } from "#coordinator/subnets/tree-columns";
+import { columnsOf, type RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { nestRanges } from "#coordinator/place/subnets/tree-columns";
 import { type IpRange, parseRange } from "#core/ip/range";
 
 /** From a gzip file with lines of a block, or `net:` and a block. */

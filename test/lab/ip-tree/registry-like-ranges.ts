@@ -4,7 +4,7 @@
  * those are leaves at once, and what a child has no room for goes to the next.
  */
 
-import { emptyColumns, type RangeColumns } from "#coordinator/subnets/range-columns";
+import { emptyColumns, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import { seededRandom } from "#core/random";
 
 const deepest = 11;

@@ -1,6 +1,6 @@
 /** Addresses to look up, in random order. */
 
-import { type RangeColumns, rangeAt } from "#coordinator/subnets/range-columns";
+import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
 import type { IpAddress } from "#core/ip/address";
 
 /** Each within a range taken at random: most ranges are small and at the bottom. */

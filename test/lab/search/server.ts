@@ -4,7 +4,7 @@
  */
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { IndexClient } from "#coordinator/search/memory/index-client";
+import { IndexClient } from "#coordinator/tell/search/memory/index-client";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { everyRead } from "../../support/every-read.ts";

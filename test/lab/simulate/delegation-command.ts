@@ -1,7 +1,7 @@
 /** `npm run lab -- simulate`: how well policies do where every RTT is known, without a network. */
 import { Command, Option } from "commander";
-import { policyNames } from "#coordinator/delegation/policies/policies";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
+import { policyNames } from "#coordinator/place/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import { UsageError } from "#core/errors";
 import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/bounded-number";
 import { formatTable, printJson } from "#ops/cli/output";

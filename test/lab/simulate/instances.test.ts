@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "vitest";
-import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { delaySpaceInstance } from "./instances/delay-space.ts";
 import { drawnFleet, type InstanceSize } from "./instances/drawn-fleet.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SimulatedProbe } from "#coordinator/delegation/simulation/run";
+import type { SimulatedProbe } from "#coordinator/place/delegation/simulation/run";
 import { noisyProbes, noNoise, type ProbeNoise } from "./repeat-policies.ts";
 
 const probe: SimulatedProbe = { target: 3, crawler: 2, rttMs: 40, how: "probe" };

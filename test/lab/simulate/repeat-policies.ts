@@ -2,12 +2,12 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
+import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/place/delegation/simulation/run";
 import {
   type SimulationInstance,
   type SimulationResult,
   simulatePolicies,
-} from "#coordinator/delegation/simulation/simulation";
+} from "#coordinator/place/delegation/simulation/simulation";
 import { mix32, seededRandom } from "#core/random";
 import { triesAgree } from "#crawler/probe/http-head";
 import { worldInstance } from "#ops/world/compare";

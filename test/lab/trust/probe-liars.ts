@@ -4,10 +4,14 @@
  * over instances whose round trips are known, under noise: busy machines, lossy ways, places that have moved, anycast, and
  * targets that half of the fleet cannot reach.
  */
-import type { Observation } from "#coordinator/delegation/policies/round";
-import type { ProbeModel } from "#coordinator/delegation/simulation/run";
-import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
-import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
+
+import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/crawl/trust/probe-plausibility";
+import type { Observation } from "#coordinator/place/delegation/policies/round";
+import type { ProbeModel } from "#coordinator/place/delegation/simulation/run";
+import {
+  type SimulationInstance,
+  simulateDelegation,
+} from "#coordinator/place/delegation/simulation/simulation";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import { noisyProbes } from "../simulate/repeat-policies.ts";

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import https from "node:https";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
+import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";

@@ -1,6 +1,6 @@
 /** How many measurements a crawler lets out, whoever asks for them: by a clock that is turned by hand. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
+import { ProbeBudget } from "#coordinator/place/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
 import { type ProbeErrand, ProbeGate } from "#crawler/limits/probe-gate";
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { invitingCoordinator } from "#coordinator/access/inviting-coordinator-reads";
+import { invitingCoordinator } from "#coordinator/run/access/inviting-coordinator-reads";
 import { silentLog } from "#core/log";
 import {
   automaticKeyFile,

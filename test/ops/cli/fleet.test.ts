@@ -1,7 +1,7 @@
 /** `nearcrawl fleet` over a real database: what is printed, exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FleetEntry } from "#coordinator/fleet/fleet-entry";
-import { createIncidentStore } from "#coordinator/fleet/incident-store";
+import type { FleetEntry } from "#coordinator/tell/fleet/fleet-entry";
+import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { roundOf } from "../../support/store-world.ts";

@@ -3,8 +3,8 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { currentEpoch } from "#coordinator/journal/epoch-store";
-import { JournalFolder } from "#coordinator/journal/journal-file-store";
+import { currentEpoch } from "#coordinator/run/journal/epoch-store";
+import { JournalFolder } from "#coordinator/run/journal/journal-file-store";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { journalCommand } from "#ops/cli/commands/journal";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";

@@ -1,8 +1,8 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { barLine } from "#coordinator/ask/history-text";
-import { alertFacts } from "#coordinator/overview/alert-reads";
-import { alertsOf } from "#coordinator/overview/alert-rules";
+import { alertFacts } from "#coordinator/tell/overview/alert-reads";
+import { alertsOf } from "#coordinator/tell/overview/alert-rules";
 import { nearcrawl } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

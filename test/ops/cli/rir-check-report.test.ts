@@ -1,6 +1,6 @@
 /** What `nearcrawl rir check` prints of the files it read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesNodes } from "#coordinator/registry/plan-ask";
+import { filesNodes } from "#coordinator/run/registry/plan-ask";
 import { textOf } from "#ops/cli/rir/plan-text";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { JobStep } from "#coordinator/registry/jobs";
+import type { JobStep } from "#coordinator/run/registry/jobs";
 import { isRunning } from "#core/running-process";
 import { runCommand } from "#ops/cli/registry/run-command";
 import { builtProgram } from "../../support/built-command.ts";

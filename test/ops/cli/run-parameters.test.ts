@@ -1,6 +1,6 @@
 /** What `up` is asked for, and the line that it shows meanwhile. */
 import { describe, expect, it } from "vitest";
-import type { FrontierProgress } from "#coordinator/frontier/frontier";
+import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
 import { UsageError } from "#core/errors";
 import { progressText, RunClock } from "#ops/cli/up/follow-run";
 import { worldParameters } from "#ops/cli/up/policy-comparison";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { numberChanges } from "#coordinator/changes/change-writes";
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/server-database";
 import { progressText } from "#ops/cli/search/export-command";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { createPolicyStore } from "#coordinator/run/settings/settings-store";
 import type { Database } from "#db/server-database";
 import { urlsCommand } from "#ops/cli/commands/urls";
 import { inProcess } from "../../support/command-in-process.ts";

@@ -1,7 +1,7 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";

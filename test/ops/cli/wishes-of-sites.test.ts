@@ -1,8 +1,8 @@
 /** `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process; and what they say. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Complaint, deedsParagraph } from "#coordinator/opt-outs/complaints";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { type Complaint, deedsParagraph } from "#coordinator/run/opt-outs/complaints";
+import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import type { Database } from "#db/server-database";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";

@@ -5,19 +5,19 @@ import type { AddressInfo } from "node:net";
 import type { Pool } from "pg";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AlertFacts, CrawlerFacts } from "#coordinator/overview/alert-facts";
-import { alertsOf } from "#coordinator/overview/alert-rules";
-import { alertsSettings, type EmailSettings } from "#coordinator/overview/alerts/alert-settings";
-import { channelStates, createAlertStore, notedAlerts } from "#coordinator/overview/alerts/alert-store";
-import { emailChannel, webhookChannel } from "#coordinator/overview/alerts/channel-client";
-import type { AlertMessage, Delivery } from "#coordinator/overview/alerts/message";
-import type { SeenAlert } from "#coordinator/overview/alerts/notices";
+import type { AlertFacts, CrawlerFacts } from "#coordinator/tell/overview/alert-facts";
+import { alertsOf } from "#coordinator/tell/overview/alert-rules";
+import { alertsSettings, type EmailSettings } from "#coordinator/tell/overview/alerts/alert-settings";
+import { channelStates, createAlertStore, notedAlerts } from "#coordinator/tell/overview/alerts/alert-store";
+import { emailChannel, webhookChannel } from "#coordinator/tell/overview/alerts/channel-client";
+import type { AlertMessage, Delivery } from "#coordinator/tell/overview/alerts/message";
+import type { SeenAlert } from "#coordinator/tell/overview/alerts/notices";
 import {
   noteAlerts,
   OwnTelling,
   sendMessages,
   type TellPorts,
-} from "#coordinator/overview/alerts/tell-alerts";
+} from "#coordinator/tell/overview/alerts/tell-alerts";
 import { createNameResolver } from "#core/name-resolver";
 import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../../support/database.ts";

@@ -1,13 +1,13 @@
 /** What people are told of alerts, turn by turn, on a clock of minutes. */
 import { expect, it } from "vitest";
-import type { AlertSeverity } from "#coordinator/overview/alert-facts";
+import type { AlertSeverity } from "#coordinator/tell/overview/alert-facts";
 import {
   type AlertState,
   mostTries,
   nextTryMs,
   planNotices,
   type SeenAlert,
-} from "#coordinator/overview/alerts/notices";
+} from "#coordinator/tell/overview/alerts/notices";
 
 const rule = { digestMs: 60_000, againMs: 30 * 60_000 };
 const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 12) + minute * 60_000);

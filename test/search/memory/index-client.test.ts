@@ -1,9 +1,9 @@
 /** The index in memory in a process of its own: it answers, follows, and is missed by nobody when it dies. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { IndexClient } from "#coordinator/search/memory/index-client";
-import { IndexKeeper } from "#coordinator/search/memory/index-keeper-store";
-import { searchPages } from "#coordinator/search/search";
-import { createSearchReads } from "#coordinator/search/search-reads";
+import { IndexClient } from "#coordinator/tell/search/memory/index-client";
+import { IndexKeeper } from "#coordinator/tell/search/memory/index-keeper-store";
+import { searchPages } from "#coordinator/tell/search/search";
+import { createSearchReads } from "#coordinator/tell/search/search-reads";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";

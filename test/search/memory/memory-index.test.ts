@@ -1,9 +1,9 @@
 /** The index in memory against Postgres: the same pages match, and their ranks are the same. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { configurationsSql, wordQueries } from "#coordinator/search/candidate-reads";
-import { DatabaseIndex, OutOfRoom } from "#coordinator/search/memory/database-index-store";
-import type { IndexAnswer, IndexArm, IndexQuestion } from "#coordinator/search/memory/index-answer";
-import { plainWords } from "#coordinator/search/query";
+import { configurationsSql, wordQueries } from "#coordinator/tell/search/candidate-reads";
+import { DatabaseIndex, OutOfRoom } from "#coordinator/tell/search/memory/database-index-store";
+import type { IndexAnswer, IndexArm, IndexQuestion } from "#coordinator/tell/search/memory/index-answer";
+import { plainWords } from "#coordinator/tell/search/query";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";

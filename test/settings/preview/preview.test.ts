@@ -1,12 +1,12 @@
 /** What a change of policies would come to, over a world with one decided round: athens was asked, berlin is offline. */
 import { beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
-import { policiesOf } from "#coordinator/settings/live-config";
-import { previewPolicies } from "#coordinator/settings/preview/preview";
-import type { PreviewPorts } from "#coordinator/settings/preview/types";
-import type { PolicyName } from "#coordinator/settings/schema";
-import { previewPorts } from "#coordinator/settings/start";
+import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";
+import { policiesOf } from "#coordinator/run/settings/live-config";
+import { previewPolicies } from "#coordinator/run/settings/preview/preview";
+import type { PreviewPorts } from "#coordinator/run/settings/preview/types";
+import type { PolicyName } from "#coordinator/run/settings/schema";
+import { previewPorts } from "#coordinator/run/settings/start";
 import { systemClock } from "#core/clock";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../../support/database.ts";

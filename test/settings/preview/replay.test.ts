@@ -3,9 +3,9 @@
  * 1 and 2 are 40 ms apart, 3 is 30 ms from 1 and 20 ms from 2.
  */
 import { expect, it } from "vitest";
-import type { Placement } from "#coordinator/delegation/placement";
-import { differenceOf, replayRounds } from "#coordinator/settings/preview/preview";
-import type { PastRound } from "#coordinator/settings/preview/types";
+import type { Placement } from "#coordinator/place/delegation/placement";
+import { differenceOf, replayRounds } from "#coordinator/run/settings/preview/preview";
+import type { PastRound } from "#coordinator/run/settings/preview/types";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const placeOf = (subnetKey: number): Placement => ({

@@ -11,7 +11,7 @@
  * - the tree tells of the neighbourhood with a reliability of its own at each level and each instance: from nearly
  *   always to hardly more than chance.
  */
-import type { SimulatedHost, SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { hashUnit, SeededRandom } from "#ops/world/seeded-random";
 import { type DrawnHost, type InstanceSize, instanceOf } from "./drawn-fleet.ts";
 

@@ -8,7 +8,7 @@
  * hosts filed under another node; and one loosely from the round trips, which says no more than the region and the
  * area, again not of all hosts.
  */
-import type { SimulatedHost, SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { hashNormal, SeededRandom } from "#ops/world/seeded-random";
 
 /** Square, symmetric, in ms. */

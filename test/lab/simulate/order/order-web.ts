@@ -3,8 +3,8 @@
  * page), to what others link to (the copying model, Kumar et al. 2000) or anywhere, and that change by a Poisson process.
  */
 
-import { linkGraph } from "#coordinator/web-graph/link-graph";
-import { pageRank } from "#coordinator/web-graph/page-rank";
+import { linkGraph } from "#coordinator/crawl/web-graph/link-graph";
+import { pageRank } from "#coordinator/crawl/web-graph/page-rank";
 import { seededRandom } from "#core/random";
 
 interface OrderWebSettings {

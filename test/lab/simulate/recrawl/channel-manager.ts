@@ -8,7 +8,7 @@ import {
   groupRecord,
   hasEnoughUpdates,
   isReassignmentDue,
-} from "#coordinator/recrawl/priority-groups";
+} from "#coordinator/crawl/recrawl/priority-groups";
 import type { SeededRandom } from "#ops/world/seeded-random";
 import { Calendar } from "./calendar.ts";
 import type { Update } from "./crawler-fleet.ts";

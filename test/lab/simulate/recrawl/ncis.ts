@@ -6,7 +6,7 @@
  * It did not go into the coordinator (ops/decisions/0045): test/bench/results/recrawl-signals.md has the figures.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { optimalRates } from "#coordinator/recrawl/optimal-rates";
+import { optimalRates } from "#coordinator/crawl/recrawl/optimal-rates";
 import { boundedInteger } from "#ops/cli/bounded-number";
 import { formatTable } from "#ops/cli/output";
 import { SeededRandom } from "#ops/world/seeded-random";

@@ -1,7 +1,11 @@
 /** Runs one strategy through a scenario, and says what the paper's tables 1 to 4 and figures 4 and 5 ask for. */
 
-import { optimalRates } from "#coordinator/recrawl/optimal-rates";
-import { iteratedCapacity, iteratedInterval, type Reassignment } from "#coordinator/recrawl/priority-groups";
+import { optimalRates } from "#coordinator/crawl/recrawl/optimal-rates";
+import {
+  iteratedCapacity,
+  iteratedInterval,
+  type Reassignment,
+} from "#coordinator/crawl/recrawl/priority-groups";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { ChannelManager, currentShare } from "./channel-manager.ts";
 import { CrawlerFleet, type TaskCounts } from "./crawler-fleet.ts";

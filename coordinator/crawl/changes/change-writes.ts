@@ -1,0 +1,302 @@
+/** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
+import { deflateRawSync } from "node:zlib";
+import type { Pool, PoolClient } from "pg";
+import { nameOf, type UrlAddress } from "#core/url-key";
+import { asInteger, clean, inTransaction, rowsGiven } from "../../database/transaction.ts";
+import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import type { ChangedLink } from "../batch/found-urls.ts";
+import { fetchedAtOf, reasonOf, replacesPage } from "../batch/result-rows.ts";
+import { asksPayment } from "../batch/visit.ts";
+import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
+import { type IndexedText, keptDifference, textDifference } from "./text-difference.ts";
+
+interface Known {
+  readonly before: SeenPage | null;
+  readonly wasRead: boolean;
+}
+
+/** To be called before the batch's pages and fetches are written; what it gives, when its links are known. */
+export async function watchChanges(
+  client: PoolClient,
+  { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
+): Promise<(links: LinkChanges) => Promise<void>> {
+  const replaced = results.filter(({ result }) => replacesPage(result.outcome));
+  const asTheyWere = results.filter(({ result, stated }) => stated && indexedPage(result) === null);
+  const known = await knownPages(client, replaced);
+  const differences = await differencesOf(client, replaced, known);
+  return async (links) => {
+    const added = countByPage(links.added);
+    const removed = countByPage(links.removed);
+    const rows = replaced.flatMap((counted) => {
+      const name = nameOf(counted.key);
+      const changes = {
+        after: counted.links.length,
+        added: added.get(name) ?? 0,
+        removed: removed.get(name) ?? 0,
+      };
+      const visit = visitOf(counted, { known: known.get(name) ?? unknown, links: changes, now });
+      return rowsOf(counted, visit, differences.get(name) ?? null);
+    });
+    rows.push(...asTheyWere.flatMap((counted) => statedRowsOf(counted, now)));
+    if (rows.length > 0) await client.query(insertSql, given.valuesOf(rows));
+    await forgetDifferences(client, results.filter(isSilentFromNow));
+  };
+}
+
+const isSilentFromNow = ({ stated }: CountedResult): boolean =>
+  stated?.maySearch === false && stated.before?.maySearch === true;
+
+interface LinkChanges {
+  readonly added: readonly ChangedLink[];
+  readonly removed: readonly ChangedLink[];
+}
+
+const unknown: Known = { before: null, wasRead: false };
+
+function countByPage(links: readonly ChangedLink[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { from, fromUrl } of links) {
+    const name = nameOf({ hostHash: from, urlHash: fromUrl });
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/**
+ * By `nameOf`. A URL without a visit has no page, and had none. One that was away for longer than fetches are kept
+ * (retention.fetchDays) is taken for new.
+ */
+async function knownPages(
+  client: PoolClient,
+  replaced: readonly CountedResult[],
+): Promise<Map<string, Known>> {
+  const visited = replaced.filter(({ before }) => before.visits > 0).map(({ key }) => key);
+  if (visited.length === 0) return new Map();
+  const { rows } = await client.query<UrlAddress & Known>(
+    `select given.host_hash as "hostHash", given.url_hash as "urlHash",
+       case when p.url_hash is not null then
+         json_build_object('digest', p.digest, 'simhash', p.simhash, 'title', p.title, 'words', p.words,
+           'language', p.language, 'noindex', p.noindex)
+       end as before,
+       p.url_hash is not null or exists (
+         select from page_fetch f
+         where f.host_hash = given.host_hash and f.url_hash = given.url_hash and f.outcome = 'fetched'
+       ) as "wasRead"
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     left join page p using (host_hash, url_hash)`,
+    [visited.map(({ hostHash }) => hostHash), visited.map(({ urlHash }) => urlHash)],
+  );
+  return new Map(rows.map((row) => [nameOf(row), row]));
+}
+
+function visitOf(
+  counted: CountedResult,
+  { known, links, now }: { readonly known: Known; readonly links: Visit["links"]; readonly now: Date },
+): Visit {
+  const { result, key, before } = counted;
+  const { outcome } = result;
+  const after = indexedPage(result);
+  const isSilent = counted.stated?.maySearch === false;
+  return {
+    ...known,
+    // Nothing of its text is told any more, what it was called before included.
+    before: known.before && isSilent ? { ...known.before, title: "" } : known.before,
+    url: key.url,
+    seenAt: fetchedAtOf(result, now),
+    status: "status" in outcome ? outcome.status : null,
+    reason: after === null ? reasonOf(counted) : null,
+    after: after && {
+      ...{ ...after, title: clean(after.title), words: asInteger(after.words) },
+      noindex: after.robots.noindex,
+    },
+    isFirst: before.visits === 0,
+    location: outcome.type === "redirected" ? clean(outcome.location) : null,
+    gaveUp: gaveUp(counted),
+    stated: statedOf(counted),
+    links,
+  };
+}
+
+function statedOf({ stated }: CountedResult): Visit["stated"] {
+  const { set = null, before = null } = stated ?? {};
+  const isSame = before === null || before.set === set;
+  const isSilent = stated?.maySearch === false || before?.maySearch === false;
+  return { set, before: before?.set ?? null, isSame, isSilent };
+}
+
+function statedRowsOf(counted: CountedResult, now: Date) {
+  const { key, result } = counted;
+  const status = "status" in result.outcome ? result.outcome.status : null;
+  const visit = { url: key.url, seenAt: fetchedAtOf(result, now), status, reason: null };
+  return rowsFor(key, statedChange({ ...visit, stated: statedOf(counted) }));
+}
+
+/** With this visit, and not with the one before it already. */
+function gaveUp({ again, next, result, before: { failures } }: CountedResult): boolean {
+  if (asksPayment(result.outcome)) return false;
+  return next.isGone && (failures === 0 || !again(failures - 1).isGone);
+}
+
+const rowsOf = ({ key }: CountedResult, visit: Visit, difference: Buffer | null) =>
+  rowsFor(key, changesOfVisit(visit), difference);
+
+function rowsFor(
+  { hostHash, urlHash }: UrlAddress,
+  changes: ReturnType<typeof changesOfVisit>,
+  difference: Buffer | null = null,
+) {
+  return changes.map((change) => ({
+    ...{ hostHash, urlHash, ...change },
+    difference: change.kind === "changed" ? difference : null,
+  }));
+}
+
+type TextRow = UrlAddress &
+  Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
+
+/** Stored lexemes are compressed; longer ones are not compared. */
+const mostLexemeBytes = 64 * 1024;
+
+/** By `nameOf`, as they are kept. Of pages that are not to be searched, or were not, none is made. */
+async function differencesOf(
+  client: PoolClient,
+  replaced: readonly CountedResult[],
+  known: ReadonlyMap<string, Known>,
+): Promise<Map<string, Buffer>> {
+  const changed = new Map(
+    replaced.flatMap((counted) => {
+      const name = nameOf(counted.key);
+      const [before, after] = [known.get(name)?.before, indexedPage(counted.result)];
+      const isOther = before != null && after !== null && before.digest !== after.digest;
+      return isOther && !statedOf(counted).isSilent ? [[name, { key: counted.key, after }] as const] : [];
+    }),
+  );
+  if (changed.size === 0) return new Map();
+  const keys = [...changed.values()].map(({ key }) => key);
+  const { rows } = await client.query<TextRow>(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.description, p.headings, p.excerpt,
+       p.text_search_config as "textSearchConfig",
+       case when pg_column_size(p.lexemes) <= ${mostLexemeBytes} then p.lexemes::text end as lexemes
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join page p using (host_hash, url_hash)`,
+    [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash)],
+  );
+  return new Map(
+    rows.flatMap((row) => {
+      const name = nameOf(row);
+      const { headings, description, excerpt, ...after } = changed.get(name)!.after;
+      const difference = textDifference(
+        { ...row, headings: row.headings.map(({ text }) => text) },
+        {
+          ...after,
+          ...{ description: clean(description), excerpt: clean(excerpt) },
+          headings: headings.map(({ text }) => clean(text)),
+        },
+      );
+      return difference === null ? [] : [[name, deflateRawSync(keptDifference(difference))] as const];
+    }),
+  );
+}
+
+/** Nothing of the texts of what opted out stays. `sql`: of rows `p` with a host's hash and a URL. */
+export async function forgetDifferencesOf(
+  pool: Pool | PoolClient,
+  { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
+): Promise<void> {
+  for (const table of ["page_change_inbox", "page_change"])
+    await pool.query(`update ${table} p set difference = null where ${sql} and difference is not null`, [
+      ...values,
+    ]);
+}
+
+/** What was kept of a page's text goes when it is not to be searched any more. */
+async function forgetDifferences(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
+  if (results.length === 0) return;
+  await forgetDifferencesOf(client, {
+    sql: "(p.host_hash, p.url_hash) in (select * from unnest($1::bigint[], $2::bigint[]))",
+    values: [results.map(({ key }) => key.hostHash), results.map(({ key }) => key.urlHash)],
+  });
+}
+
+/** Of a change, as the inbox and the feed both have them. */
+const given = rowsGiven(
+  `host_hash bigint, url_hash bigint, url text, kind text, seen_at timestamptz, status smallint, reason text, language text,
+   digest_before text, digest_after text, simhash_distance smallint, title_before text, title_after text,
+   words_before int, words_after int, links_before int, links_after int, links_added int, links_removed int,
+   location text, preference_set int, preference_set_before int, difference bytea`,
+);
+
+const insertSql = `insert into page_change_inbox (${given.names.join(", ")}) select * from ${given.sql()}`;
+
+// Tables page_change_inbox → page_change: changes get their numbers here, by one appender at a time, and the oldest ones
+// are let go. Both hold the row of change_feed until they are committed.
+
+/** Changes of one transaction: some milliseconds, and nothing that a reader would notice. */
+const numberedAtOnce = 2000;
+
+const removedAtOnce = 5000;
+
+/** Gives what is committed in the inbox the next numbers, in the order in which it was written; gives how many. */
+export async function numberChanges(pool: Pool, now: Date, most: number = numberedAtOnce): Promise<number> {
+  const { rows } = await pool.query<{ waits: boolean }>(
+    "select exists (select from page_change_inbox) as waits",
+  );
+  if (!rows[0]!.waits) return 0;
+  return await inTransaction(pool, async (client) => {
+    const { last } = await lockFeed(client);
+    const { rowCount } = await client.query(
+      `with taken as (
+         delete from page_change_inbox
+         where inbox_number = any (array (
+           select inbox_number from page_change_inbox order by inbox_number limit $1
+         ))
+         returning *
+       )
+       insert into page_change (change_number, noted_at, ${given.names.join(", ")})
+       select $2::bigint + row_number() over (order by inbox_number), $3, ${given.names.join(", ")}
+       from taken`,
+      [most, last, now],
+    );
+    const numbered = rowCount ?? 0;
+    await client.query("update change_feed set last_number = last_number + $1", [numbered]);
+    return numbered;
+  });
+}
+
+/** Lets the oldest go that were noted before then, a batch of them; gives how many. */
+export async function removeOldChanges(
+  pool: Pool,
+  before: Date,
+  most: number = removedAtOnce,
+): Promise<number> {
+  return await inTransaction(pool, async (client) => {
+    const { removedThrough } = await lockFeed(client);
+    // In the order of numbers, up to the first that stays: a clock that went back leaves no hole.
+    const { rows } = await client.query<{ through: string | null }>(
+      `select max(change_number) filter (where oldest_kept is null or change_number < oldest_kept) as through
+       from (
+         select change_number, min(change_number) filter (where noted_at >= $2) over () as oldest_kept
+         from (
+           select change_number, noted_at from page_change
+           where change_number > $1
+           order by change_number
+           limit $3
+         ) oldest
+       ) marked`,
+      [removedThrough, before, most],
+    );
+    const through = rows[0]?.through ?? null;
+    if (through === null) return 0;
+    const { rowCount } = await client.query("delete from page_change where change_number <= $1", [through]);
+    await client.query("update change_feed set removed_through = $1", [through]);
+    return rowCount ?? 0;
+  });
+}
+
+/** Whoever waited for the row sees what the one before committed. */
+async function lockFeed(client: PoolClient): Promise<{ last: string; removedThrough: string }> {
+  const { rows } = await client.query<{ last: string; removedThrough: string }>(
+    `select last_number as last, removed_through as "removedThrough" from change_feed for update`,
+  );
+  return rows[0]!;
+}

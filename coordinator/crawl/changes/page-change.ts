@@ -1,0 +1,261 @@
+/** What the change feed tells of a URL, and which of it a reader asked for. */
+
+import { howMany } from "#core/format";
+import type { StatedPreference, UseAnswers } from "#protocol/preferences";
+import { simhashDistance } from "#protocol/result";
+import type { ReadOf } from "../../web/api-operation.ts";
+import { answersText, statementWords } from "../batch/stated-uses.ts";
+import type { changeKinds, pageChange } from "./changes-api.ts";
+
+export type ChangeKind = (typeof changeKinds)[number];
+
+/** What the site states of a page's uses; null: nothing. */
+interface StatedThen {
+  readonly answers: UseAnswers;
+  readonly statements: readonly StatedPreference[];
+}
+
+/** As the feed has it: numbers go up by one, in the order in which they became readable. */
+export interface PageChange extends Omit<ReadOf<typeof pageChange>, "words" | "stated" | "statedBefore"> {
+  readonly stated: StatedThen | null;
+  readonly statedBefore: StatedThen | null;
+}
+
+/** What one visit found; null wherever there is nothing to tell. */
+interface VisitChange
+  extends Omit<PageChange, "number" | "host" | "notedAt" | "stated" | "statedBefore" | "difference"> {
+  /** Of what its site states of its uses the number (table preference_set); before: of a change of that. */
+  readonly preferenceSet: number | null;
+  readonly preferenceSetBefore: number | null;
+}
+
+export interface ChangeFilter {
+  /** Empty: all. */
+  readonly kinds: readonly ChangeKind[];
+  /** Null: every host. */
+  readonly host: string | null;
+  /** Canonical URLs begin with it. */
+  readonly prefix: string | null;
+  /** Null: whatever domain and language. */
+  readonly domains: ((page: { readonly host: string; readonly language: string | null }) => boolean) | null;
+}
+
+export const everyChange: ChangeFilter = { kinds: [], host: null, prefix: null, domains: null };
+
+export function changeFits(filter: ChangeFilter, change: PageChange): boolean {
+  const { kinds, host, prefix, domains } = filter;
+  if (kinds.length > 0 && !kinds.includes(change.kind)) return false;
+  if (host !== null && change.host !== host) return false;
+  if (prefix !== null && !change.url.startsWith(prefix)) return false;
+  return domains?.(change) ?? true;
+}
+
+export interface SeenPage {
+  readonly digest: string;
+  readonly simhash: string;
+  readonly title: string;
+  readonly words: number;
+  readonly language: string | null;
+  /** It asks not to be indexed. */
+  readonly noindex: boolean;
+}
+
+export interface Visit {
+  readonly url: string;
+  readonly seenAt: Date;
+  readonly status: number | null;
+  /** Why there is no page; null where there is one. */
+  readonly reason: string | null;
+  /** What the index had of it, and has from now on; null: nothing. */
+  readonly before: SeenPage | null;
+  readonly after: SeenPage | null;
+  /** A page was read there before, whether the index still has it or not. */
+  readonly wasRead: boolean;
+  readonly isFirst: boolean;
+  /** Where it leads; null: it is no redirect. */
+  readonly location: string | null;
+  /** This visit was the last one that it was waited for. */
+  readonly gaveUp: boolean;
+  /** As `preferenceSet`. */
+  readonly stated: {
+    readonly set: number | null;
+    readonly before: number | null;
+    /** As before, or there was no page. */
+    readonly isSame: boolean;
+    /** The page is not to be searched, or was not before. */
+    readonly isSilent: boolean;
+  };
+  readonly links: { readonly after: number; readonly added: number; readonly removed: number };
+}
+
+/** None, one, or two of them: a page may change with its links, and be gone and given up at once. */
+export function changesOfVisit(visit: Visit): readonly VisitChange[] {
+  const { before, after } = visit;
+  if (after !== null && before === null) return [arrival(visit, after)];
+  if (after !== null && before !== null)
+    return [...contentChange(visit), ...linkChange(visit), ...statedChange(visit)];
+  return [...departure(visit), ...givingUp(visit)];
+}
+
+/** Of a page that is as it was, nothing but what is stated of it can be another. */
+export function statedChange(
+  visit: Pick<Visit, "url" | "seenAt" | "status" | "reason" | "stated">,
+): readonly VisitChange[] {
+  const { stated } = visit;
+  if (stated.isSame) return [];
+  return [{ ...toldOf(visit), kind: "preferences-changed", preferenceSetBefore: stated.before }];
+}
+
+function arrival(visit: Visit, after: SeenPage): VisitChange {
+  const kind = visit.wasRead ? "came-back" : "first-seen";
+  return { ...toldOf(visit), kind, ...contentAfter(after), linksAfter: visit.links.after };
+}
+
+function contentChange(visit: Visit): readonly VisitChange[] {
+  const { before, after, links } = visit;
+  if (before === null || after === null) return [];
+  if (before.digest === after.digest) return indexingChange(visit, before, after);
+  const content = { ...contentBefore(before), ...contentAfter(after) };
+  // Of a page that is not to be searched, or was not, no text is known.
+  const distance = visit.stated.isSilent ? null : simhashDistance(before.simhash, after.simhash);
+  const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
+  return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
+}
+
+/** Of a body that is the same, the headers around it may say something else; what they state of uses is told as such. */
+function indexingChange(visit: Visit, before: SeenPage, after: SeenPage): readonly VisitChange[] {
+  if (before.noindex === after.noindex || !visit.stated.isSame) return [];
+  if (!after.noindex) return [{ ...arrival(visit, after), kind: "came-back" }];
+  return [{ ...toldOf(visit), kind: "gone", reason: "noindex", ...contentBefore(before) }];
+}
+
+function linkChange(visit: Visit): readonly VisitChange[] {
+  const { links, after } = visit;
+  if (links.added === 0 && links.removed === 0) return [];
+  const told = { ...toldOf(visit), kind: "links-changed" as const, language: after?.language ?? null };
+  const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
+  return [{ ...told, ...counts, linksAdded: links.added, linksRemoved: links.removed }];
+}
+
+function departure(visit: Visit): readonly VisitChange[] {
+  const { before, location, isFirst } = visit;
+  if (location !== null && (before !== null || isFirst)) {
+    const content = before === null ? {} : contentBefore(before);
+    return [{ ...toldOf(visit), kind: "redirected", ...content, location }];
+  }
+  return before === null ? [] : [{ ...toldOf(visit), kind: "gone", ...contentBefore(before) }];
+}
+
+function givingUp(visit: Visit): readonly VisitChange[] {
+  return visit.gaveUp ? [{ ...toldOf(visit), kind: "given-up" }] : [];
+}
+
+const linksBefore = ({ after, added, removed }: Visit["links"]) => Math.max(0, after - added + removed);
+
+function contentBefore({ digest, title, words, language }: SeenPage) {
+  return { digestBefore: digest, titleBefore: title, wordsBefore: words, language };
+}
+
+function contentAfter({ digest, title, words, language }: SeenPage) {
+  return { digestAfter: digest, titleAfter: title, wordsAfter: words, language };
+}
+
+function toldOf(visit: Parameters<typeof statedChange>[0]): Omit<VisitChange, "kind"> {
+  const { url, seenAt, status, reason, stated } = visit;
+  return { ...nothingTold, url, seenAt, status, reason, preferenceSet: stated.set };
+}
+
+const nothingTold = {
+  language: null,
+  digestBefore: null,
+  digestAfter: null,
+  simhashDistance: null,
+  titleBefore: null,
+  titleAfter: null,
+  wordsBefore: null,
+  wordsAfter: null,
+  linksBefore: null,
+  linksAfter: null,
+  linksAdded: null,
+  linksRemoved: null,
+  location: null,
+  preferenceSet: null,
+  preferenceSetBefore: null,
+} as const;
+
+export const kindWords: Readonly<Record<ChangeKind, string>> = {
+  "first-seen": "first seen",
+  changed: "changed",
+  "links-changed": "other links",
+  "preferences-changed": "other preferences",
+  "came-back": "came back",
+  redirected: "redirected",
+  gone: "gone",
+  "given-up": "given up",
+};
+
+type Told = Omit<PageChange, "number" | "host" | "notedAt" | "difference">;
+
+/** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
+export function changeWords(change: Told): string {
+  switch (change.kind) {
+    case "first-seen":
+    case "came-back":
+      return joined([
+        quoted(change.titleAfter),
+        countOf(change.wordsAfter, "word"),
+        countOf(change.linksAfter, "link"),
+      ]);
+    case "changed":
+      return joined([textWords(change), wordCounts(change), titleWords(change)]);
+    case "links-changed":
+      return `${change.linksBefore} → ${howMany(change.linksAfter ?? 0, "link")}: ${change.linksAdded} added, ${change.linksRemoved} removed`;
+    case "preferences-changed":
+      return `${statedWords(change.statedBefore)} → ${statedWords(change.stated)}`;
+    case "redirected":
+      return joined([`to ${change.location}`, was(change)]);
+    case "gone":
+      return joined([change.reason, was(change)]);
+    case "given-up":
+      return joined([change.reason, "so often in a row that it is hardly requested any more"]);
+  }
+}
+
+/** For JSON: with the words. */
+export const toldChange = (change: PageChange): PageChange & { readonly words: string } => ({
+  ...change,
+  words: changeWords(change),
+});
+
+/** With the statements where they come to nothing that is known. */
+function statedWords(stated: StatedThen | null): string {
+  if (stated === null) return "nothing stated";
+  const words = answersText(stated.answers);
+  return words === "" ? stated.statements.map(statementWords).join("; ") : words;
+}
+
+const joined = (parts: readonly (string | null)[]) =>
+  parts.filter((part) => part !== null && part !== "").join("; ");
+
+function textWords({ simhashDistance }: Told): string | null {
+  if (simhashDistance === null) return null;
+  return simhashDistance === 0
+    ? "the body, but the text is nearly the same"
+    : `the text: ${simhashDistance} of 64 bits of its simhash differ`;
+}
+
+function wordCounts({ wordsBefore, wordsAfter }: Told): string | null {
+  return wordsBefore === null || wordsAfter === null || wordsBefore === wordsAfter
+    ? null
+    : `${wordsBefore.toLocaleString("en-GB")} → ${howMany(wordsAfter, "word")}`;
+}
+
+function titleWords({ titleBefore, titleAfter }: Told): string | null {
+  return titleBefore === titleAfter
+    ? null
+    : `title ${quoted(titleBefore) || "none"} → ${quoted(titleAfter) || "none"}`;
+}
+
+const was = ({ titleBefore }: Told) => (titleBefore ? `it was ${quoted(titleBefore)}` : null);
+const quoted = (title: string | null) => (title === null || title === "" ? "" : `“${title}”`);
+const countOf = (count: number | null, noun: string) => (count === null ? null : howMany(count, noun));

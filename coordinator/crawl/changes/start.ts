@@ -1,0 +1,43 @@
+/** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
+import type { Pool } from "pg";
+import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { inTurns } from "../../database/bounded-work.ts";
+import { createChangeFeed } from "./change-feed-reads.ts";
+import { numberChanges, removeOldChanges } from "./change-writes.ts";
+import { changeOperations } from "./changes-ask.ts";
+
+interface ChangeDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly keepDays: () => number;
+  readonly now: () => Date;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+/** A change can be read so much later than its result was stored, at most. */
+const numberMs = 500;
+
+const removeMs = 60_000;
+
+/** Of one turn. */
+const turnMs = 2000;
+
+const dayMs = 86_400_000;
+
+export function scheduleChanges(ports: ChangeDutyPorts): void {
+  const { pool, timekeeper, keepDays, now, nowMs } = ports;
+  const turn = { nowMs, turnMs };
+  timekeeper.every("number-changes", numberMs, async () => {
+    await inTurns(turn, async () => await numberChanges(pool, now()));
+  });
+  timekeeper.every("forget-changes", removeMs, async () => {
+    const before = new Date(now().getTime() - keepDays() * dayMs);
+    await inTurns(turn, async () => await removeOldChanges(pool, before));
+  });
+}
+
+export const changePart = ({ pool }: Pick<ChangeDutyPorts, "pool">): WebPart =>
+  addOperations(changeOperations, createChangeFeed(pool));

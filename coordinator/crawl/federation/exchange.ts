@@ -1,0 +1,215 @@
+/** A child asks: its message is checked, taken and answered in one transaction, within what it may bring in a day. */
+
+import { z } from "zod";
+import { asCrawlerId } from "#core/ids";
+import { canParseUrl } from "#core/ip/url-host";
+import type { Log } from "#core/log";
+import { urlKeyOf } from "#core/url-key";
+import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
+import type { DeepReadonly } from "../../core/deep-readonly.ts";
+import { nothingInBoth, readLayer } from "../../place/domain-sets/partition.ts";
+import type { NewHostBudget } from "../frontier/budgets.ts";
+import { readClaims } from "../frontier/claims.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
+import type { ExchangeStore, GivenUrl, GivenUrls, TakenUrls, TakingSettings } from "./exchange-store.ts";
+import type { HttpParentClient } from "./parent-client.ts";
+
+export interface AnswerChildPorts {
+  readonly store: Pick<ExchangeStore, "answer">;
+  readonly scope: () => CrawlScope;
+  /** Hosts that nobody knew, per child and day: as many as a crawler's results may name. */
+  readonly newHosts: NewHostBudget;
+  readonly onTaken: (taken: TakenUrls) => void;
+}
+
+export async function answerChild(
+  childId: number,
+  message: ChildMessage,
+  ports: AnswerChildPorts,
+  now: Date,
+): Promise<{ readonly answer: ParentAnswer } | { readonly refused: string }> {
+  const { urls, ...rest } = message;
+  const given = readGivenUrls(urls);
+  if (typeof given === "string") return { refused: given };
+  // A budget of its own, in which children are numbered as crawlers are in theirs.
+  const budgetId = asCrawlerId(childId);
+  const mostNewHosts = Math.min(ports.newHosts.left(budgetId, now), 2 ** 31 - 1);
+  const settings = { scope: ports.scope(), mostNewHosts, now };
+  const answered = await ports.store.answer(childId, { ...rest, given }, settings);
+  if ("refused" in answered) return answered;
+  ports.newHosts.spend(budgetId, answered.newHosts, now);
+  ports.onTaken(answered.taken);
+  return { answer: answered.answer };
+}
+
+// A coordinator asks its parent: what belongs to others goes up, what is its own comes down, one exchange after the
+// other while anything waits on either side. Without an answer it tries again later, each time later, and nothing is
+// lost meanwhile: the same numbers are sent until they are acknowledged.
+
+interface AskParentPorts {
+  readonly store: Omit<ExchangeStore, "answer">;
+  readonly client: Pick<HttpParentClient, "exchange">;
+  readonly taking: () => TakingSettings;
+  /** 0 to 1. */
+  readonly random: () => number;
+  readonly onTaken: (taken: TakenUrls, told: number) => void;
+  readonly log: Log;
+  /** How often the parent is asked while nothing waits. */
+  readonly everyMs: number;
+}
+
+/** The longest pause of a child whose parent is away. */
+const longestPauseMs = 300_000;
+
+/** Exchanges in one turn: whoever stops the coordinator waits for one turn. */
+const mostExchanges = 50;
+
+export type TurnOutcome = "done" | "more" | "no-parent" | "failed";
+
+export class AskParent {
+  readonly #ports: AskParentPorts;
+  /** In a row. */
+  #failures = 0;
+  /** The parent has answered since this process started. */
+  #hasAnswer = false;
+
+  constructor(ports: AskParentPorts) {
+    this.#ports = ports;
+  }
+
+  /** Until the next turn: doubled with each failure, and up to half as long again, so that children do not come in step. */
+  nextMs(): number {
+    const { everyMs } = this.#ports;
+    if (this.#failures === 0) return everyMs;
+    const pauseMs = Math.min(longestPauseMs, everyMs * 2 ** Math.min(this.#failures - 1, 20));
+    return pauseMs * (1 + this.#ports.random() / 2);
+  }
+
+  async turn(): Promise<TurnOutcome> {
+    for (let exchanges = 0; exchanges < mostExchanges; exchanges += 1) {
+      const outcome = await this.#exchange();
+      if (outcome !== "more") return outcome;
+    }
+    return "more";
+  }
+
+  async #exchange(): Promise<TurnOutcome> {
+    const { store, client, taking, onTaken } = this.#ports;
+    // A database that was restored from a copy knows its numbers, which the parent took for other URLs: it hears first.
+    const message = await store.message(!this.#hasAnswer);
+    if (message === null) return "no-parent";
+    const reply = await client.exchange(message);
+    if (reply.type === "unreachable") return await this.#fail(reply.words, "unreachable");
+    if (reply.type === "refused") return await this.#fail(reply.words, "refused");
+    const given = readGivenUrls(reply.answer.urls);
+    if (typeof given === "string") return await this.#fail(`its answer is invalid: ${given}`, "refused");
+    const { urls: _, ...answer } = reply.answer;
+    const result = await store.take({ ...answer, given }, taking());
+    if ("refused" in result) return await this.#fail(result.refused, "refused");
+    if (this.#failures > 0)
+      this.#ports.log.info({ failures: this.#failures }, "the parent coordinator answers again");
+    this.#failures = 0;
+    this.#hasAnswer = true;
+    onTaken(result.taken, result.told);
+    return result.waiting ? "more" : "done";
+  }
+
+  async #fail(words: string, why: "unreachable" | "refused"): Promise<TurnOutcome> {
+    const { store, log, taking } = this.#ports;
+    this.#failures += 1;
+    if (this.#failures === 1)
+      log.warn({ why, words }, "the parent coordinator accepts nothing; its URLs wait");
+    const failure = why === "refused" ? `it refuses: ${words}` : `it is unreachable: ${words}`;
+    await store.fail(failure, taking().now);
+    return "failed";
+  }
+}
+
+const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
+
+function isParentUrl(text: string): boolean {
+  if (!canParseUrl(text)) return false;
+  const { protocol, hostname, username, password, search, hash } = new URL(text);
+  if (username + password + search + hash !== "") return false;
+  return protocol === "https:" || (protocol === "http:" && loopbackHost.test(hostname));
+}
+
+/** `parent` in the coordinator's file; `nearcrawl coordinators invite NAME`, at the parent, prints it. */
+export const parentSettings = z.strictObject({
+  url: z
+    .string()
+    .max(1000)
+    .refine(isParentUrl, {
+      error: ({ input }) => `"${input}" must be https://host[:port][/path], or http:// on this machine`,
+    })
+    .transform((url) => url.replace(/\/+$/, "")),
+  key: z
+    .string()
+    .max(200)
+    .regex(/^ncc_[A-Za-z0-9_-]{16,}$/, "is not a key from nearcrawl coordinators invite (ncc_…)"),
+  /** SHA-256 of the parent's TLS key, base64url; null: its certificate is checked as browsers do. */
+  certificatePin: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
+    .nullable()
+    .default(null),
+  /** Domain sets by name: ".gr", "example.org not blog.example.org". */
+  owns: z
+    .array(z.string().min(1).max(300))
+    .min(1, "must name a domain set at least")
+    .max(1000)
+    .superRefine((texts, context) => {
+      const claims = readClaims(texts);
+      if (typeof claims === "string") context.addIssue({ code: "custom", message: claims });
+    }),
+});
+
+/** `coordinators` in the coordinator's file: the exchange with parent and children. */
+export const coordinatorsSettings = z.strictObject({
+  /** How often the parent is asked while nothing waits. */
+  everySeconds: z.number().min(0.1).max(3600).default(5),
+  /** URLs that wait for others; beyond, those with the fewest links are given up, the oldest first. Some 200 bytes each. */
+  mostWaitingUrls: z.int().min(1000).max(100_000_000).default(1_000_000),
+  /** Hosts that nobody knew and that one child may bring in, a day. */
+  newHostsPerChildAndDay: z.int().min(0).max(1_000_000_000).default(10_000_000),
+});
+
+/** What in other settings contradicts the parent's: an address that is this coordinator's own, or nothing left to crawl. */
+export function parentFaults(
+  parent: { readonly url: string; readonly owns: readonly string[] } | null,
+  { publicUrl, domainSets }: { readonly publicUrl: string | null; readonly domainSets: readonly string[] },
+): string[] {
+  if (parent === null) return [];
+  const isItself = publicUrl !== null && new URL(parent.url).href === new URL(publicUrl).href;
+  const claims = readClaims(parent.owns);
+  const crawled = readLayer(domainSets);
+  const owned = typeof claims === "string" ? [] : claims;
+  const nothing =
+    typeof crawled === "string"
+      ? null
+      : nothingInBoth(owned, { layer: crawled, whose: "domainSets, which says what is crawled" });
+  return [
+    ...(isItself ? [`parent.url: ${parent.url} is this coordinator itself (publicUrl)`] : []),
+    ...(nothing === null ? [] : [`parent.owns: ${nothing}`]),
+  ];
+}
+
+// What another coordinator sends is untrusted: each URL is made canonical anew, and numbers must rise.
+
+/** A text: what is wrong with all of it. A URL without a key is left out and counted, as one that a page names is. */
+function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {
+  const read: GivenUrl[] = [];
+  let highest = 0;
+  for (const { url, ...rest } of urls) {
+    if (rest.number <= highest)
+      return `number ${rest.number} comes after number ${highest}: numbers must rise`;
+    highest = rest.number;
+    const key = urlKeyOf(url);
+    if (typeof key !== "string") read.push({ ...rest, key });
+  }
+  return { urls: read, highest, faulty: urls.length - read.length };
+}
+
+export type ParentSettings = DeepReadonly<z.infer<typeof parentSettings>>;
+
+export type CoordinatorsSettings = DeepReadonly<z.infer<typeof coordinatorsSettings>>;

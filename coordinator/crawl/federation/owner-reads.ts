@@ -1,0 +1,63 @@
+/** Whose a URL or host is, for the answer to `who`: by the claims of now, and by what foreign_url remembers. */
+import type { Pool } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
+import { isoOrNull } from "../../database/cached-read.ts";
+import { claimOf, ownerOf as ownerBy, parentId } from "../frontier/claims.ts";
+import { type KnownRelatives, readRelatives } from "../frontier/foreign-url-store.ts";
+import type { ForeignOwner, ForeignUrlState } from "./foreign-owner.ts";
+
+interface Asked {
+  readonly host: string;
+  readonly hostHash: HostHash;
+  readonly urlHash: UrlHash | null;
+}
+
+/** Null: it is this coordinator's own. */
+export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | null> {
+  const relatives = await readRelatives(pool);
+  if (relatives === null) return null;
+  const kept = await keptUrl(pool, asked);
+  const owner = kept?.peerId ?? ownerBy(asked.host, relatives);
+  if (owner === "here") return null;
+  const names = await pool.query<{ name: string; claims: string[] }>(
+    "select name, claims from related_coordinator where peer_id = $1",
+    [owner],
+  );
+  const [row] = names.rows;
+  if (!row) return null;
+  const url = kept?.state ?? null;
+  if (owner === parentId) return { kind: "parent", name: row.name, claim: null, own: row.claims, url };
+  return { kind: "child", name: row.name, claim: claimHolding(relatives, owner, asked), own: [], url };
+}
+
+function claimHolding({ children }: KnownRelatives, peerId: number, asked: Asked): string | null {
+  const child = children.find((one) => one.peerId === peerId);
+  return child === undefined ? null : claimOf(child.claims, asked.host);
+}
+
+/** Of a host, any URL tells where its URLs went. */
+async function keptUrl(
+  pool: Pool,
+  { hostHash, urlHash }: Asked,
+): Promise<{ peerId: number; state: ForeignUrlState | null } | null> {
+  const { rows } = await pool.query<{
+    peer_id: number;
+    waits_since: Date | null;
+    under_way: boolean;
+    sent_at: Date | null;
+  }>(
+    `select peer_id, waits_since, number is not null as under_way, sent_at
+     from foreign_url
+     where host_hash = $1 and ($2::bigint is null or url_hash = $2)
+     limit 1`,
+    [hostHash, urlHash],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  const state = {
+    waitsSince: isoOrNull(row.waits_since),
+    underWay: row.under_way,
+    toldAt: isoOrNull(row.sent_at),
+  };
+  return { peerId: row.peer_id, state: urlHash === null ? null : state };
+}

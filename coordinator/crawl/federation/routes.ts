@@ -1,0 +1,118 @@
+/**
+ * POST /api/coordinators/exchange: children of this coordinator send what is not theirs and get what is
+ * (coordinator/protocol/exchange). Who asks is known by its key before anything of the body is read; each child has
+ * one message in hand at a time.
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
+import { sendRefusal } from "../../ask/views.ts";
+import { isRefusal } from "../../web/access.ts";
+import { sendError } from "../../web/guard.ts";
+import { BearerActor } from "../../web/session-access.ts";
+import { type AnswerChildPorts, answerChild } from "./exchange.ts";
+import type { CoordinatorStore } from "./related-store.ts";
+
+interface ExchangeRoutePorts extends AnswerChildPorts {
+  readonly coordinators: Pick<CoordinatorStore, "childOf">;
+  readonly hash: (secret: string) => string;
+  readonly version: string;
+  readonly now: () => Date;
+}
+
+interface Child {
+  readonly childId: number;
+  readonly name: string;
+}
+
+export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts): void {
+  const asking = new WeakMap<FastifyRequest, Child>();
+  const inHand = new Map<number, FastifyRequest>();
+  const keys = childKeys(ports);
+  const settings = { version: ports.version };
+  app.post(
+    exchangePath,
+    {
+      config: { takes: "application/json", boundedElsewhere: true },
+      bodyLimit: maxExchangeBytes,
+      onRequest: async (request, reply) => {
+        const child = await keys(request);
+        if ("status" in child) return sendRefusal(request, reply, child, settings);
+        // One whose line is cut waits for nothing: the next may come at once, and the database makes it wait its turn.
+        const isBusy = inHand.get(child.childId)?.raw.socket.destroyed === false;
+        if (isBusy) return sendError(request, reply, oneAtATime, settings);
+        inHand.set(child.childId, request);
+        asking.set(request, child);
+      },
+      onResponse: async (request) => leave(request),
+      onRequestAbort: async (request) => leave(request),
+    },
+    async (request, reply) => {
+      const message = childMessage.safeParse(request.body);
+      if (!message.success) return sendError(request, reply, badMessage(message.error), settings);
+      const answered = await answerChild(asking.get(request)!.childId, message.data, ports, ports.now());
+      if ("refused" in answered) return sendError(request, reply, refused(answered.refused), settings);
+      return answer(reply, answered.answer);
+    },
+  );
+
+  function leave(request: FastifyRequest): void {
+    const child = asking.get(request);
+    if (child !== undefined && inHand.get(child.childId) === request) inHand.delete(child.childId);
+    asking.delete(request);
+  }
+}
+
+const answer = (reply: FastifyReply, value: unknown) => reply.header("cache-control", "no-store").send(value);
+
+/** As operators' tokens are looked up: hashed, and with a bound on wrong ones of one address. */
+function childKeys({ coordinators, hash, now }: ExchangeRoutePorts) {
+  const children = new Map<string, Child>();
+  const bearer = new BearerActor({
+    hash,
+    now,
+    tokens: {
+      use: async (keyHash) => {
+        const child = await coordinators.childOf(keyHash);
+        if (child === null) return null;
+        children.set(child.name, child);
+        return {
+          name: child.name,
+          scopes: [],
+          createdAt: now(),
+          expiresAt: null,
+          lastUsedAt: null,
+          revokedAt: null,
+        };
+      },
+    },
+  });
+  return async (request: FastifyRequest) => {
+    const actor = await bearer.of(request);
+    if (actor === null) return noKey;
+    if ("status" in actor)
+      return isRefusal(actor) && actor.status === 401 ? { ...actor, words: noKey.words } : actor;
+    return children.get(actor.name.replace(/^token /, "")) ?? noKey;
+  };
+}
+
+const noKey = {
+  status: 401,
+  title: "Not a child's key",
+  words:
+    "this key is invalid: mistyped, or the child was removed. nearcrawl coordinators invite NAME, at the parent, creates one",
+};
+
+const oneAtATime = {
+  status: 429,
+  title: "One at a time",
+  words: "a message of this child is being processed; send it again in a moment",
+};
+
+const refused = (words: string) => ({ status: 409, title: "Refused", words });
+
+const badMessage = (error: Parameters<typeof exchangeFault>[0]) => ({
+  status: 400,
+  title: "That cannot be taken",
+  words: `the message is ${exchangeFault(error)}`,
+});

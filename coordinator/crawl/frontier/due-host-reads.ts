@@ -1,0 +1,639 @@
+/**
+ * Which hosts crawlers get next: those of their subnets that have no finer delegation, and those of their finer
+ * delegations; longest due first, with at most a share for any one subnet (budgets.ts), and with a share
+ * for the worthiest where the order asks for them (order/mix.ts).
+ *
+ * Many crawlers' requests are answered together: each step is one statement for all that it concerns. Where it is known
+ * which of a crawler's subnets have something due, those are looked into. Otherwise the front of all that is due is, in
+ * the order of an index; and where it does not hold enough (others' hosts have been due for longer, or one subnet has
+ * all of it), the crawler's subnets in turn, a few at a time. Each step reads a bounded number of rows, however many
+ * hosts there are.
+ */
+import type { PoolClient } from "pg";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import { columnsOf, prepared } from "../../database/transaction.ts";
+import { isHeld, layerTexts, type Partition, withHeldHosts } from "../../place/domain-sets/partition.ts";
+import {
+  apartInDomainMinutes,
+  countEach,
+  firstHosts,
+  largestShare,
+  type Sharing,
+  splitByShare,
+} from "./budgets.ts";
+import type { LeaseRequest } from "./frontier.ts";
+import type { KeptRate } from "./kept-rate.ts";
+import { hostsByTurns } from "./order/mix.ts";
+import { worthShareOf } from "./order/strategies.ts";
+import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
+
+export interface HostRow {
+  host_hash: HostHash;
+  host: string;
+  /** Whose it is to be. */
+  crawler_id: CrawlerId;
+  addresses: string[];
+  /** What has to be the crawler's turn (address-turn-writes.ts). */
+  address_keys: string[];
+  /** The pace that the last crawler left, or an operator's cap where that is slower; null: nobody has told. */
+  crawl_delay_ms: number | null;
+  back_off_ms: number | null;
+  backed_off_at: Date | null;
+  usual_ms: number | null;
+  /** Answers 402 in a row; null: none. */
+  payments_asked: number | null;
+  /** Tries in a row that a bot gate answered; null: none. */
+  challenges: number | null;
+  tolerated: KeptRate | null;
+}
+
+/** SQL: what a HostRow tells of the pace of the host `h`. */
+export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
+       h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
+
+/** As it was found, not locked. */
+interface DueHost {
+  host_hash: HostHash;
+  crawler_id: CrawlerId;
+  due_at: Date;
+  /** When it stands as due: later than it is, where others of its domain are due before it. */
+  stands_at: Date;
+  /** A subnet, or a finer delegation, which counts as one; its domain; and, where that is so, the hosts beyond their domains' first. */
+  shares: Sharing["shares"];
+  subnet_id: SubnetId;
+  /** What its best new URL is worth (order/order-sql.ts); null: not known, or there is none. */
+  worth: number | null;
+  /** Set where it goes by that: the least score of what is leased of it. */
+  leastWorth?: number | null;
+}
+
+/** A host that is locked, with what was found of it. */
+export interface LockedHost extends HostRow {
+  readonly leastWorth: number | null;
+  /** Carried from its lease before (frontier/order/mix); null: no lease of it was mixed yet. */
+  readonly mix_carry: number | null;
+}
+
+/** What a crawler's request comes to. */
+export interface Asked extends LeaseNeeds {
+  readonly request: LeaseRequest;
+  /** Where it has due work, if at all; null: of that nothing is known, and the crawler has many subnets. */
+  readonly dueSubnets: readonly SubnetId[] | null;
+}
+
+/** Most leases in one message (messages.ts). */
+const maxLeases = 1_000;
+
+/** Hosts at the front that are looked at: of everybody's, so that a crawler with a hundredth of the work finds 20. */
+const front = 2_000;
+
+/** Times that a crawler's subnets are looked into for one request, a few of them each time. */
+const mostLooks = 8;
+
+/**
+ * Hosts of one subnet that are looked at, for those at whose addresses it is the crawler's turn: where many names share
+ * an address that is taken, those behind them wait.
+ */
+const mostOfSubnet = 500;
+
+/** Of those, so many at a time stand in the order of their domains' shares. */
+const sharedOfSubnet = 64;
+
+/** Looked for again where others had a host's row in hand, once. */
+const tries = 2;
+
+/** Locks them; hosts that another coordinator has in hand are passed over. Each crawler asks once. */
+export async function lockDueHosts(
+  client: PoolClient,
+  asked: readonly Asked[],
+  at: { readonly turns: SubnetTurns; readonly now: Date },
+): Promise<LockedHost[]> {
+  const locked: LockedHost[] = [];
+  for (const alike of byPartition(asked)) {
+    const searches = alike.map((one) => new Search(one, at.turns));
+    const find = new Finder(client, alike[0]!, at.now);
+    for (let pass = 0; pass < tries; pass++) {
+      const open = searches.filter((search) => search.isShort);
+      if (open.length === 0) break;
+      await searchAll(find, open, at.turns);
+      locked.push(...(await lockChosen(client, open, at)));
+    }
+  }
+  return locked;
+}
+
+/** The hosts of a statement are held by one partition, and of one protocol. */
+function byPartition(asked: readonly Asked[]): Asked[][] {
+  const groups = new Map<string, Asked[]>();
+  for (const one of asked) {
+    const sets = one.partition.length === 0 ? "" : JSON.stringify(one.partition.map(layerTexts));
+    const key = `${one.withoutIpv6} ${sets}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()];
+}
+
+async function searchAll(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
+  await find.into(
+    searches.filter(({ asked }) => asked.hasFinerDelegations),
+    byFiner,
+    (search) => search.missing,
+  );
+  const anywhere = searches.filter((search) => search.dueSubnets === null);
+  await find.into(anywhere, atFront, (search) => search.missing);
+  const known = searches.filter((search) => search.dueSubnets !== null);
+  await lookIntoDue(find, known);
+  // One more tells what those that come next are worth.
+  const byWorth = searches.filter((search) => search.byWorth > 0);
+  const worthiest = await find.all(byWorth, atWorth, (search) => search.byWorth + 1);
+  for (const search of byWorth) search.goByWorth(worthiest.get(search.crawlerId) ?? []);
+  for (const search of searches) search.share();
+  await lookInTurn(find, anywhere, turns);
+  const idle = anywhere.filter((search) => search.isFruitless && search.hasMoreSubnets);
+  await find.into(idle, bySubnets, (search) => search.missing);
+  for (const search of searches) search.share();
+}
+
+/** What was found for one crawler, and what of it is chosen. */
+class Search {
+  readonly asked: Asked;
+  readonly crawlerId: CrawlerId;
+  /** What was asked with, without those that were looked into. */
+  dueSubnets: SubnetId[] | null;
+  /** Of those, what may have more than was looked for. */
+  fullSubnets: SubnetId[] = [];
+  byWorth: number;
+  /** True: there are subnets that were not looked into in turn. */
+  hasMoreSubnets = true;
+  readonly looked = new Set<SubnetId>();
+  readonly #turns: SubnetTurns;
+  readonly #known = new Set<HostHash>();
+  #hosts: DueHost[] = [];
+  #within: readonly DueHost[] = [];
+  #beyond: readonly DueHost[] = [];
+  #missing: number;
+
+  constructor(asked: Asked, turns: SubnetTurns) {
+    const { request } = asked;
+    this.asked = asked;
+    this.crawlerId = request.crawlerId;
+    this.#missing = Math.min(request.hosts, maxLeases);
+    this.#turns = turns;
+    this.dueSubnets = this.#subnets();
+    this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
+  }
+
+  /** Hosts that it has yet to get. */
+  get missing(): number {
+    return this.#missing;
+  }
+
+  get isShort(): boolean {
+    return this.#missing > 0;
+  }
+
+  /** Without going beyond a subnet's share. */
+  get lacking(): number {
+    return this.#missing - this.#within.length;
+  }
+
+  get isEnough(): boolean {
+    return this.#within.length + this.#beyond.length >= this.#missing;
+  }
+
+  get isFruitless(): boolean {
+    return this.#hosts.length === 0;
+  }
+
+  /** A subnet that has had its share. */
+  isFull(subnetId: SubnetId): boolean {
+    const hosts = this.#within.filter((host) => host.subnet_id === subnetId).length;
+    return hosts >= largestShare(this.#missing);
+  }
+
+  /** Gives those of them that are new, so many at most. */
+  add(hosts: readonly DueHost[], most = hosts.length): DueHost[] {
+    const added = hosts.filter(({ host_hash }) => !this.#known.has(host_hash)).slice(0, most);
+    for (const { host_hash } of added) this.#known.add(host_hash);
+    this.#hosts.push(...added);
+    return added;
+  }
+
+  /** Under an order that asks what hosts are worth some of them go by that (order/mix.ts). */
+  goByWorth(worthiest: readonly DueHost[]): void {
+    const longestDue = this.#hosts.toSorted(longestDueFirst);
+    const { byWorth } = this;
+    this.#hosts = hostsByTurns({ worthiest, longestDue }, { wanted: this.#missing, byWorth });
+    for (const { host_hash } of this.#hosts) this.#known.add(host_hash);
+  }
+
+  /** Before the crawler's other subnets are looked into, and after. */
+  share(): void {
+    if (this.byWorth === 0 && this.#within.length + this.#beyond.length === 0)
+      this.#hosts.sort(longestDueFirst);
+    const recent = this.#turns.recentOf(this.crawlerId);
+    const { within, beyond } = splitByShare(this.#hosts, { wanted: this.#missing, recent });
+    this.#within = within;
+    this.#beyond = beyond;
+  }
+
+  chosen(): DueHost[] {
+    return [...this.#within, ...this.#beyond].slice(0, this.#missing);
+  }
+
+  /** Of those chosen the crawler got these; where others had some in hand, it is to be looked for more. */
+  got(hosts: readonly DueHost[]): void {
+    this.#turns.note(
+      this.crawlerId,
+      hosts.map(({ shares }) => shares),
+    );
+    this.#missing = hosts.length === this.chosen().length ? 0 : this.#missing - hosts.length;
+    this.byWorth = 0;
+    this.hasMoreSubnets = true;
+    this.#hosts = [];
+    this.#within = [];
+    this.#beyond = [];
+    this.looked.clear();
+    this.fullSubnets = [];
+    const last = hosts.at(-1);
+    if (this.dueSubnets !== null && last !== undefined) this.#turns.reach(this.crawlerId, last.subnet_id);
+    this.dueSubnets = this.#subnets();
+  }
+
+  /** Those named are in an order already; of all that it has, those whose turn it is go first among equals. */
+  #subnets(): SubnetId[] | null {
+    const { dueSubnets, request } = this.asked;
+    if (dueSubnets === null) return null;
+    return request.dueSubnets === undefined
+      ? this.#turns.inTurn(this.crawlerId, dueSubnets)
+      : [...dueSubnets];
+  }
+}
+
+const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
+
+/**
+ * Into the subnets of which it is known that something is due, as many at a time as hosts are missing; and once more into
+ * those that had more, where all of them together did not have enough.
+ */
+async function lookIntoDue(find: Finder, searches: readonly Search[]): Promise<void> {
+  for (let look = 0; look < mostLooks; look++) {
+    const open = searches.filter((search) => search.lacking > 0 && search.dueSubnets!.length > 0);
+    if (open.length === 0) break;
+    await lookInto(find, open, (search) => {
+      const subnets = search.dueSubnets!.splice(0, Math.max(search.lacking, leastSubnets));
+      const most = Math.min(largestShare(search.missing), Math.ceil((2 * search.missing) / subnets.length));
+      return { subnets, most };
+    });
+  }
+  const short = searches.filter((search) => !search.isEnough && search.fullSubnets.length > 0);
+  await lookInto(find, short, ({ fullSubnets: subnets, missing: most }) => ({ subnets, most }));
+}
+
+async function lookInto(
+  find: Finder,
+  searches: readonly Search[],
+  into: (search: Search) => { readonly subnets: readonly SubnetId[]; readonly most: number },
+): Promise<void> {
+  const looks = searches.map((search) => ({ search, ...into(search) }));
+  const found = await find.inTurn(
+    looks.flatMap(({ search: { crawlerId }, subnets, most }) =>
+      subnets.map((subnetId) => ({ crawlerId, subnetId, most })),
+    ),
+  );
+  for (const { search, subnets, most } of looks) {
+    const hosts = found.get(search.crawlerId) ?? [];
+    search.add(hosts);
+    search.share();
+    const had = countEach(hosts.map(({ subnet_id }) => subnet_id));
+    search.fullSubnets = [...search.fullSubnets, ...subnets.filter((id) => (had.get(id) ?? 0) >= most)];
+  }
+}
+
+/** Looked into at a time, where fewer hosts are missing. */
+const leastSubnets = 8;
+
+/**
+ * Hosts of the crawlers' other subnets, from the one whose turn it is: one look where hosts beyond the share would do
+ * as well, otherwise until there are enough. All of a crawler's subnets are swept where it has more of them than that,
+ * and nothing else was found.
+ */
+async function lookInTurn(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
+  let open = searches.filter((search) => search.lacking > 0);
+  for (let look = 0; look < mostLooks && open.length > 0; look++) {
+    const crawlerIds = open.map(({ crawlerId }) => crawlerId);
+    const next = await turns.next(find.client, crawlerIds);
+    const subnetsOf = new Map<Search, readonly SubnetId[]>();
+    for (const search of open) {
+      const subnets = (next.get(search.crawlerId) ?? []).filter(
+        (id) => !search.looked.has(id) && !search.isFull(id),
+      );
+      if (subnets.length === 0) search.hasMoreSubnets = false;
+      else subnetsOf.set(search, subnets);
+    }
+    const found = await find.inTurn(
+      [...subnetsOf].flatMap(([{ crawlerId, missing }, subnets]) =>
+        subnets.map((subnetId) => ({ crawlerId, subnetId, most: largestShare(missing) })),
+      ),
+    );
+    for (const [search, subnets] of subnetsOf) {
+      for (const id of subnets) search.looked.add(id);
+      const { lacking } = search;
+      const got = search.add(found.get(search.crawlerId) ?? [], lacking);
+      const last = got.reduce((most, { subnet_id }) => Math.max(most, subnets.indexOf(subnet_id)), -1);
+      turns.reach(search.crawlerId, got.length === lacking ? subnets[last]! : subnets.at(-1)!);
+      search.share();
+    }
+    open = [...subnetsOf.keys()].filter((search) => search.lacking > 0 && !search.isEnough);
+  }
+}
+
+/** A host is where its first address is, and IPv4 addresses come first. */
+const isIpv4 = (host: string) => `family(${host}.addresses[1]) = 4`;
+
+/** May be leased at time $2: due, and rested. */
+const isReady = (host: string) => `${host}.state = 'resolved'
+         and ${host}.lease_id is null
+         and ${host}.due_at is not null
+         and greatest(${host}.due_at, ${host}.not_before) <= $2`;
+
+/** The same of hosts that are known by key, without the words of an index that the planner would go through for it. */
+const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
+         and num_nonnulls(${host}.lease_id) = 0
+         and greatest(${host}.due_at, ${host}.not_before) <= $2
+         and num_nonnulls(${host}.due_at) = 1`;
+
+const foundColumns = [
+  ...["host_hash", "due_at", "subnet_id", "finer_id", "worth", "host", "domain", "domain_place"],
+] as const;
+/** What it takes beside them to tell whether a host may be had. */
+const soughtColumns = [
+  ...foundColumns,
+  ...["language", "addresses", "seen_addresses", "not_before"],
+] as const;
+const columns = (names: readonly string[], of: string) => names.map((name) => `${of}.${name}`).join(", ");
+
+const domainOf = (host: string) => `coalesce(${host}.domain, ${host}.host)`;
+
+/** SQL: when a host stands as due, by its place among those of its domain that wait; `order` is what they wait by. */
+const standsAt = (
+  host: string,
+  within: string,
+  order: string,
+) => `${host}.due_at + interval '${apartInDomainMinutes} minutes'
+  * (row_number() over (partition by ${within}${domainOf(host)} order by ${order}) - 1)`;
+
+/** How hosts are found for the crawlers `asked`, so many for each; $1 are their ids, $2 is the time. */
+interface Way {
+  /** What is the same for all of them. */
+  readonly before: string;
+  /** The rows `h` of one crawler, in their order. */
+  readonly hosts: string;
+  readonly order: string;
+}
+
+/**
+ * So many rows of an index, of which those are sought that lie in subnets of the crawlers asked for. They are put together
+ * by crawler before: looked for anew for each crawler, they would be gone through as often as there are crawlers.
+ */
+const fromIndex = (rows: {
+  readonly where: string;
+  /** Of the index. */
+  readonly order: string;
+  /** In which they are handed out: by a column of theirs. */
+  readonly by: string;
+  readonly limit: number;
+}): Way => ({
+  before: `with sought as materialized (
+       select crawler_id, array_agg(host_hash order by ${rows.by}, host_hash) as host_hashes,
+         array_agg(stands_at order by ${rows.by}, host_hash) as stand_at
+       from (
+       select own.crawler_id, f.host_hash, f.worth, ${standsAt("f", "own.crawler_id, ", "f.due_at, f.host_hash")} as stands_at
+       from (
+         select i.host_hash, i.host, i.domain, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth, i.addresses
+         from frontier_host i
+         where i.state = 'resolved' and i.lease_id is null and ${rows.where}
+         order by ${rows.order}, i.host_hash
+         limit ${rows.limit}
+       ) f
+       cross join lateral (
+         select d.crawler_id
+         from delegation d
+         where d.subnet_id = f.subnet_id and d.crawler_id = any($1::int[])
+         offset 0
+       ) own
+       where f.finer_id is null and f.due_at <= $2 and f.not_before <= $2 and ${isHeld("f")}
+       ) theirs
+       group by crawler_id
+     )`,
+  // One host after the other, until there are enough: turns at addresses are looked up for no more.
+  hosts: `
+       select ${columns(foundColumns, "f")}, one.stands_at
+       from (
+         select one.host_hash, one.stands_at
+         from sought
+         cross join unnest(sought.host_hashes, sought.stand_at) with ordinality as one (host_hash, stands_at, place)
+         where sought.crawler_id = asked.crawler_id
+         order by one.place
+         offset 0
+       ) one
+       cross join lateral (select * from frontier_host where host_hash = one.host_hash offset 0) f
+       where ${isFreeFor("f", "asked.crawler_id")}
+       limit asked.wanted`,
+  order: `h.${rows.by}, h.host_hash`,
+});
+
+/** The longest due of everybody's. */
+const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", by: "stands_at", limit: front });
+
+/**
+ * The worthiest of everybody's, as far as an index has them in order. Of those that are looked at first some rest or are
+ * not due any more.
+ */
+const atWorth = fromIndex({
+  where: "i.worth is not null",
+  order: "i.worth desc",
+  by: "worth desc",
+  limit: 2 * front,
+});
+
+const byFiner: Way = {
+  before: "",
+  hosts: `
+       select ${columns(foundColumns, "f")}, f.due_at as stands_at
+       from finer_delegation d
+       cross join lateral (
+         select * from frontier_host i where i.finer_id = d.finer_id and ${isReady("i")} offset 0
+       ) f
+       where d.crawler_id = asked.crawler_id
+         and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+       order by f.due_at, f.host_hash
+       limit asked.wanted`,
+  order: "h.due_at, h.host_hash",
+};
+
+/** Everything that is due for the crawler. */
+const bySubnets: Way = {
+  before: "",
+  hosts: `
+       select ${columns(foundColumns, "f")}, f.due_at as stands_at
+       from delegation d
+       cross join lateral (
+         select * from frontier_host i
+         where i.subnet_id = d.subnet_id and i.finer_id is null and ${isReady("i")}
+         offset 0
+       ) f
+       where d.crawler_id = asked.crawler_id
+         and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+       order by f.due_at, f.host_hash
+       limit asked.wanted`,
+  order: "h.due_at, h.host_hash",
+};
+
+/**
+ * Of a subnet, so many at most that may be leased, in the order in which they wait; the first of them in that of their domains'
+ * shares. The first hosts of all domains have an index of their own, so that however many of one domain hide none of another.
+ */
+const ofSubnet = (places: string) => {
+  const waiting = (more: string, limit: number) => `
+             select ${columns(soughtColumns, "i")}
+             from frontier_host i
+             where i.subnet_id = asked.subnet_id and ${isReady("i")} and i.finer_id is null and i.domain_place ${places}
+             order by greatest(i.due_at, i.not_before)
+             ${more} limit ${limit}`;
+  return `
+         select f.*
+         from (
+           (select w.*, ${standsAt("w", "", "greatest(w.due_at, w.not_before)")} as stands_at
+            from (${waiting("", sharedOfSubnet)}) w
+            order by stands_at)
+           union all
+           (select w.*, w.due_at as stands_at
+            from (${waiting(`offset ${sharedOfSubnet}`, mostOfSubnet - sharedOfSubnet)}) w)
+         ) f
+         where ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+         limit asked.most`;
+};
+
+/** The first of each subnet that a crawler asks for, then the second of each, and so on, so many of each at most. */
+const inTurn = `
+     select asked.crawler_id, ${columns(foundColumns, "h")}, h.stands_at
+     from unnest($1::int[], $3::int[], $4::int[]) with ordinality as asked (crawler_id, most, subnet_id, turn)
+     cross join lateral (
+       select from delegation where subnet_id = asked.subnet_id and crawler_id = asked.crawler_id offset 0
+     ) d
+     cross join lateral (
+       select *, row_number() over (order by stands_at) as place
+       from (
+         (${ofSubnet(`< ${firstHosts}`)})
+         union all
+         (${ofSubnet(`>= ${firstHosts}`)})
+       ) one
+     ) h
+     order by h.place, asked.turn`;
+
+interface FoundHost extends Omit<DueHost, "shares"> {
+  readonly finer_id: number | null;
+  readonly host: string;
+  readonly domain: string | null;
+  readonly domain_place: number;
+}
+
+/** Asks for many crawlers at once; nothing where there is nobody. */
+class Finder {
+  readonly client: PoolClient;
+  readonly #asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">;
+  readonly #now: Date;
+
+  constructor(client: PoolClient, asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">, now: Date) {
+    this.client = client;
+    this.#asked = asked;
+    this.#now = now;
+  }
+
+  async into(searches: readonly Search[], way: Way, wanted: (search: Search) => number): Promise<void> {
+    const found = await this.all(searches, way, wanted);
+    for (const search of searches) search.add(found.get(search.crawlerId) ?? []);
+  }
+
+  async all(
+    searches: readonly Search[],
+    way: Way,
+    wanted: (search: Search) => number,
+  ): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    if (searches.length === 0) return new Map();
+    return await this.#find(
+      `${way.before}
+     select asked.crawler_id, ${columns(foundColumns, "h")}, h.stands_at
+     from unnest($1::int[], $3::int[]) as asked (crawler_id, wanted)
+     cross join lateral (${way.hosts}
+     ) h
+     order by ${way.order}`,
+      [searches.map(({ crawlerId }) => crawlerId), this.#now, searches.map(wanted)],
+    );
+  }
+
+  async inTurn(
+    looks: readonly { readonly crawlerId: CrawlerId; readonly subnetId: SubnetId; readonly most: number }[],
+  ): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    if (looks.length === 0) return new Map();
+    const [crawlerIds, most, subnetIds] = columnsOf(looks, ["crawlerId", "most", "subnetId"]);
+    return await this.#find(inTurn, [crawlerIds, this.#now, most, subnetIds]);
+  }
+
+  async #find(statement: string, given: readonly unknown[]): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    const { partition, withoutIpv6 } = this.#asked;
+    const also = withoutIpv6 ? isIpv4 : undefined;
+    const { text, values } = withHeldHosts(statement, partition, given.length + 1, also);
+    const { rows } = await prepared<FoundHost>(this.client, text, [...given, ...values]);
+    const found = new Map<CrawlerId, DueHost[]>();
+    for (const row of rows) {
+      const subnet = row.finer_id === null ? String(row.subnet_id) : `finer ${row.finer_id}`;
+      const isBeyond = row.domain_place >= firstHosts;
+      const shares = [subnet, row.domain ?? row.host, ...(isBeyond ? ["beyond the first"] : [])] as const;
+      const host = { ...row, shares };
+      const hosts = found.get(row.crawler_id);
+      if (hosts === undefined) found.set(row.crawler_id, [host]);
+      else hosts.push(host);
+    }
+    return found;
+  }
+}
+
+/** Those that nobody else has got meanwhile, and that nobody has in hand; in the order in which they are due. */
+async function lockChosen(
+  client: PoolClient,
+  searches: readonly Search[],
+  { now }: { readonly now: Date },
+): Promise<LockedHost[]> {
+  const chosen = new Map(searches.flatMap((search) => search.chosen().map((host) => [host.host_hash, host])));
+  if (chosen.size === 0) return [];
+  const { rows } = await prepared<Omit<LockedHost, "crawler_id" | "leastWorth">>(
+    client,
+    `select h.host_hash, h.host, ${paceColumns}, h.mix_carry,
+       array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
+       ${addressKeysOf("h")}::text[] as address_keys
+     from frontier_host h
+     where h.host_hash = any($1::bigint[]) and ${isReadyOfKnown("h")}
+     for update of h skip locked`,
+    [[...chosen.keys()], now],
+  );
+  const locked = new Set(rows.map((row) => row.host_hash));
+  for (const search of searches) search.got(search.chosen().filter(({ host_hash }) => locked.has(host_hash)));
+  return rows
+    .map((row) => ({ row, as: chosen.get(row.host_hash)! }))
+    .sort((a, b) => longestDueFirst(a.as, b.as))
+    .map(({ row, as }) => ({ ...row, crawler_id: as.crawler_id, leastWorth: as.leastWorth ?? null }));
+}
+
+// What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.
+
+interface LeaseNeeds {
+  /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
+  readonly partition: Partition;
+  readonly hasFinerDelegations: boolean;
+  /** True: it speaks no IPv6, as its last hello said. */
+  readonly withoutIpv6: boolean;
+}

@@ -1,0 +1,361 @@
+/**
+ * Tables link_outbox and link_outbox_bite: what results do to other hosts than their pages' own waits here until it is
+ * applied (frontier/link-outbox.ts). A bite is so much of it as fits into memory, summed; it is applied in steps of a
+ * transaction each, so that hosts are not locked for long. Whoever applies a step has the bite's row meanwhile, and moves
+ * it on with the step: each effect counts once, whoever is ended in the middle and whoever races for it.
+ */
+
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import { following } from "../../core/live-settings.ts";
+import { inTransaction, isFaultyValue, listOf, prepared } from "../../database/transaction.ts";
+import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
+import { withoutOptedOut } from "./back-link-writes.ts";
+import { NewHostBudget } from "./budgets.ts";
+import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
+import { noteForeign, splitByOwner } from "./foreign-url-store.ts";
+import type { CrawlScope } from "./frontier.ts";
+import type { ScopeSettings } from "./frontier-settings.ts";
+import type { KnownUrls } from "./known-urls.ts";
+import {
+  isAfter,
+  type LinkEffect,
+  packEffects,
+  type SummedEffects,
+  sumEffects,
+  unpackEffects,
+} from "./link-outbox.ts";
+
+/** In the transaction of the results; gives the number of the effects. */
+export async function postEffects(
+  client: PoolClient,
+  crawlerId: CrawlerId,
+  effects: readonly LinkEffect[],
+): Promise<number> {
+  if (effects.length === 0) return 0;
+  await client.query("insert into link_outbox (crawler_id, effects, packed) values ($1, $2, $3)", [
+    crawlerId,
+    effects.length,
+    packEffects(effects),
+  ]);
+  return effects.length;
+}
+
+export interface OutboxSettings {
+  readonly scope: CrawlScope;
+  /** Absent: results may name as many new hosts as they like. */
+  readonly newHosts?: NewHostBudget;
+  /** Learns what the frontier holds; absent: nobody asks. */
+  readonly known?: KnownUrls;
+  /** Of one bite, in URLs before they are summed; one row goes in any case. Some 400 bytes of memory each. */
+  readonly biteEffects: number;
+  /** Of one transaction, in URLs: their hosts are locked so long. */
+  readonly stepUrls: number;
+  /** A bite that somebody has begun, and that has not moved on for so long, is anybody's. */
+  readonly stalledMs: number;
+}
+
+export const defaultOutboxBounds = { biteEffects: 100_000, stepUrls: 500, stalledMs: 5000 };
+
+export interface AppliedLinks {
+  /** Before they were summed. */
+  readonly effects: number;
+  readonly newUrls: number;
+  readonly newHosts: number;
+  /** Crawlers whose results may name no more hosts today that nobody knows. */
+  readonly floods: readonly CrawlerId[];
+  /** What had to wait or was left out because its domain, or the site that links to it, had its day's hosts. */
+  readonly domains: readonly DomainFlood[];
+  /** Of effects that the database cannot hold, and that were left out, why. */
+  readonly faults: readonly string[];
+  /** As much as fits into a bite: more may wait. */
+  readonly isFull: boolean;
+}
+
+/**
+ * Applies one bite; null: nothing waits, or somebody else is at it. `stopping`: what is left of the bite when it aborts is
+ * for the next one.
+ */
+export async function applyLinks(
+  pool: Pool,
+  settings: OutboxSettings,
+  now: Date,
+  stopping: AbortSignal | null = null,
+): Promise<AppliedLinks | null> {
+  const bite = await inTransaction(pool, async (client) => await openBite(client, settings, now));
+  if (bite === null) return null;
+  const read = await readRows(pool, bite);
+  if (read === null) return null;
+  const total = { newUrls: 0, newHosts: 0, floods: new Set<CrawlerId>(), faults: [] as string[] };
+  const domains = new Map<string, DomainFlood>();
+  const { namers } = read.sums;
+  const left = read.sums.effects.filter((effect) => isAfter(effect, bite.reached));
+  let { reached } = bite;
+  let done = 0;
+  /** Until there, one after the other, so that no other is left out with a faulty one. */
+  let singlyUntil = 0;
+  do {
+    const end = done + (done < singlyUntil ? 1 : settings.stepUrls);
+    const step: Step = { bite, reached, effects: left.slice(done, end), isLast: end >= left.length };
+    const applied = await applyStep(pool, { step, namers, settings, now }).catch(async (error: unknown) => {
+      if (!isFaultyValue(error)) throw error;
+      if (step.effects.length > 1) return "singly";
+      total.faults.push((error as Error).message);
+      return await inTransaction(pool, async (client) => await leaveOut(client, step));
+    });
+    if (applied === null) return null;
+    if (applied === "singly") {
+      singlyUntil = done + step.effects.length;
+      continue;
+    }
+    total.newUrls += applied.newUrls;
+    total.newHosts += applied.newHosts;
+    for (const crawlerId of applied.floods) total.floods.add(crawlerId);
+    for (const flood of applied.domains) {
+      const { waiting = 0, leftOut = 0 } = domains.get(flood.domain) ?? {};
+      const sum = { waiting: flood.waiting + waiting, leftOut: flood.leftOut + leftOut };
+      domains.set(flood.domain, { ...flood, ...sum });
+    }
+    reached = step.effects.at(-1) ?? reached;
+    done = end;
+  } while (done < left.length && stopping?.aborted !== true);
+  return {
+    ...total,
+    effects: read.effects,
+    floods: [...total.floods],
+    domains: [...domains.values()],
+    isFull: read.effects >= settings.biteEffects,
+  };
+}
+
+interface Bite {
+  readonly number: string;
+  readonly rows: readonly string[];
+  readonly reached: { readonly hostHash: HostHash; readonly urlHash: UrlHash } | null;
+}
+
+/** So many rows at most, each of a batch of results. */
+const mostRows = 5000;
+
+async function openBite(client: PoolClient, bounds: OutboxSettings, now: Date): Promise<Bite | null> {
+  const { rows } = await client.query<{
+    bite_number: string;
+    outbox_numbers: string[];
+    reached_host: HostHash | null;
+    reached_url: UrlHash | null;
+    is_stalled: boolean;
+  }>(
+    `select bite_number, outbox_numbers, reached_host, reached_url,
+       moved_at not between clock_timestamp() - $1 * interval '1 millisecond' and clock_timestamp() as is_stalled
+     from link_outbox_bite
+     for update skip locked`,
+    [bounds.stalledMs],
+  );
+  const [known] = rows;
+  if (known === undefined) return null;
+  if (known.outbox_numbers.length > 0) {
+    if (!known.is_stalled) return null;
+    await client.query("update link_outbox_bite set moved_at = clock_timestamp()");
+    const { reached_host: hostHash, reached_url: urlHash } = known;
+    const reached = hostHash === null || urlHash === null ? null : { hostHash, urlHash };
+    return { number: known.bite_number, rows: known.outbox_numbers, reached };
+  }
+  await releaseDeferred(client, now);
+  const chosen = await oldestRows(client, bounds.biteEffects);
+  if (chosen.length === 0) return null;
+  const { rows: begun } = await client.query<{ bite_number: string }>(
+    `update link_outbox_bite
+     set bite_number = bite_number + 1, outbox_numbers = $1, moved_at = clock_timestamp()
+     returning bite_number`,
+    [chosen],
+  );
+  return { number: begun[0]!.bite_number, rows: chosen, reached: null };
+}
+
+async function oldestRows(client: PoolClient, biteEffects: number): Promise<string[]> {
+  const { rows } = await client.query<{ outbox_number: string }>(
+    `select outbox_number
+     from (
+       select outbox_number, sum(effects) over (order by outbox_number) - effects as effects_before
+       from (
+         select outbox_number, effects from link_outbox order by outbox_number limit ${mostRows}
+       ) oldest
+     ) summed
+     where effects_before < $1
+     order by outbox_number`,
+    [biteEffects],
+  );
+  return rows.map((row) => row.outbox_number);
+}
+
+/** Null: somebody else has finished the bite. */
+async function readRows(
+  pool: Pool,
+  bite: Bite,
+): Promise<{ readonly sums: SummedEffects; readonly effects: number } | null> {
+  const { rows } = await pool.query<{ crawler_id: number; packed: Buffer }>(
+    `select crawler_id, packed
+     from link_outbox
+     where outbox_number = any($1::bigint[])
+     order by outbox_number`,
+    [bite.rows],
+  );
+  if (rows.length < bite.rows.length) return null;
+  const unpacked = rows.map(({ crawler_id, packed }) => ({
+    crawlerId: asCrawlerId(crawler_id),
+    effects: unpackEffects(packed),
+  }));
+  const effects = unpacked.reduce((sum, row) => sum + row.effects.length, 0);
+  return { sums: sumEffects(unpacked), effects };
+}
+
+interface Step {
+  readonly bite: Bite;
+  /** Where the step before it ended. */
+  readonly reached: Bite["reached"];
+  readonly effects: readonly LinkEffect[];
+  readonly isLast: boolean;
+}
+
+interface StepAt {
+  readonly step: Step;
+  readonly namers: SummedEffects["namers"];
+  readonly settings: OutboxSettings;
+  readonly now: Date;
+}
+
+interface Applied {
+  readonly newUrls: number;
+  readonly newHosts: number;
+  readonly floods: readonly CrawlerId[];
+  readonly domains: readonly DomainFlood[];
+}
+
+/** Null: somebody else has moved the bite on. */
+async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
+  const { newHosts } = at.settings;
+  const done = await inTransaction(pool, async (client) => {
+    if (!(await holdBite(client, at.step))) return null;
+    const applied = await applyEffects(client, at);
+    await moveOn(client, at.step);
+    return applied;
+  });
+  if (done === null) return null;
+  at.settings.known?.add(done.held, at.now);
+  const floods = [...done.chosen.spent].flatMap(([crawlerId, spent]) => {
+    newHosts?.spend(crawlerId, spent.any, at.now);
+    newHosts?.spend(crawlerId, spent["of-large-domains"], at.now, "of-large-domains");
+    newHosts?.spend(crawlerId, spent.waiting, at.now, "waiting");
+    return spent["left-out"] > 0 || newHosts?.left(crawlerId, at.now) === 0 ? [crawlerId] : [];
+  });
+  return { newUrls: done.newUrls, newHosts: done.newHosts, floods, domains: done.chosen.floods };
+}
+
+/** Instead of a step's effects, which the database cannot hold. */
+async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null> {
+  if (!(await holdBite(client, step))) return null;
+  await moveOn(client, step);
+  return { newUrls: 0, newHosts: 0, floods: [], domains: [] };
+}
+
+/** Who only looks has it for a moment, which is waited for: nobody else would go on with this bite until it is stalled. */
+async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
+  const { rowCount } = await prepared(
+    client,
+    `select from link_outbox_bite
+     where bite_number = $1
+       and outbox_numbers <> '{}'
+       and reached_host is not distinct from $2
+       and reached_url is not distinct from $3
+     for update`,
+    [bite.number, reached?.hostHash ?? null, reached?.urlHash ?? null],
+  );
+  return rowCount === 1;
+}
+
+async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Promise<void> {
+  if (isLast) {
+    await client.query("delete from link_outbox where outbox_number = any($1::bigint[])", [bite.rows]);
+    await client.query(
+      "update link_outbox_bite set outbox_numbers = '{}', reached_host = null, reached_url = null",
+    );
+    return;
+  }
+  const { hostHash, urlHash } = effects.at(-1)!;
+  await prepared(
+    client,
+    "update link_outbox_bite set reached_host = $1, reached_url = $2, moved_at = clock_timestamp()",
+    [hostHash, urlHash],
+  );
+}
+
+/** As results do it to their own hosts (results/result-store.ts). */
+async function applyEffects(
+  client: PoolClient,
+  { step, namers, settings, now }: StepAt,
+): Promise<Pick<Applied, "newUrls" | "newHosts"> & { chosen: NewHosts; held: AddedUrls["held"] }> {
+  const { scope } = settings;
+  const { effects } = step;
+  const named = effects.flatMap((effect) => effect.named ?? []);
+  const found = await splitByOwner(client, named, scope.maxDepth);
+  const keys = found.own.map(({ key }) => key);
+  const links = effects.filter((effect) => effect.links !== 0);
+  const outsideLinks = new Map<HostHash, number>();
+  for (const { hostHash, links: count } of links)
+    outsideLinks.set(hostHash, (outsideLinks.get(hostHash) ?? 0) + count);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, outsideLinks, now };
+  const isOpen = scope.admitNewHosts && keys.length > 0;
+  const unknown = isOpen ? await withoutOptedOut(client, await unknownHosts(client, keys)) : [];
+  const terms = { people: nobody, namers, scope, budget: settings.newHosts, effects, now };
+  const chosen = await chooseNewHosts(client, unknown, terms);
+  const { welcome, places } = chosen;
+  const welcomed = await welcomeHosts(client, welcome, found.own, { ...limits, places });
+  await lockHosts(
+    client,
+    effects.map(({ hostHash }) => hostHash).filter((hostHash) => !welcomed.hosts.has(hostHash)),
+  );
+  const { newUrls, held } = await addUrls(client, found.own, { ...limits, welcomed });
+  await noteForeign(client, found, { links, now });
+  return { newUrls, held, newHosts: welcomed.hosts.size, chosen };
+}
+
+/** In place of a crawler: people, or results that only linked to hosts and named none. */
+export const nobody = asCrawlerId(0);
+
+/** A key of each. */
+async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
+  const oneOfEach = new Map(keys.map((key) => [key.hostHash, key]));
+  const { rows } = await prepared<{ host_hash: HostHash }>(
+    client,
+    "select host_hash from frontier_host where host_hash = any($1::bigint[])",
+    [listOf(oneOfEach.keys())],
+  );
+  for (const row of rows) oneOfEach.delete(row.host_hash);
+  return [...oneOfEach.values()];
+}
+
+interface OutboxBacklog {
+  readonly rows: number;
+  readonly effects: number;
+  /** Of the oldest row; 0: there is none. */
+  readonly ageSeconds: number;
+}
+
+export async function outboxBacklog(pool: Pool): Promise<OutboxBacklog> {
+  const { rows } = await pool.query<OutboxBacklog>(
+    `select count(*)::float8 as rows, coalesce(sum(effects), 0)::float8 as effects,
+       coalesce(greatest(0, extract(epoch from clock_timestamp() - min(written_at))), 0)::float8 as "ageSeconds"
+     from link_outbox`,
+  );
+  return rows[0]!;
+}
+
+/** As the settings are whenever they are read. */
+export function outboxSettings(
+  config: { readonly scope: ScopeSettings },
+  ports: Required<Pick<OutboxSettings, "known">>,
+): OutboxSettings {
+  const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
+  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, ...ports }));
+}

@@ -1,0 +1,176 @@
+/**
+ * In which order the due URLs of a host are fetched, by name. Each strategy keeps two lists, of new URLs (never visited)
+ * and of old ones, and gives a URL of either a score; the higher goes first, then the longest due, then the shallowest.
+ * A lease is filled from both lists (mix.ts), except where a strategy wants none of that.
+ *
+ * A strategy is pure. The lease asks the same in SQL (coordinator/crawl/frontier/order/order-sql.ts), which a test compares.
+ */
+import { spanWords } from "#core/format";
+
+export interface UrlFacts {
+  /** I: links to it, as far as they are known. */
+  readonly backLinks: number;
+  /** O: links on the page as last visited; null: not visited. */
+  readonly outLinks: number | null;
+  /** C: the share of its links that changed between its last two visits (results/change-ratio); null: not known. */
+  readonly changeRatio: number | null;
+  /** PageRank, summing up to 1 over the graph; null: none was computed with this URL in it. */
+  readonly pageRank: number | null;
+  /** Since the last visit; null: it was never visited. */
+  readonly ageSeconds: number | null;
+  /** Since it became due; below 0: it is not due yet. */
+  readonly dueSeconds: number;
+  readonly depth: number;
+}
+
+export interface OrderStrategy {
+  readonly name: (typeof orderNames)[number];
+  /** One sentence for operators: what goes first. */
+  readonly words: string;
+  /** True: a lease takes the share of new URLs that the operator wants, and fills up with old ones. */
+  readonly mixesNewAndOld: boolean;
+  readonly newScore: (url: UrlFacts) => number;
+  /** `ageSeconds` is known here. */
+  readonly oldScore: (url: UrlFacts) => number;
+  /** The score with how it came about, in words and numbers. */
+  readonly reason: (url: UrlFacts) => string;
+}
+
+export function isNew(url: UrlFacts): boolean {
+  return url.ageSeconds === null;
+}
+
+export function scoreOf(strategy: OrderStrategy, url: UrlFacts): number {
+  return isNew(url) ? strategy.newScore(url) : strategy.oldScore(url);
+}
+
+/** A number as reasons tell it: three digits that count. */
+export function told(value: number): string {
+  return Number(value.toPrecision(3)).toString();
+}
+
+// Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4),
+// with C the share of links that changed and T = age / 6 months, the time the thesis takes for the whole web (4.1).
+//
+// Of C the thesis' text and its equation 4.2 say opposite things; results/change-ratio tells which is followed and
+// why. A page visited once has no C yet: it counts as 1, as two visits without links do, so that the page is not last
+// of all before anything is known of it.
+
+/** T_crawl: six months of 30 days (sections 4.3.3 and 5.3.2). */
+export const crawlSeconds = 15_552_000;
+
+export const unknownChangeRatio = 1;
+
+interface Factors {
+  readonly change: number;
+  readonly age: number;
+  readonly inDegree: number;
+  readonly outDegree: number;
+}
+
+function factorsOf(url: UrlFacts): Factors {
+  return {
+    change: url.changeRatio ?? unknownChangeRatio,
+    age: Math.max(0, url.ageSeconds ?? 0) / crawlSeconds,
+    inDegree: url.backLinks,
+    outDegree: url.outLinks ?? 0,
+  };
+}
+
+function oldScore(url: UrlFacts): number {
+  const { change, age, inDegree, outDegree } = factorsOf(url);
+  return change * age * (inDegree + outDegree);
+}
+
+function reason(url: UrlFacts): string {
+  const { change, age, inDegree, outDegree } = factorsOf(url);
+  if (url.ageSeconds === null) return `${inDegree} = I, the links to it`;
+  const unknown = url.changeRatio === null ? " (not known yet)" : "";
+  return `${told(oldScore(url))} = C ${told(change)}${unknown} × T ${told(age)} × (I ${inDegree} + O ${outDegree})`;
+}
+
+const anansi: OrderStrategy = {
+  name: "anansi",
+  words: "new URLs by the links to them, old ones by changed links × age × links both ways (Anansi)",
+  mixesNewAndOld: true,
+  newScore: (url) => url.backLinks,
+  oldScore,
+  reason,
+};
+
+// What most pages link to, of all that is known, goes first (WEB-SAILOR, sections 3.3 and 4.1).
+
+const backLinks: OrderStrategy = {
+  name: "back-links",
+  words: "what most pages link to first (WEB-SAILOR)",
+  mixesNewAndOld: true,
+  newScore: (url) => url.backLinks,
+  oldScore: (url) => url.backLinks,
+  reason: (url) => `${url.backLinks} = I, the links to it`,
+};
+
+// What has been due the longest, then what is nearest to a seed: every URL has its turn, whatever links to it.
+
+const breadthFirst: OrderStrategy = {
+  name: "breadth-first",
+  words: "the longest due first, then the nearest to a seed",
+  mixesNewAndOld: false,
+  newScore: (url) => url.dueSeconds,
+  oldScore: (url) => url.dueSeconds,
+  reason: ({ dueSeconds, depth }) =>
+    `${dueSeconds < 0 ? `due in ${spanWords(-dueSeconds)}` : `due for ${spanWords(dueSeconds)}`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
+};
+
+// The strategies that an operator can choose from (policy `frontier.order`), the default first.
+
+export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank"] as const;
+
+export type OrderName = (typeof orderNames)[number];
+
+// By PageRank as last computed (`nearcrawl rank`); a URL that had no part in that comes after all that had.
+
+const pageRank: OrderStrategy = {
+  name: "pagerank",
+  words: "the highest PageRank first, as nearcrawl rank last computed it",
+  mixesNewAndOld: true,
+  newScore: (url) => url.pageRank ?? 0,
+  oldScore: (url) => url.pageRank ?? 0,
+  reason: ({ pageRank: rank }) =>
+    rank === null ? "0, since no rank was computed with this URL in it" : `${told(rank)} = its PageRank`,
+};
+
+const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
+  "breadth-first": breadthFirst,
+  "back-links": backLinks,
+  anansi,
+  pagerank: pageRank,
+};
+
+/** What is in force (policies `frontier.order` and `frontier.newShare`). */
+export interface FrontierOrder {
+  readonly name: OrderName;
+  /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
+  readonly newShare: number;
+  /** Of the hosts that a crawler is handed the share that goes by their best due URL (mix.ts); 0 when left out. */
+  readonly worthShare?: number;
+}
+
+/** Of the policies of section frontier what the order is. */
+export function frontierOrder(policies: {
+  readonly order: OrderName;
+  readonly newShare: number;
+  readonly worthShare: number;
+}): FrontierOrder {
+  const { order: name, newShare, worthShare } = policies;
+  return { name, newShare, worthShare };
+}
+
+export function orderStrategy(name: OrderName): OrderStrategy {
+  return strategies[name];
+}
+
+/** 0 where a strategy goes by turns alone. */
+export function worthShareOf(order: FrontierOrder | undefined): number {
+  if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
+  return order.worthShare ?? 0;
+}

@@ -1,0 +1,66 @@
+/** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import type { RecrawlPlan } from "./make-plan.ts";
+import { latestPlan, latestPlans } from "./plan-store.ts";
+import { planRecrawls } from "./plan-writes.ts";
+import { type RecrawlPorts, recrawlOperations } from "./recrawl-ask.ts";
+import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
+import { boundsOf, meanIntervalDays, type RecrawlPolicies } from "./recrawl-settings.ts";
+
+export function recrawlDuties(
+  ports: {
+    readonly pool: Pool;
+    readonly timekeeper: Pick<Timekeeper, "every">;
+    readonly log: Log;
+    readonly now: () => Date;
+  },
+  config: { readonly recrawl: RecrawlPolicies },
+) {
+  const { pool, timekeeper, log, now } = ports;
+  let latest: RecrawlPlan | null = null;
+  const read = async () => {
+    latest = await latestPlan(pool);
+  };
+  const turn = async () => {
+    const policies = config.recrawl;
+    const plan = await planRecrawls({ pool, policies, now: now() });
+    if (plan !== null) {
+      const { strategy, reason, totalPerDay } = plan;
+      log.info(
+        { strategy, reason, totalPerDay: Math.round(totalPerDay) },
+        "pages are fetched again by a new plan",
+      );
+    }
+    await read();
+  };
+  return {
+    /** What results are to be taken by. */
+    plan: (): PlanInForce => inForce(latest ?? fixedPlan, config.recrawl),
+    /** From one fetch of a page to its next, over all pages, by what is planned. */
+    meanDays: () => meanIntervalDays(config.recrawl, latest),
+    start: async () => {
+      await read();
+      timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn, { onEach: true });
+    },
+  };
+}
+
+/** A plan of another strategy than the policy's counts for nothing any more; bounds hold as soon as they are changed. */
+function inForce(latest: PlanInForce, policies: RecrawlPolicies): PlanInForce {
+  const { strategy } = policies;
+  const bounds = boundsOf(policies);
+  const { usualChangesPerDay } = policies;
+  if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds, usualChangesPerDay };
+  const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
+  return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
+}
+
+export const recrawlPart = (pool: Pool, charts: RecrawlPorts["charts"]): WebPart =>
+  addOperations<RecrawlPorts>(recrawlOperations, {
+    latestPlans: async (most) => await latestPlans(pool, most),
+    charts,
+  });

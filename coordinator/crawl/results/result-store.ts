@@ -1,0 +1,313 @@
+/** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
+
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { registrableDomain } from "#core/ip/registrable-domain";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import { nameOf, type UrlAddress } from "#core/url-key";
+import { failedResult, maxRedirects } from "#protocol/result";
+import { isFaultyValue, plannedOnce, preparing } from "../../database/transaction.ts";
+import type { RecentFetch } from "../../place/crawlers/result-batch.ts";
+import {
+  type ArrivedResult,
+  type CountedResult,
+  mostListsInARow,
+  type TakenResults,
+} from "../batch/accepted-result.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { Batch } from "../batch/result-rows.ts";
+import { withoutUnwantedText } from "../batch/stated-uses.ts";
+import { watchChanges } from "../changes/change-writes.ts";
+import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
+import {
+  type AddedUrls,
+  addUrls,
+  distinctUrls,
+  lockHosts,
+  releaseHeld,
+} from "../frontier/admission-writes.ts";
+import { sumLinks } from "../frontier/back-link-writes.ts";
+import { pageWorth } from "../frontier/budgets.ts";
+import { noteForeign, splitByOwner } from "../frontier/foreign-url-store.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
+import type { KnownUrls } from "../frontier/known-urls.ts";
+import { settleHosts } from "../frontier/lease-end-writes.ts";
+import { effectsOf } from "../frontier/link-outbox.ts";
+import { postEffects } from "../frontier/link-outbox-store.ts";
+import { noteSeenAddresses } from "../frontier/turn-store.ts";
+import { fetchStatedChanges, noteStated } from "../recrawl/sample-store.ts";
+import { countOutsideLinks, updateHosts } from "./host-writes.ts";
+import { firstOfEach, siftResults } from "./lease-rule-reads.ts";
+import { writeLinks } from "./link-writes.ts";
+import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
+import { writePages } from "./page-writes.ts";
+import * as write from "./result-writes.ts";
+import { hearStatements } from "./stated-uses-store.ts";
+
+export type ResultStore = ReturnType<typeof createResultStore>;
+
+/** `known`: absent, the frontier is asked about every URL. */
+export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
+  return {
+    /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+    take: async (batch: {
+      crawlerId: CrawlerId;
+      spoolId: string;
+      results: readonly ArrivedResult[];
+      scope: CrawlScope;
+      now: Date;
+      /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+      lastSequence: number;
+    }): Promise<TakenResults> => await take(pool, { ...batch, known }),
+
+    /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+    async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
+      const { rows } = await pool.query<{ crawlerId: CrawlerId; pages: number; bytes: number }>(
+        `select crawler_id as "crawlerId", count(*)::int as pages, sum(wire_bytes)::float8 as bytes
+         from page_fetch
+         where fetched_at >= $1
+         group by crawler_id
+         order by crawler_id`,
+        [since],
+      );
+      return rows;
+    },
+
+    /** The latest fetches of these hosts, oldest first, at most `perHost` each; without refusals, which were not fetched at all. */
+    async recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> {
+      const { rows } = await pool.query<RecentFetch>(
+        `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
+           f.fetched_at as "fetchedAt", f.first_byte_ms as "firstByteMs", f.connect_ms as "connectMs",
+           f.total_ms as "totalMs"
+         from frontier_host h
+         cross join lateral (
+           select crawler_id, fetched_at, first_byte_ms, connect_ms, total_ms
+           from page_fetch
+           where host_hash = h.host_hash and outcome not in ('refused-by-robots', 'refused-address')
+           order by fetched_at desc
+           limit $2
+         ) f
+         where h.host_hash = any($1::bigint[])
+         order by h.host_hash, f.fetched_at`,
+        [hosts, perHost],
+      );
+      return rows;
+    },
+  };
+}
+
+/**
+ * One transaction for the batch. Where the database cannot hold a value in it (a text that is no tsvector), its halves are
+ * taken one after the other, down to the faulty result, which is stored as failed, to the crawler's blame: it would come
+ * back with every retry, and everything behind it would wait.
+ */
+async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+  try {
+    return await takeAtOnce(pool, batch);
+  } catch (error) {
+    const [first] = batch.results;
+    if (first === undefined || !isFaultyValue(error)) throw error;
+    if (batch.results.length === 1) return await takeFaulty(pool, batch, first, error as Error);
+    const middle = batch.results.length >> 1;
+    const half = batch.results.slice(0, middle);
+    const before = await take(pool, { ...batch, results: half, lastSequence: half.at(-1)!.sequence });
+    return sumOfTaken(before, await take(pool, { ...batch, results: batch.results.slice(middle) }));
+  }
+}
+
+async function takeFaulty(
+  pool: Pool,
+  batch: ResultBatch,
+  faulty: ArrivedResult,
+  { message }: Error,
+): Promise<TakenResults> {
+  const taken = await takeAtOnce(pool, { ...batch, results: [asFailed(faulty, message)] });
+  return sumOfTaken(taken, { ...nothingTaken, refused: [{ kind: "bad-result", words: message, count: 1 }] });
+}
+
+const nothingTaken: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
+
+async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+  const { taken, held } = await writingLeases(
+    pool,
+    async ({ client, turns }) => await takeBatch({ client: preparing(client), turns }, batch),
+    plannedOnce,
+  );
+  batch.known?.add(held, batch.now);
+  return taken;
+}
+
+/** Of what else it says nothing is kept: the fault may be anywhere. */
+function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
+  const { url, fetchedAt, hostDelayMs } = arrived.result;
+  const result = failedResult({ url, fetchedAt, hostDelayMs }, reason);
+  return { ...arrived, admit: [], foreign: [], links: [], result };
+}
+
+/** Of one batch that was taken in parts. */
+function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
+  const posted = (a.posted ?? 0) + (b.posted ?? 0);
+  const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
+  return {
+    stored: a.stored + b.stored,
+    duplicates: a.duplicates + b.duplicates,
+    withoutLease: a.withoutLease + b.withoutLease,
+    newUrls: a.newUrls + b.newUrls,
+    ...(posted === 0 ? {} : { posted }),
+    ...(refused.length === 0 ? {} : { refused }),
+  };
+}
+
+// At-least-once on the wire becomes exactly-once here: the row of the crawler's spool, which holds the
+// highest sequence that is committed, is locked first and raised in the same transaction that stores the
+// results.
+
+type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
+
+/** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
+async function takeBatch(
+  on: LeaseTransaction,
+  batch: ResultBatch,
+): Promise<{ readonly taken: TakenResults; readonly held: AddedUrls["held"] }> {
+  const { client } = on;
+  const acknowledged = await lockSpool(client, batch);
+  const fresh = firstOfEach(
+    batch.results.filter((one) => one.sequence > acknowledged),
+    (one) => String(one.sequence),
+  );
+  const sifted = await siftResults(client, batch, fresh);
+  const { refused } = sifted;
+  const shown = sifted.counted.map(withoutUnwantedText).map(asFailureWithoutText);
+  const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
+  const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
+  await acknowledge(client, batch);
+  const taken = {
+    stored: counted.length,
+    duplicates: batch.results.length - fresh.length,
+    withoutLease: fresh.length - counted.length,
+    newUrls,
+    ...(posted === 0 ? {} : { posted }),
+    ...(refused.length === 0 ? {} : { refused }),
+  };
+  return { taken, held };
+}
+
+/** A text that a crawler of 0.2.0 left out as known, which nobody keeps any more: its page is fetched again in a minute. */
+function asFailureWithoutText(counted: CountedResult): CountedResult {
+  const { result } = counted;
+  if (result.page?.textKnown !== true) return counted;
+  const reason = "its text was left out as known; it is fetched in full next time";
+  const outcome = { type: "failed", blame: "us", code: "text-not-known", reason } as const;
+  return {
+    ...counted,
+    admit: [],
+    links: [],
+    result: { ...result, outcome, etag: null, lastModified: null, page: null },
+  };
+}
+
+const nothingNew = { newUrls: 0, posted: 0, held: [] };
+
+async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
+  await client.query(
+    "insert into spool (crawler_id, spool_id) values ($1, $2) on conflict (crawler_id, spool_id) do nothing",
+    [crawlerId, spoolId],
+  );
+  const { rows } = await client.query<{ acknowledged_sequence: string }>(
+    "select acknowledged_sequence from spool where crawler_id = $1 and spool_id = $2 for update",
+    [crawlerId, spoolId],
+  );
+  return Number(rows[0]!.acknowledged_sequence);
+}
+
+async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void> {
+  const highest = batch.results.reduce((max, one) => Math.max(max, one.sequence), batch.lastSequence);
+  await client.query(
+    `update spool
+     set acknowledged_sequence = greatest(acknowledged_sequence, $3)
+     where crawler_id = $1 and spool_id = $2`,
+    [batch.crawlerId, batch.spoolId, highest],
+  );
+}
+
+/** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
+async function store(
+  { client, turns }: LeaseTransaction,
+  { crawlerId, scope, now, known }: ResultBatch,
+  results: readonly CountedResult[],
+): Promise<AddedUrls & { readonly posted: number }> {
+  const batch: Batch = { crawlerId, results, now };
+  const pageHosts: ReadonlySet<HostHash> = new Set(results.map(({ key }) => key.hostHash));
+  const named = results.flatMap(admittedBy);
+  const isNear = ({ key }: AdmittedUrl) => pageHosts.has(key.hostHash);
+  const isNew = ({ key }: AdmittedUrl) => known?.has(key.urlHash, now) !== true;
+  const found = await splitByOwner(client, named.filter(isNear), scope.maxDepth);
+  const urls = found.own;
+
+  const links = await writeLinks(client, results, now);
+  const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
+  await lockHosts(client, pageHosts);
+  await noteNamedSitemaps(client, results);
+  const noteChanges = await watchChanges(client, batch);
+  await write.insertFetches(client, batch);
+  await write.touchSites(client, batch);
+  const nearDuplicates = await writePages(client, batch);
+  const worths = results.map((counted) => {
+    return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
+  });
+  await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
+  turns.end(await write.countLeasesDown(client, batch), { closedAt: now, ranOut: false });
+  await updateHosts(client, batch, worths);
+  await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
+  await releaseHeld(client, [...pageHosts], { pagesPerHost: scope.pagesPerHost, now });
+  const nearLinks = sumLinks(added.near, removed.near);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
+  const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
+  await noteStated(client, urls);
+  await fetchStatedChanges(client, urls, now);
+  await countOutsideLinks(client, { added: added.near, removed: removed.near });
+  await noteChanges(links);
+  await settleHosts(client, [...pageHosts]);
+  await noteForeign(client, found, { links: nearLinks, now });
+
+  // Owners of what is too deep here may want it all the same.
+  const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
+  const far = distinctUrls(
+    named.filter((url) => !isNear(url) && isNew(url)),
+    maxDepth,
+  );
+  const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
+  return { newUrls, held, posted };
+}
+
+/** By whether they lead to a host of the batch's pages. */
+function divide<Link extends UrlAddress>(
+  links: readonly Link[],
+  pageHosts: ReadonlySet<HostHash>,
+): { readonly near: readonly Link[]; readonly far: readonly Link[] } {
+  const isNear = ({ hostHash }: Link) => pageHosts.has(hostHash);
+  return { near: links.filter(isNear), far: links.filter((link) => !isNear(link)) };
+}
+
+/** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
+function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] {
+  const linkedFrom = registrableDomain(page.host);
+  return admit.flatMap((url) => {
+    const { key, depth, fromSeed = false, redirects = 0, lists = 0, isList = false } = url;
+    const isPlain = !fromSeed && redirects === 0 && lists === 0 && !isList;
+    if (isPlain) return { key, depth: before.depth + depth, linkedFrom };
+    const hops = redirects === 0 ? 0 : before.redirects + redirects;
+    const nested = lists === 0 ? 0 : before.lists + lists;
+    if (hops > maxRedirects || nested > mostListsInARow) return [];
+    const sum = { depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+    return { ...url, ...sum, linkedFrom };
+  });
+}
+
+/** Where the host was asked, when that is an address of the public Internet. */
+function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; address: string }[] {
+  const address = result.address === null ? null : parseAddress(result.address);
+  if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
+  return [{ hostHash: key.hostHash, address: result.address }];
+}

@@ -1,0 +1,270 @@
+/**
+ * Results from a crawler become pages, fetches, links and frontier rows, in one transaction with the
+ * acknowledged sequence. What needs thought is done here (keys, which links to follow, when to fetch
+ * again); the store only writes.
+ */
+
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import {
+  badResultReason,
+  type FetchOutcome,
+  type FetchResult,
+  failedResult,
+  maxPageLinks,
+  type PageExtract,
+} from "#protocol/result";
+import { foreignDateMs } from "../../core/foreign-dates.ts";
+import type { ResultBatch, WireResult } from "../../place/crawlers/result-batch.ts";
+import type { ArrivedResult, NextFetch, RefusedResult, TakenResults } from "../batch/accepted-result.ts";
+import type { AdmittedUrl } from "../batch/found-urls.ts";
+import type { VisitFindings } from "../batch/visit.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
+import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
+import {
+  findingsOf,
+  isGone,
+  nextFetchAt,
+  type RecrawlSettings,
+  type ThisVisit,
+} from "../recrawl/visit-findings.ts";
+import type { ResultStore } from "./result-store.ts";
+
+export interface TakeResultsSettings {
+  readonly scope: CrawlScope;
+  readonly recrawl: RecrawlSettings;
+  /** Absent: every page after the same interval. */
+  readonly plan?: PlanInForce;
+}
+
+/** Stores a batch; resolves when it is committed. A result whose URL has no key is acknowledged and dropped. */
+export async function takeResults(
+  batch: ResultBatch,
+  results: ResultStore,
+  settings: TakeResultsSettings,
+  now: Date,
+): Promise<TakenResults> {
+  const { crawlerId } = batch;
+  const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
+  const arrived = batch.results
+    .map((one) => arrivedResult(plausible(one), settings, now))
+    .filter((one) => one !== null);
+  const taken = await results.take({
+    crawlerId,
+    spoolId: batch.spoolId,
+    results: arrived,
+    scope: settings.scope,
+    now,
+    lastSequence: batch.results.at(-1)?.sequence ?? 0,
+  });
+  const bad = batch.results.flatMap(({ result }) => badResultReason(result) ?? []);
+  const refused = [
+    ...(taken.refused ?? []),
+    ...incidentOf("impossible-result", faults),
+    ...incidentOf("bad-result", bad),
+  ];
+  return refused.length === 0 ? taken : { ...taken, refused };
+}
+
+/** One for all, in the words of the first. */
+function incidentOf(kind: string, faults: readonly string[]): RefusedResult[] {
+  const [words] = faults;
+  return words === undefined ? [] : [{ kind, words, count: faults.length }];
+}
+
+function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
+  const key = urlKeyOf(one.result.url);
+  if (typeof key === "string") return null;
+  const { links, admit, foreign } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
+  return {
+    sequence: one.sequence,
+    leaseId: one.leaseId,
+    result: one.result,
+    shippedBytes: one.wireBytes,
+    again: (failures, page) => againAt({ result: one.result, now, failures, page }, settings),
+    admit,
+    foreign,
+    links,
+    key,
+  };
+}
+
+interface Again {
+  readonly result: FetchResult;
+  readonly now: Date;
+  readonly failures: number;
+  readonly page: Parameters<ArrivedResult["again"]>[1];
+}
+
+/** By the plan where it knows the page, else after the fixed interval; what failed waits in any case. */
+function againAt({ result, now, failures, page }: Again, settings: TakeResultsSettings): NextFetch {
+  const outcome = outcomeForRecrawl(result);
+  const visit =
+    page && findingsOf(visitOf(result, outcome, page.fetchedAt), page.known, settings.plan ?? fixedPlan);
+  const recrawl = { ...settings.recrawl, intervalSeconds: intervalOf(visit, settings.recrawl) };
+  const attempt = { now, outcome, failures };
+  return { at: nextFetchAt(attempt, recrawl), isGone: isGone(attempt, recrawl), ...(visit && { visit }) };
+}
+
+function intervalOf(visit: VisitFindings | undefined, { intervalSeconds }: RecrawlSettings): number {
+  const planned = visit?.intervalSeconds ?? intervalSeconds;
+  return visit?.isLearning ? Math.min(planned, intervalSeconds) : planned;
+}
+
+function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): ThisVisit {
+  const stated = result.lastModified ?? result.page?.modifiedAt;
+  const changedMs = foreignDateMs(stated ?? "");
+  return {
+    fetchedAt,
+    outcome,
+    digest: result.page?.digest ?? null,
+    changedAt: changedMs === null ? null : new Date(changedMs),
+  };
+}
+
+/** A page that says "not found" with status 200 is waited for, and given up, like a missing one. */
+function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
+  const isMissing = outcome.type === "fetched" && page?.softNotFound === true;
+  return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
+}
+
+// The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
+// these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
+//
+// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt
+// and lists name lies where its seeds do, or one link from there; everything else is one link deeper than the page.
+
+export function namedUrls(
+  result: FetchResult,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit" | "foreign"> {
+  const { links, admit } = fromDocument(result, from, followNofollow);
+  return {
+    links,
+    admit: [...sitemapsOfRobots(result, from), ...admit],
+    foreign: result.page?.kind === "sitemap" ? crossSubmitted(result.page, from) : [],
+  };
+}
+
+/** Entries of other hosts: one link from a seed, too, where that host says that the sitemap is its own. */
+function crossSubmitted({ foreignLinks = [] }: PageExtract, from: UrlKey): AdmittedUrl[] {
+  return foreignLinks.flatMap(({ url }) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.hostHash === from.hostHash) return [];
+    return [{ key, depth: 1, fromSeed: true, lists: 1 }];
+  });
+}
+
+function fromDocument(
+  { outcome, page }: FetchResult,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit"> {
+  if (outcome.type === "redirected") return fromRedirect(outcome.location, from);
+  if (page === null || page.softNotFound === true) return { links: [], admit: [] };
+  if (page.kind !== undefined && page.kind !== "page") return { links: [], admit: fromList(page, from) };
+  const { links, admit } = fromPage(page, from, followNofollow);
+  return { links, admit: [...refreshOf(page, from, followNofollow), ...feedsOf(page, from), ...admit] };
+}
+
+function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "links" | "admit"> {
+  const key = urlKeyOf(location);
+  if (typeof key === "string" || key.url === from.url) return { links: [], admit: [] };
+  const link = { hostHash: key.hostHash, urlHash: key.urlHash, anchor: "", nofollow: false };
+  return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
+}
+
+/** A refresh that comes later belongs to a page that is there to be read: its target is a link like any. */
+const mostRedirectSeconds = 10;
+
+function refreshOf({ refresh, robots }: PageExtract, from: UrlKey, followNofollow: boolean): AdmittedUrl[] {
+  if (refresh === undefined || refresh.seconds > mostRedirectSeconds) return [];
+  if (robots.nofollow && !followNofollow) return [];
+  const key = urlKeyOf(refresh.url);
+  return typeof key === "string" || key.url === from.url ? [] : [{ key, depth: 0, redirects: 1 }];
+}
+
+function fromPage(
+  page: PageExtract,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit"> {
+  const links = new Map<string, ArrivedResult["links"][number]>();
+  const admit: AdmittedUrl[] = [];
+  for (const { url, anchor, nofollow, contentType } of page.links) {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.url === from.url) continue;
+    // Of several links to one URL, the first that may be followed counts.
+    if (links.get(key.url)?.nofollow === false || (nofollow && links.has(key.url))) continue;
+    links.set(key.url, { hostHash: key.hostHash, urlHash: key.urlHash, anchor, nofollow });
+    if (contentType !== undefined) continue;
+    if ((!nofollow || followNofollow) && !page.robots.nofollow) admit.push({ key, depth: 1 });
+  }
+  return { links: [...links.values()], admit };
+}
+
+/** What a list names of its own host is one link from a seed, however deep the list was found. */
+function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
+  return page.links.flatMap(({ url, modifiedAt, changeFrequency }) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.url === from.url) return [];
+    const isOwn = key.hostHash === from.hostHash;
+    const changedMs = isOwn ? foreignDateMs(modifiedAt ?? "") : null;
+    return [
+      {
+        key,
+        depth: 1,
+        fromSeed: isOwn,
+        lists: 1,
+        ...(changedMs === null ? {} : { modifiedAt: new Date(changedMs) }),
+        ...(isOwn && changeFrequency !== undefined ? { changeFrequency } : {}),
+      },
+    ];
+  });
+}
+
+function feedsOf(page: PageExtract, from: UrlKey): AdmittedUrl[] {
+  if (page.robots.nofollow) return [];
+  return (page.feeds ?? []).flatMap((url) => asList(url, from, { depth: 1 }));
+}
+
+function sitemapsOfRobots({ robots }: FetchResult, from: UrlKey): AdmittedUrl[] {
+  return (robots?.sitemaps ?? []).flatMap((url) => asList(url, from, { depth: 0, fromSeed: true }));
+}
+
+/** A host names its own lists; what it names of others is a link like any, so that nobody uses up their share. */
+function asList(
+  url: string,
+  from: UrlKey,
+  at: { readonly depth: number; readonly fromSeed?: boolean },
+): AdmittedUrl[] {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") return [];
+  return key.hostHash === from.hostHash ? [{ key, ...at, isList: true }] : [{ key, depth: 1 }];
+}
+
+// What no crawler of ours sends, whatever a site serves: more links than are shipped, more bytes than are read,
+// results faster than anything can be fetched. It tells that the crawler's software is another one than it says; nothing of
+// such a result counts but that its URL was not had.
+
+/** A body is read to 5 MB and no further, and what a page takes on the wire is not much more than that. */
+const mostPageBytes: number = 64 * 1024 * 1024;
+
+function plausible(one: WireResult): WireResult {
+  const fault = implausible(one.result);
+  return fault === null ? one : { ...one, result: failedResult(one.result, fault) };
+}
+
+/** Why it cannot be, in words; null: it can. */
+function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): string | null {
+  if (bodyBytes > mostPageBytes || wireBytes > mostPageBytes) {
+    return `a page of ${Math.max(bodyBytes, wireBytes)} bytes, and none is read so far`;
+  }
+  if (page === null) return null;
+  if (outcome.type !== "fetched") return `there is a page, though the outcome is ${outcome.type}`;
+  const isPage = page.kind === undefined || page.kind === "page";
+  if (isPage && page.links.length > maxPageLinks) {
+    return `a page with ${page.links.length} links, and ${maxPageLinks} are shipped`;
+  }
+  return null;
+}

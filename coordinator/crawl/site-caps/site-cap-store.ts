@@ -1,0 +1,117 @@
+/** Table site_cap, and column cap_delay_ms of the hosts that its caps hold for. */
+import type { Pool, PoolClient } from "pg";
+import { UsageError } from "#core/errors";
+import type { HostHash } from "#core/ids";
+import { inTransaction } from "../../database/transaction.ts";
+import { lockHosts } from "../frontier/admission-writes.ts";
+import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
+import { capOfHost } from "../frontier/site-cap-reads.ts";
+import { type ListedCap, mostSiteCaps, type SiteCap } from "./site-cap.ts";
+
+export type SiteCapStore = ReturnType<typeof createSiteCapStore>;
+
+export function createSiteCapStore(pool: Pool) {
+  return {
+    /** By site. */
+    list: async (): Promise<readonly ListedCap[]> => await listed(pool, "true", []),
+
+    /** One that there is already takes the new values. Throws a UsageError where there are too many. */
+    set: async (cap: SiteCap): Promise<ListedCap> => {
+      await write(pool, async (client) => await insert(client, cap));
+      await applyTo(pool, cap.site);
+      return (await listed(pool, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
+    },
+
+    /** Null: there is none. */
+    remove: async (site: string): Promise<SiteCap | null> => {
+      const removed = await write(pool, async (client) => await deleteCap(client, site));
+      if (removed !== null) await applyTo(pool, site);
+      return removed;
+    },
+  };
+}
+
+/** Hosts that come in meanwhile see the caps as they are afterwards: admission shares the lock. */
+async function write<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return await inTransaction(pool, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
+    return await work(client);
+  });
+}
+
+const columns = `s.site, s.delay_ms as "delayMs", s.words, s.set_by as "setBy", s.set_at as "setAt"`;
+
+/** Hosts of a site that are counted. */
+const mostCounted = 100_000;
+
+async function listed(pool: Pool, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
+  const { rows } = await pool.query<SiteCap>(
+    `select ${columns} from site_cap s where ${condition} order by s.site`,
+    [...values],
+  );
+  const hosts = await hostsOfSites(
+    pool,
+    rows.map(({ site }) => site),
+  );
+  return rows.map((row, at) => ({ ...row, hosts: hosts[at]! }));
+}
+
+/** In the order of the sites. */
+async function hostsOfSites(pool: Pool, sites: readonly string[]): Promise<number[]> {
+  const { rows } = await pool.query<{ hosts: number }>(
+    `select (
+       select count(*)::float8
+       from (select from frontier_host h where ${isOfSite("h.host", "s.site")} limit ${mostCounted}) one
+     ) as hosts
+     from unnest($1::text[]) with ordinality as s (site, place)
+     order by s.place`,
+    [sites],
+  );
+  return rows.map(({ hosts }) => hosts);
+}
+
+async function insert(client: PoolClient, { site, delayMs, words, setBy, setAt }: SiteCap): Promise<void> {
+  const { rows } = await client.query<{ others: number }>(
+    "select count(*)::int as others from site_cap where site <> $1",
+    [site],
+  );
+  if (rows[0]!.others >= mostSiteCaps)
+    throw new UsageError(`there are ${mostSiteCaps} caps, as many as there may be: remove one first`);
+  await client.query(
+    `insert into site_cap (site, delay_ms, words, set_by, set_at)
+     values ($1, $2, $3, $4, $5)
+     on conflict (site) do update
+     set delay_ms = excluded.delay_ms, words = excluded.words, set_by = excluded.set_by, set_at = excluded.set_at`,
+    [site, delayMs, words, setBy, setAt],
+  );
+}
+
+async function deleteCap(client: PoolClient, site: string): Promise<SiteCap | null> {
+  const { rows } = await client.query<SiteCap>(
+    `delete from site_cap s where s.site = $1 returning ${columns}`,
+    [site],
+  );
+  return rows[0] ?? null;
+}
+
+const hostsPerBatch = 500;
+
+/** Brings the site's hosts in line with the caps that there are; another cap may hold for some of them. */
+async function applyTo(pool: Pool, site: string): Promise<void> {
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    `select h.host_hash
+     from frontier_host h
+     where ${isOfSite("h.host", "$1::text")} and h.cap_delay_ms is distinct from ${capOfHost}`,
+    [site],
+  );
+  const hosts = rows.map((row) => row.host_hash);
+  for (let from = 0; from < hosts.length; from += hostsPerBatch)
+    await inTransaction(pool, async (client) => {
+      const batch = hosts.slice(from, from + hostsPerBatch);
+      await lockHosts(client, batch);
+      await client.query(
+        `update frontier_host h set cap_delay_ms = ${capOfHost} where h.host_hash = any($1::bigint[])`,
+        [batch],
+      );
+    });
+}

@@ -1,0 +1,9 @@
+/** The pages' part about caps on sites. */
+import type { Pool } from "pg";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { createSiteCapStore } from "./site-cap-store.ts";
+import { siteCapOperations } from "./site-caps-ask.ts";
+
+export const siteCapPart = (pool: Pool): WebPart =>
+  addOperations(siteCapOperations, createSiteCapStore(pool));

@@ -1,0 +1,258 @@
+/**
+ * Pages that are fetched twice. A share of what a crawler ships, drawn after it has arrived, is leased to another one
+ * within a short time, as any page would be; the two results are compared, and where they differ others are asked
+ * until it is clear why (trust/arbitration). None of it goes into the index.
+ *
+ * Stands between the flows and the stores of results and of the frontier, so that neither knows of it: results under
+ * the lease of a comparison are taken out before the others are stored, and leases of comparisons are handed out with
+ * the others.
+ */
+import { asSubnetId, type CrawlerId } from "#core/ids";
+import type { Lease } from "#protocol/lease";
+import type { FetchResult } from "#protocol/result";
+import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";
+import type { CoordinatorState } from "../../place/delegation/state.ts";
+import type { ArrivedResult, TakenResults } from "../batch/accepted-result.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
+import type { ResultStore } from "../results/result-store.ts";
+import { type Asked, nextStep } from "./arbitration.ts";
+import type { ArrivedOpinion, CheckStep, CheckTarget, NewCheck, OpenCheck } from "./comparison.ts";
+import {
+  type PageSketch,
+  type SamplingRule,
+  samplingShare,
+  saysNothing,
+  sketchOfResult,
+} from "./page-sketch.ts";
+import type { TrustStore } from "./trust-store.ts";
+
+export interface DoubleCheckPorts {
+  readonly trust: TrustStore;
+  readonly results: ResultStore;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+  readonly online: () => readonly CrawlerId[];
+  readonly denied: () => DeniedTargets | null;
+  /** What each crawler runs, where that is a release of ours (another may read a page differently); null: not known. */
+  readonly versionOf: (crawlerId: CrawlerId) => string | null;
+  /** Uniform in [0, 1), and such that nobody can foresee it. */
+  readonly random: () => number;
+  /** Something may be leased to this crawler for a comparison. */
+  readonly onAsked: (crawlerId: CrawlerId) => void;
+  /** A comparison was decided. */
+  readonly onDecided: (check: OpenCheck, step: Extract<CheckStep, { type: "verdict" }>) => Promise<void>;
+}
+
+interface DoubleCheckSettings {
+  readonly sampling: SamplingRule;
+  /** The second fetch follows the first within so long, and so each further one the one before. */
+  readonly slotMs: number;
+}
+
+/** Crawlers that may give the next opinion; whoever asks for work first does. */
+const askedAtOnce = 3;
+/** Of the comparisons that crawlers of the same version could make, those that may go to any other. */
+const acrossVersionsShare = 0.25;
+/** Hosts of comparisons in one answer to a crawler that asks for work. */
+const checksPerRequest = 2;
+/** Pages compared at a time of one batch of results. */
+const samplesPerBatch = 20;
+
+export class DoubleChecks {
+  readonly #ports: DoubleCheckPorts;
+  readonly #settings: DoubleCheckSettings;
+
+  constructor(ports: DoubleCheckPorts, settings: DoubleCheckSettings) {
+    this.#ports = ports;
+    this.#settings = settings;
+  }
+
+  /** The store of results, with comparisons taken out, and new ones begun of what was stored. */
+  get results(): ResultStore {
+    return { ...this.#ports.results, take: async (batch) => await this.#take(batch) };
+  }
+
+  /** The frontier, whose leases may be those of comparisons. */
+  get frontier(): FrontierStore {
+    return { ...this.#ports.frontier, leaseHosts: async (request) => await this.#lease(request) };
+  }
+
+  /** Other pages that the crawler fetched of a host on which it stood alone: does it agree on those? */
+  async followUp(check: OpenCheck, most: number, now: Date): Promise<void> {
+    const { trust } = this.#ports;
+    const { hostHash } = check.key;
+    const since = new Date(now.getTime() - followUpMs);
+    const pages = await trust.recentPages({ crawlerId: check.crawlerId, hostHash, since }, most);
+    const checks = pages.map(({ key, fetchedAt }) => ({
+      ...this.#newCheck({ key, fetchedAt, sketch: null }, check.crawlerId, check.target, now),
+      cause: "follow-up" as const,
+    }));
+    await this.#open(check.crawlerId, checks);
+  }
+
+  /** Crawlers that were asked once more for a page of theirs and were silent; gives the number of such comparisons. */
+  async takeSilences(now: Date): Promise<number> {
+    const { trust, onDecided } = this.#ports;
+    const taken = await trust.takeSilences((check) => this.#stepOf(check, now), now);
+    for (const { check, step } of taken) {
+      if (step.type === "verdict") await onDecided(check, step);
+      else this.#tell(step.wanted);
+    }
+    return taken.length;
+  }
+
+  async #take(batch: Parameters<ResultStore["take"]>[0]): Promise<TakenResults> {
+    const { trust, results } = this.#ports;
+    const { crawlerId, now } = batch;
+    const leases = await trust.leasesOfChecks(batch.results.map(({ leaseId }) => leaseId));
+    const ofChecks = batch.results.filter(({ leaseId }) => leases.has(leaseId));
+    for (const arrived of ofChecks) await this.#takeOpinion(crawlerId, arrived, now);
+    const others = batch.results.filter(({ leaseId }) => !leases.has(leaseId));
+    const taken = await results.take({ ...batch, results: others });
+    if (taken.stored > 0) await this.#sample(crawlerId, others, taken, now);
+    return ofChecks.length === 0 ? taken : { ...taken, checked: ofChecks.map(({ sequence }) => sequence) };
+  }
+
+  async #lease(request: Parameters<FrontierStore["leaseHosts"]>[0]): Promise<Lease[]> {
+    const { trust, frontier } = this.#ports;
+    const hosts = Math.min(checksPerRequest, request.hosts);
+    const checks = await trust.lease({ ...request, hosts });
+    const left = request.hosts - checks.length;
+    const others = left > 0 ? await frontier.leaseHosts({ ...request, hosts: left }) : [];
+    // Not always the first ones: their place would tell what they are.
+    return checks.reduce((leases, lease) => {
+      const at = Math.floor(this.#ports.random() * (leases.length + 1));
+      return leases.toSpliced(at, 0, lease);
+    }, others);
+  }
+
+  async #takeOpinion(crawlerId: CrawlerId, arrived: ArrivedResult, now: Date): Promise<void> {
+    const opinion = opinionOf(crawlerId, arrived, now);
+    const taken = await this.#ports.trust.takeOpinion(opinion, (check) => this.#stepOf(check, now), now);
+    if (taken?.step.type === "verdict") await this.#ports.onDecided(taken.check, taken.step);
+    else if (taken) this.#tell(taken.step.wanted);
+  }
+
+  #stepOf(check: OpenCheck, now: Date): CheckStep {
+    const { opinions, host, target, isErrorPage } = check;
+    const asked = opinions.map(({ crawlerId }) => crawlerId);
+    const open = this.#mayFetch(target, check.key.host, now).filter(
+      (crawlerId) => !asked.includes(crawlerId),
+    );
+    const step = nextStep({ opinions, volatility: host.volatility, others: open.length, isErrorPage });
+    if (step.type === "verdict") return step;
+    const wanted = this.#wanted(step.asked, open);
+    return { type: "ask", wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };
+  }
+
+  async #sample(
+    crawlerId: CrawlerId,
+    results: readonly ArrivedResult[],
+    taken: TakenResults,
+    now: Date,
+  ): Promise<void> {
+    const { trust, random } = this.#ports;
+    const crawler = await trust.countPages(crawlerId, taken.stored);
+    const share = samplingShare(crawler, this.#settings.sampling);
+    const drawn = results.filter(() => random() < share).slice(0, samplesPerBatch);
+    if (drawn.length === 0) return;
+    const hosts = drawn.map(({ key }) => key.hostHash);
+    const [silent, targets] = [await trust.silentHosts(hosts), await trust.targets(hosts)];
+    const checks = drawn.flatMap((arrived) => {
+      const target = targets.get(arrived.key.hostHash);
+      const sketch = sketchOfResult(arrived.result, arrived.links);
+      if (target === undefined || silent.has(arrived.key.hostHash) || sketch?.kind === "none") return [];
+      const page = { key: arrived.key, fetchedAt: fetchedAtOf(arrived.result, now), sketch };
+      return [{ ...this.#newCheck(page, crawlerId, target, now), cause: "sample" as const }];
+    });
+    await this.#open(crawlerId, checks);
+  }
+
+  async #open(crawlerId: CrawlerId, checks: readonly NewCheck[]): Promise<void> {
+    if (checks.length === 0) return;
+    await this.#ports.trust.open(crawlerId, checks);
+    for (const { wanted } of checks) this.#tell(wanted);
+  }
+
+  #tell(wanted: readonly CrawlerId[]): void {
+    for (const crawlerId of wanted) this.#ports.onAsked(crawlerId);
+  }
+
+  #newCheck(
+    page: { readonly key: NewCheck["key"]; readonly fetchedAt: Date; readonly sketch: PageSketch | null },
+    crawlerId: CrawlerId,
+    target: CheckTarget,
+    now: Date,
+  ): Omit<NewCheck, "cause"> {
+    const open = this.#mayFetch(target, page.key.host, now).filter((other) => other !== crawlerId);
+    const version = this.#ports.versionOf(crawlerId);
+    const alike = version === null ? [] : open.filter((other) => this.#ports.versionOf(other) === version);
+    // Not always, or crawlers that work together would only have to state the same old release to be left to themselves.
+    const staysAlike =
+      alike.length > 0 && (alike.length === open.length || this.#ports.random() >= acrossVersionsShare);
+    const wanted = this.#wanted({ type: "anybody" }, staysAlike ? alike : open);
+    return { ...page, wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };
+  }
+
+  /** Connected, believed, and allowed to by their partners. */
+  #mayFetch(target: CheckTarget, host: string, now: Date): CrawlerId[] {
+    const { state, online, denied } = this.#ports;
+    return online().filter((crawlerId) => {
+      const crawler = state.crawler(crawlerId);
+      if (crawler === null || crawler.drainingSince !== null || crawler.distrustedSince) return false;
+      const asked = { subnetId: asSubnetId(target.subnetId), host, address: target.address };
+      return !(denied()?.denies(crawlerId, asked, now.getTime()) ?? false);
+    });
+  }
+
+  #wanted(asked: Asked, open: readonly CrawlerId[]): CrawlerId[] {
+    if (asked.type === "again") return [asked.crawlerId];
+    const { state, random } = this.#ports;
+    const drawn = open.map((crawlerId) => ({ crawlerId, order: random() }));
+    if (asked.type === "near") {
+      for (const one of drawn)
+        one.order = state.peerRtts.rttMs(asked.to, one.crawlerId) ?? Number.POSITIVE_INFINITY;
+    }
+    const most = asked.type === "near" ? nearAtOnce : askedAtOnce;
+    return drawn
+      .toSorted((a, b) => a.order - b.order)
+      .slice(0, most)
+      .map(({ crawlerId }) => crawlerId);
+  }
+}
+
+/** Of those near a crawler; more would not be near it. */
+const nearAtOnce = 2;
+/** Pages fetched so long ago still say whether a host shows its place something else. */
+const followUpMs = 3_600_000;
+
+function opinionOf(
+  crawlerId: CrawlerId,
+  { result, leaseId, key, links }: ArrivedResult,
+  now: Date,
+): ArrivedOpinion {
+  const fetchedAt = fetchedAtOf(result, now);
+  const overMs = Math.min(fetchedAt.getTime() + result.timing.totalMs, now.getTime());
+  return {
+    crawlerId,
+    leaseId,
+    key,
+    // Unchanged since when? It was given no validator.
+    sketch: sketchOfResult(result, links) ?? saysNothing,
+    fetchedAt,
+    hostNotBefore: new Date(overMs + result.hostDelayMs),
+  };
+}
+
+/** A crawler's clock may be wrong. */
+const fetchedAtOf = (result: FetchResult, now: Date) =>
+  new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
+
+/** Without the results of comparisons: what concerns the crawler's own hosts. */
+export function withoutChecks<Batch extends { readonly results: readonly { readonly sequence: number }[] }>(
+  batch: Batch,
+  { checked }: Pick<TakenResults, "checked">,
+): Batch {
+  if (checked === undefined) return batch;
+  return { ...batch, results: batch.results.filter(({ sequence }) => !checked.includes(sequence)) };
+}

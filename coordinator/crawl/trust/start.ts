@@ -1,0 +1,138 @@
+/**
+ * What the coordinator believes, wired: pages that are fetched twice, crawlers that are judged by it, and probe
+ * reports that cannot be true.
+ */
+
+import { randomInt } from "node:crypto";
+import type { Pool } from "pg";
+import type { RoundCause } from "#core/delegation-cause";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { IncidentNotes } from "#core/incidents";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { CrawlerHello } from "#protocol/messages";
+import { following } from "../../core/live-settings.ts";
+import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
+import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";
+import type { CoordinatorState } from "../../place/delegation/state.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
+import type { ResultStore } from "../results/result-store.ts";
+import { DoubleChecks } from "./double-checks.ts";
+import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
+import { notedTrust } from "./noted-trust.ts";
+import type { TrustSettings } from "./trust-settings.ts";
+import { createTrustStore, type TrustStore } from "./trust-store.ts";
+import { doubtImpossibleProbes } from "./watch-probes.ts";
+
+interface TrustingPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly crawlers: Pick<CrawlerStore, "rtts">;
+  readonly results: ResultStore;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+  readonly online: () => readonly CrawlerId[];
+  readonly denied: () => DeniedTargets;
+  /** Asks for new rounds. */
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
+  readonly incidents: IncidentNotes;
+  /** Something may be leased to this crawler for a comparison. */
+  readonly onAsked: (crawlerId: CrawlerId) => void;
+  /** Of this coordinator's software. */
+  readonly version: string;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+interface Trusting {
+  /** In place of those given: comparisons are taken out of results, and handed out with the leases. */
+  readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
+  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
+  /** From now on by the clock. */
+  start(): Promise<void>;
+}
+
+const settleMs = 5000;
+const probesMs = 60_000;
+const drawn = 2 ** 32;
+
+export function trustDuties(ports: TrustingPorts, config: { readonly trust: TrustSettings }): Trusting {
+  const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
+  /** Of those that run what we offered to them; what others state is their word alone. */
+  const versions = new Map<CrawlerId, string>();
+  const noteVersion = async (crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> => {
+    const version = hello.release?.version ?? hello.softwareVersion;
+    versions.delete(crawlerId);
+    if (await trust.isOffered(crawlerId, hello)) return void versions.set(crawlerId, version);
+    ports.incidents.note({
+      crawlerId,
+      kind: "unknown-version",
+      words: `It says that it runs “${version}”, which is no release that was offered to it: its pages are compared as any other's.`,
+      remoteAddress: null,
+      at: ports.now(),
+    });
+  };
+  const settings = following(() => config.trust);
+  const judging = () => ({
+    rule: { alteredShare: settings.alteredShare, threshold: settings.threshold },
+    watchedPages: settings.watchedPages,
+    onDistrust: settings.onDistrust,
+    refetchPages: settings.refetchPages,
+  });
+  const checks: DoubleChecks = new DoubleChecks(
+    {
+      ...ports,
+      trust,
+      versionOf: (crawlerId) => versions.get(crawlerId) ?? null,
+      random: () => randomInt(drawn) / drawn,
+      onDecided: async (check, step) =>
+        await judgeCheck(check, step, { ...ports, trust, followUp }, judging()),
+    },
+    { sampling: settings, slotMs: settings.slotSeconds * 1000 },
+  );
+  const followUp: DoubleChecks["followUp"] = async (check, most, at) =>
+    await checks.followUp(check, most, at);
+  const { timekeeper } = ports;
+  return {
+    stores: { results: checks.results, frontier: checks.frontier },
+    start: async () => {
+      await trust.ranAs(ports.version);
+      timekeeper.every(
+        "settle-checks",
+        settleMs,
+        async () => await settleChecks({ ...ports, trust, checks }, settings.refetchPages),
+      );
+      timekeeper.every("watch-probes", probesMs, async () => {
+        await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
+      });
+    },
+    onHello: (crawlerId, hello) => {
+      noteVersion(crawlerId, hello).catch((error: unknown) =>
+        ports.log.error(
+          { crawlerId, error },
+          "whether a crawler runs what was offered to it could not be told",
+        ),
+      );
+    },
+  };
+}
+
+type Settling = Pick<TrustingPorts, "log" | "now"> & {
+  readonly trust: TrustStore;
+  readonly checks: DoubleChecks;
+};
+
+/** What nobody fetched in time is dropped, what is old forgotten, what a distrusted crawler still shipped fetched again. */
+async function settleChecks(
+  { trust, checks: doubleChecks, log, now }: Settling,
+  refetchPages: number,
+): Promise<void> {
+  const silences = await doubleChecks.takeSilences(now());
+  if (silences > 0) log.info({ silences }, "crawlers were asked again for pages of theirs and were silent");
+  const before = new Date(now().getTime() - evidenceDays * 86_400_000);
+  const checks = await trust.dropStale(now(), before);
+  if (checks > 0) log.info({ checks }, "pages that nobody fetched again in time are not compared");
+  const pages = await trust.fetchLeftovers(now(), refetchPages);
+  if (pages > 0) log.info({ pages }, "what a distrusted crawler still shipped is fetched again");
+}

@@ -1,0 +1,46 @@
+/** What is set of cross-fetches, and of what follows from them. */
+import { z } from "zod";
+import type { DeepReadonly } from "../../core/deep-readonly.ts";
+import { policy, seconds } from "../../core/policy.ts";
+import { defaultTrustRule } from "./evidence.ts";
+import { defaultSamplingRule } from "./page-sketch.ts";
+
+/** What is believed of crawlers: a share of their pages is fetched by another one as well, and compared. */
+export const trustSettings = z.strictObject({
+  share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
+    title: "Cross-fetched",
+    basic: true,
+    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.05 is one in twenty.",
+    unit: "of its pages",
+    origin: "measured, test/bench/results/trust.md",
+  }),
+  newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
+  newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
+  /** Of the next pages of a crawler whose page stood alone. */
+  watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
+  watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
+  /** The second fetch follows the first within so long; later, a page has changed too often by itself. */
+  slotSeconds: seconds(86_400).default(600),
+  /** Of a liar's pages, the altered ones: what is looked for. */
+  alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
+  threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
+  onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {
+    title: "When a crawler is distrusted",
+    help: "drain: its subnets go to others and its latest pages are fetched again; keep: it gets no new ones.",
+    unit: null,
+    origin: "our judgement, a liar's pages harm every reader",
+  }),
+  witnesses: policy(z.boolean().default(true), {
+    title: "Second witnesses",
+    help:
+      "Whether a probe report that wins a subnet is held against other crawlers' before it is " +
+      "believed. It costs 0.2 to 1.1 probes per subnet where nobody lies; who runs all crawlers " +
+      "themselves may do without.",
+    unit: null,
+    origin: "measured, test/bench/results/trust.md",
+    replayed: true,
+  }),
+  refetchPages: z.int().min(0).max(1_000_000).default(10_000),
+});
+
+export type TrustSettings = DeepReadonly<z.infer<typeof trustSettings>>;

@@ -1,0 +1,300 @@
+/** Tables url_rank and graph_summary: what ranking found, and frontier_url.back_links where it was found to be wrong. */
+import type { Pool, PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import { writeCopy } from "#db/copy";
+import { partsOf } from "#db/table-sizes";
+import { inTransaction, sqlStateOf } from "../../database/transaction.ts";
+import { lockHosts } from "../frontier/admission-writes.ts";
+import { readRelatives } from "../frontier/foreign-url-store.ts";
+import { hostsByHash, urlsByHash, type WebGraph } from "./graph-reads.ts";
+import { inDegrees, NodeIndex } from "./link-graph.ts";
+import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
+import {
+  type GraphSummary,
+  type HostGraph,
+  hostGraph,
+  largest,
+  type RankedHost,
+  type RankedPage,
+  shapeOf,
+  topListLength,
+} from "./summary.ts";
+
+/** Summaries that are kept. */
+const keptSummaries = 100;
+
+const mendedAtOnce = 500;
+
+/** The frontier's URLs with these ranks in place of all that were there. Who reads meanwhile sees the former ones. */
+export async function writeRanks(
+  client: PoolClient,
+  { index, knownNodes }: WebGraph,
+  { ranks, at }: { readonly ranks: Float64Array; readonly at: Date },
+): Promise<void> {
+  const keys = index.keys;
+  await replaceRanks(client, async (table) => {
+    const into = { table, columns: ["host_hash", "url_hash", "page_rank", "ranked_at"] };
+    await writeCopy(client, into, async (rows) => {
+      for (let node = 0; node < knownNodes; node++) {
+        rows.row();
+        rows.int64(keys[4 * node]!, keys[4 * node + 1]!);
+        rows.int64(keys[4 * node + 2]!, keys[4 * node + 3]!);
+        rows.float32(ranks[node]!);
+        rows.timestamp(at);
+        if (rows.isFull) await rows.flush();
+      }
+    });
+  });
+}
+
+/** The same from a table of the SQL engine, without leaving the database. */
+export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
+  await replaceRanks(client, async (into) => {
+    await client.query(
+      `insert into ${into} (host_hash, url_hash, page_rank, ranked_at)
+       select u.host_hash, u.url_hash, r.page_rank, $1::timestamptz
+       from ${table} r
+       join frontier_url u on u.host_hash = r.host_hash and u.url_hash = r.url_hash`,
+      [at],
+    );
+  });
+}
+
+/** How long others wait behind the swap, at most; then it stands back, and tries again after the same time. */
+const swapLockMs = 500;
+
+const mostSwapTries = 120;
+
+/**
+ * A table beside the one in use is filled and takes its place, in the caller's transaction. Deleted and inserted, every
+ * ranking would leave a dead row for each live one, in the table and in its index. The table in use is locked at the very
+ * end: who reads it keeps the swap waiting, and not for longer than that anybody behind it.
+ */
+async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
+  const parts = (await partsOf(client, "url_rank")).length;
+  await client.query("create table url_rank_next (like url_rank) partition by hash (host_hash)");
+  for (let part = 0; part < parts; part++)
+    await client.query(
+      `create table url_rank_next_${part} partition of url_rank_next for values with (modulus ${parts}, remainder ${part})`,
+    );
+  await fill("url_rank_next");
+  await client.query("alter table url_rank_next add primary key (host_hash, url_hash)");
+  await client.query("analyze url_rank_next");
+  await lockRanks(client);
+  await client.query("drop table url_rank");
+  await client.query("alter table url_rank_next rename to url_rank");
+  await client.query("alter index url_rank_next_pkey rename to url_rank_pkey");
+  for (let part = 0; part < parts; part++) {
+    await client.query(`alter table url_rank_next_${part} rename to url_rank_${part}`);
+    await client.query(`alter index url_rank_next_${part}_pkey rename to url_rank_${part}_pkey`);
+  }
+}
+
+async function lockRanks(client: PoolClient): Promise<void> {
+  await client.query(`set local lock_timeout = ${swapLockMs}`);
+  for (let attempt = 1; ; attempt++) {
+    await client.query("savepoint before_swap");
+    try {
+      await client.query("lock table url_rank in access exclusive mode");
+      return;
+    } catch (error) {
+      if (sqlStateOf(error) !== lockNotAvailable || attempt === mostSwapTries) throw error;
+      await client.query("rollback to savepoint before_swap");
+      await client.query("select pg_sleep($1)", [swapLockMs / 1000]);
+    }
+  }
+}
+
+const lockNotAvailable = "55P03";
+
+export async function writeSummary(client: PoolClient, summary: GraphSummary, at: Date): Promise<void> {
+  await client.query(
+    "insert into graph_summary (made_at, summary) values ($1, $2) on conflict (made_at) do update set summary = excluded.summary",
+    [at, JSON.stringify(summary)],
+  );
+  await client.query(
+    "delete from graph_summary where made_at not in (select made_at from graph_summary order by made_at desc limit $1)",
+    [keptSummaries],
+  );
+}
+
+/** When URLs were last ranked by either engine, or an empty graph was; null: never. */
+export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ at: Date | null }>(
+    `select greatest(
+       (select ranked_at from url_rank limit 1),
+       (select max(made_at) from graph_summary)
+     ) as at`,
+  );
+  return rows[0]!.at;
+}
+
+/** Of the ranks that are kept, all of which were made at once, by either engine; null: there are none. */
+export async function ranksMadeAt(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ ranked_at: Date }>("select ranked_at from url_rank limit 1");
+  return rows[0]?.ranked_at ?? null;
+}
+
+/** The latest; null: nobody has ranked yet. */
+export async function latestSummary(
+  pool: Pick<Pool, "query">,
+): Promise<{ madeAt: Date; summary: GraphSummary } | null> {
+  const { rows } = await pool.query<{ made_at: Date; summary: GraphSummary }>(
+    "select made_at, summary from graph_summary order by made_at desc limit 1",
+  );
+  const [row] = rows;
+  return row === undefined ? null : { madeAt: row.made_at, summary: row.summary };
+}
+
+/**
+ * Back-links are counted as links come and go, from when the frontier holds their URL. Links that were there before it
+ * did are not in the count: the difference is added here, so that what comes and goes meanwhile counts too. Gives the
+ * number of URLs whose count was wrong. Where coordinators are above or below, more links than this one's pages have are
+ * no mistake: others told of them.
+ */
+export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
+  const isAlone = (await readRelatives(pool)) === null;
+  const wrong = wrongCounts(graph).filter(({ missing }) => isAlone || missing > 0);
+  for (let first = 0; first < wrong.length; first += mendedAtOnce) {
+    const some = wrong.slice(first, first + mendedAtOnce);
+    await inTransaction(pool, async (client) => {
+      await lockHosts(
+        client,
+        some.map(({ hostHash }) => hostHash as HostHash),
+      );
+      await client.query(
+        `update frontier_url u
+         set back_links = greatest(0, u.back_links + given.missing)
+         from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, missing)
+         where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
+        [
+          some.map(({ hostHash }) => hostHash),
+          some.map(({ urlHash }) => urlHash),
+          some.map(({ missing }) => missing),
+        ],
+      );
+    });
+  }
+  return wrong.length;
+}
+
+function wrongCounts({ index, countedLinks, backLinks, knownNodes }: WebGraph) {
+  const wrong: { hostHash: string; urlHash: string; missing: number }[] = [];
+  for (let node = 0; node < knownNodes; node++) {
+    const missing = backLinks[node]! - countedLinks[node]!;
+    if (missing !== 0) wrong.push({ ...hashesOf(index.keys, node), missing });
+  }
+  return wrong;
+}
+
+/** As the database's bigints in decimal. */
+function hashesOf(keys: Int32Array, node: number): { hostHash: string; urlHash: string } {
+  return {
+    hostHash: bigintOf(keys[4 * node]!, keys[4 * node + 1]!),
+    urlHash: bigintOf(keys[4 * node + 2]!, keys[4 * node + 3]!),
+  };
+}
+
+function bigintOf(high: number, low: number): string {
+  return ((BigInt(high) << 32n) | BigInt(low >>> 0)).toString();
+}
+
+interface Hosts {
+  readonly graph: HostGraph;
+  /** By the host's hash; the other half of the key is 0. */
+  readonly index: NodeIndex;
+  /** Nodes of each. */
+  readonly pages: Uint32Array;
+}
+
+/** Hosts are numbered in the order of their first node. */
+export function hostsOf(graph: WebGraph, seed: number): Hosts {
+  const { keys } = graph.index;
+  const index = new NodeIndex(seed);
+  const hostOf = new Uint32Array(graph.nodes);
+  for (let node = 0; node < graph.nodes; node++) {
+    hostOf[node] = index.add(0, 0, keys[4 * node]!, keys[4 * node + 1]!);
+  }
+  const pages = new Uint32Array(index.size);
+  for (const host of hostOf) pages[host]! += 1;
+  return { graph: hostGraph(graph, hostOf, index.size), index, pages };
+}
+
+interface RankedGraph {
+  readonly graph: WebGraph;
+  readonly hosts: Hosts;
+  readonly ranking: PageRank;
+  readonly settings: PageRankSettings;
+}
+
+export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSummary> {
+  const { graph, hosts, ranking, settings } = found;
+  const { ranks: _ranks, ...facts } = ranking;
+  const inLinks = inDegrees(graph);
+  return {
+    ...shapeOf(graph, hosts.graph),
+    knownNodes: graph.knownNodes,
+    ...(await readVisits(pool)),
+    topPages: await pagesOf(pool, found, largest(ranking.ranks, topListLength)),
+    mostLinked: await pagesOf(pool, found, largest(inLinks, topListLength)),
+    topHosts: await topHosts(pool, hosts, settings),
+    ranking: { engine: "local", damping: settings.damping, tolerance: settings.tolerance, ...facts },
+  };
+}
+
+/** What the frontier says of visited pages. */
+export async function readVisits(
+  pool: Pick<Pool, "query">,
+): Promise<Pick<GraphSummary, "visited" | "change">> {
+  const { rows } = await pool.query<{
+    pages: number;
+    out_links: number | null;
+    compared: number;
+    change_ratio: number | null;
+  }>(
+    `select count(out_links)::float8 as pages, avg(out_links)::float8 as out_links,
+       count(change_ratio)::float8 as compared, avg(change_ratio)::float8 as change_ratio
+     from frontier_url
+     where visits > 0`,
+  );
+  const { pages, out_links: averageOutLinks, compared, change_ratio: average } = rows[0]!;
+  return { visited: { pages, averageOutLinks }, change: { pages: compared, average } };
+}
+
+async function pagesOf(
+  pool: Pool,
+  { graph, ranking }: RankedGraph,
+  nodes: readonly number[],
+): Promise<RankedPage[]> {
+  const hashes = nodes.map((node) => hashesOf(graph.index.keys, node));
+  const urls = await urlsByHash(pool, hashes);
+  const inLinks = inDegrees(graph);
+  return nodes.map((node, place) => ({
+    url: urls[place]!,
+    pageRank: ranking.ranks[node]!,
+    inLinks: inLinks[node]!,
+    outLinks: graph.outWeights[node]!,
+  }));
+}
+
+async function topHosts(pool: Pool, hosts: Hosts, settings: PageRankSettings): Promise<RankedHost[]> {
+  const { graph, index, pages } = hosts;
+  const { ranks } = pageRank(graph, settings);
+  const top = largest(ranks, topListLength);
+  const names = await hostsByHash(
+    pool,
+    top.map((host) => bigintOf(index.keys[4 * host + 2]!, index.keys[4 * host + 3]!)),
+  );
+  return top.map((host, place) => ({
+    host: names[place]!,
+    rank: ranks[host]!,
+    pages: pages[host]!,
+    linkingHosts: graph.starts[host + 1]! - graph.starts[host]!,
+    inLinks: weightOf(graph, host),
+    outLinks: graph.outWeights[host]!,
+  }));
+}
+
+function weightOf({ starts, weights }: HostGraph, host: number): number {
+  return weights?.subarray(starts[host]!, starts[host + 1]!).reduce((sum, weight) => sum + weight, 0) ?? 0;
+}

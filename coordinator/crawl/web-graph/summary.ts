@@ -1,0 +1,110 @@
+/** What can be said of the whole web graph in a few lines: sizes, degrees, who stands first. */
+import type { ToldOf } from "../../web/api-operation.ts";
+import { inDegrees, type LinkGraph, LinkList, linkGraph } from "./link-graph.ts";
+import type { graphSummary } from "./web-graph-api.ts";
+
+export type GraphSummary = Omit<ToldOf<typeof graphSummary>, "madeAt">;
+
+export type RankedPage = GraphSummary["topPages"][number];
+
+export type RankedHost = GraphSummary["topHosts"][number];
+
+/** How many each list names. */
+export const topListLength = 20;
+
+/** What the graph itself says: the parts of the summary that need no database. */
+export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
+  const { nodes, links, selfLinks } = graph;
+  const weights = hosts.weights ?? new Float64Array(0);
+  return {
+    nodes,
+    links,
+    selfLinks,
+    outLinks: degreesOf(graph.outWeights as Uint32Array),
+    inLinks: degreesOf(inDegrees(graph)),
+    hosts: hosts.nodes,
+    hostLinks: hosts.links,
+    linksBetweenHosts: weights.reduce((sum, weight) => sum + weight, 0),
+    linksWithinHosts: hosts.innerLinks,
+  };
+}
+
+/** How many nodes have how many links: averages, and a distribution in bins that double (the Anansi thesis' figure 5.2). */
+
+export type Degrees = GraphSummary["outLinks"];
+
+export function degreesOf(degrees: Uint32Array): Degrees {
+  const counts: number[] = [];
+  let [total, most] = [0, 0];
+  for (let node = 0; node < degrees.length; node++) {
+    const degree = degrees[node]!;
+    // 0 → 0, 1 → 1, 2 and 3 → 2: as many as the number has bits.
+    const bin = 32 - Math.clz32(degree);
+    counts[bin] = (counts[bin] ?? 0) + 1;
+    total += degree;
+    most = Math.max(most, degree);
+  }
+  const bins = Array.from(counts, (nodes = 0, bin) => ({
+    least: bin === 0 ? 0 : 2 ** (bin - 1),
+    most: bin === 0 ? 0 : 2 ** bin - 1,
+    nodes,
+  }));
+  return { average: degrees.length === 0 ? 0 : total / degrees.length, most, bins };
+}
+
+/** The `count` nodes with the largest values, the largest first; of equal ones the lower number first. */
+export function largest(values: Float64Array | Uint32Array, count: number): number[] {
+  const best: number[] = [];
+  for (let node = 0; node < values.length; node++) {
+    const value = values[node]!;
+    if (best.length === count && value <= values[best[count - 1]!]!) continue;
+    let at = best.length;
+    while (at > 0 && values[best[at - 1]!]! < value) at -= 1;
+    best.splice(at, 0, node);
+    if (best.length > count) best.pop();
+  }
+  return best;
+}
+
+export interface HostGraph extends LinkGraph {
+  /** Links within a host, which are none of the graph's. */
+  readonly innerLinks: number;
+}
+
+/** `hostOf`: the host of each node, 0 to `hosts` - 1. */
+export function hostGraph(graph: LinkGraph, hostOf: Uint32Array, hosts: number): HostGraph {
+  const links = new LinkList();
+  const weights: number[] = [];
+  const byTarget = nodesByHost(hostOf, hosts);
+  // The link from each host to the one whose pages are looked at, if there is one yet.
+  const linkFrom = new Float64Array(hosts).fill(-1);
+  let innerLinks = 0;
+  for (let host = 0; host < hosts; host++) {
+    const firstLink = links.count;
+    for (let at = byTarget.starts[host]!; at < byTarget.starts[host + 1]!; at++) {
+      const node = byTarget.nodes[at]!;
+      for (let link = graph.starts[node]!; link < graph.starts[node + 1]!; link++) {
+        const source = hostOf[graph.sources[link]!]!;
+        if (source === host) innerLinks += 1;
+        else if (linkFrom[source]! >= firstLink) weights[linkFrom[source]!]! += 1;
+        else {
+          linkFrom[source] = links.count;
+          links.add(source, host);
+          weights.push(1);
+        }
+      }
+    }
+  }
+  const given = { nodes: hosts, from: links.from, to: links.to, weights: Float64Array.from(weights) };
+  return { ...linkGraph(given), innerLinks };
+}
+
+function nodesByHost(hostOf: Uint32Array, hosts: number): { starts: Uint32Array; nodes: Uint32Array } {
+  const starts = new Uint32Array(hosts + 1);
+  for (let node = 0; node < hostOf.length; node++) starts[hostOf[node]! + 1]! += 1;
+  for (let host = 0; host < hosts; host++) starts[host + 1]! += starts[host]!;
+  const nodes = new Uint32Array(hostOf.length);
+  const next = starts.slice(0, hosts);
+  for (let node = 0; node < hostOf.length; node++) nodes[next[hostOf[node]!]!++] = node;
+  return { starts, nodes };
+}

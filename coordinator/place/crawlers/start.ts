@@ -1,0 +1,173 @@
+/**
+ * Manages keys while crawlers are connected: replaces them on schedule and on request, and ends sessions of revoked
+ * crawlers.
+ */
+
+import type { Pool } from "pg";
+import type { Secrets } from "#core/access-types";
+import type { CrawlerId } from "#core/ids";
+import type { Log } from "#core/log";
+import { jobs, type Timekeeper } from "#core/scheduler";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
+import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import { isHelloSigned, shutOut } from "./admit-crawler.ts";
+import type { LeaseReturns } from "./crawler.ts";
+import type { CrawlerStore } from "./crawler-store.ts";
+import type { IdentityStore } from "./identity-store.ts";
+import { keyRule, rotateKeys } from "./key-rotation.ts";
+import { type MoveDuties, Mover } from "./move-crawlers.ts";
+import { createMoveStore } from "./move-store.ts";
+import { notedMoves } from "./noted-moves.ts";
+import type { SigningKeyStore } from "./signing-key-store.ts";
+
+interface KeyDutyPorts {
+  readonly identities: IdentityStore;
+  readonly signingKeys: Pick<SigningKeyStore, "dueRenewals">;
+  readonly frontier: LeaseReturns;
+  readonly gateway: {
+    online(): readonly CrawlerId[];
+    send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
+    refuse(crawlerId: CrawlerId, refusal: Refusal): boolean;
+  };
+  readonly secrets: Secrets;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+interface KeyDuties {
+  /** Starts the timers. */
+  start(): void;
+  /** Called when an operator may have revoked crawlers or asked for new keys. */
+  review(): Promise<void>;
+  /** Called when the crawler can receive messages, such as a new key. */
+  onWelcome(crawlerId: CrawlerId): void;
+}
+
+const rotateMs = 3_600_000;
+
+/** Newly welcomed crawlers are handled together after this delay. */
+const welcomeMs = 250;
+
+const duties = { all: "rotate-keys", welcomed: "rotate-welcomed-keys" } as const;
+
+export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays: () => number }): KeyDuties {
+  const { timekeeper, gateway } = ports;
+  /** Crawlers welcomed since the last review; a key sent in the session before is sent again. */
+  let arrived = new Set<CrawlerId>();
+  const rotateWelcomed = async () => {
+    const newcomers = [...arrived];
+    arrived = new Set();
+    // A crawler revoked between authentication and welcome was not online when the notification came.
+    await endSessions(newcomers, ports);
+    await rotateKeys(newcomers, ports, { ...keyRule, resendMs: 0 });
+    await renewSigningKeys(newcomers, ports, config.signingKeyDays());
+  };
+  const rotateAll = async () => {
+    await endSessions(gateway.online(), ports);
+    await rotateKeys(gateway.online(), ports, keyRule);
+    await renewSigningKeys(gateway.online(), ports, config.signingKeyDays());
+  };
+  return {
+    start: () => {
+      timekeeper.every(duties.all, rotateMs, rotateAll, { onEach: true });
+      timekeeper.every(duties.welcomed, rotateMs, rotateWelcomed, { onEach: true });
+    },
+    review: async () => {
+      await endSessions(gateway.online(), ports);
+      timekeeper.hurry(duties.all);
+    },
+    onWelcome: (crawlerId) => {
+      arrived.add(crawlerId);
+      timekeeper.hurry(duties.welcomed, welcomeMs);
+    },
+  };
+}
+
+/** Ends the sessions of revoked crawlers; their leases become available at once. */
+async function endSessions(
+  crawlerIds: readonly CrawlerId[],
+  { identities, frontier, gateway, log, now }: KeyDutyPorts,
+): Promise<void> {
+  if (crawlerIds.length === 0) return;
+  for (const crawlerId of await identities.shutOut(crawlerIds)) {
+    gateway.refuse(crawlerId, shutOut);
+    const leases = await frontier.returnLeasesOf(crawlerId, now());
+    log.warn({ crawlerId, leases }, "a crawler's access was revoked, and its session ended");
+  }
+}
+
+/** Asks at every review until the crawler announces another key. */
+async function renewSigningKeys(
+  crawlerIds: readonly CrawlerId[],
+  { signingKeys, gateway, log, now }: KeyDutyPorts,
+  maxAgeDays: number,
+): Promise<void> {
+  if (crawlerIds.length === 0) return;
+  for (const { crawlerId, isAsked } of await signingKeys.dueRenewals(crawlerIds, {
+    maxAgeDays,
+    now: now(),
+  })) {
+    const reason = isAsked ? "an operator asked for it" : `it is ${maxAgeDays} days old`;
+    if (gateway.send(crawlerId, { type: "coordinator:renew-signing-key", reason }))
+      log.info({ crawlerId, reason }, "a crawler was asked for another signing key");
+  }
+}
+
+// Moves in a running coordinator: started when an operator asks, reviewed by a timer, and reported to crawlers that
+// return too late.
+
+interface MoveDutyPorts {
+  readonly pool: Pool;
+  readonly gateway: {
+    send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
+    refuse(crawlerId: CrawlerId, refusal: Refusal): boolean;
+  };
+  readonly crawlers: Pick<CrawlerStore, "list">;
+  /**
+   * Whether this coordinator leads the crawler's move: it is connected here, or it is connected nowhere and somebody
+   * has to report that.
+   */
+  readonly mayBegin: (crawlerId: CrawlerId) => boolean;
+  readonly others: () => Promise<number>;
+  /** Reads the crawlers again. */
+  readonly refresh: () => Promise<void>;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+const reviewMs = 2000;
+
+export function moveDuties(ports: MoveDutyPorts): MoveDuties {
+  const { pool, gateway, timekeeper, log, now } = ports;
+  const mover = new Mover({
+    moves: notedMoves(createMoveStore(pool), noteOwnChanges(ports)),
+    send: (crawlerId, message) => gateway.send(crawlerId, message),
+    refuse: (crawlerId, refusal) => gateway.refuse(crawlerId, refusal),
+    mayBegin: ports.mayBegin,
+    onMoved: async () => {
+      await ports.refresh();
+      timekeeper.hurry(jobs.handOver);
+    },
+    log,
+    now,
+  });
+  return {
+    start: async () => {
+      // Moves led by another coordinator continue; a move without a leader times out.
+      if ((await ports.others()) === 0) await mover.start();
+      timekeeper.every("review-moves", reviewMs, async () => await mover.review(), { onEach: true });
+    },
+    review: () => mover.review(),
+    onMessage: (crawlerId, message) => mover.onMessage(crawlerId, message),
+    onLeave: (crawlerId, reason) => mover.onLeave(crawlerId, reason),
+    onArrival: (arrival) => mover.onArrival(arrival),
+    refusalOf: async (introduction, otherwise) => {
+      const { hello } = introduction;
+      const publicKey = hello.identity?.publicKey ?? null;
+      if (publicKey === null || !isHelloSigned(introduction, publicKey)) return otherwise;
+      return (await mover.refusalOf(publicKey, hello.name)) ?? otherwise;
+    },
+  };
+}

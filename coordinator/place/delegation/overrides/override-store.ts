@@ -1,0 +1,412 @@
+/** Table finer_delegation: hosts that are delegated by themselves, and parts of leaves. */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
+import { urlHost } from "#core/ip/url-host";
+import { columnsOf, inTransaction } from "../../../database/transaction.ts";
+import { isFromHere } from "../round-reads.ts";
+import { addRound } from "../store.ts";
+import { followFinerDelegations } from "./covered-host-store.ts";
+import {
+  type DelegatedHost,
+  type FinerDecision,
+  type FinerDelegation,
+  type FinerId,
+  type FinerRound,
+  type HostPlace,
+  maxFinerDelegations,
+  type PlannedPart,
+  type ReviewTimes,
+  type SeenAnswer,
+} from "./override.ts";
+
+export type FinerDelegationStore = ReturnType<typeof createFinerDelegationStore>;
+
+export function createFinerDelegationStore(pool: Pool) {
+  const write = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
+    await inTransaction(pool, work);
+  return {
+    /** Those of the hosts that are resolved and have a subnet and a URL. */
+    hostPlaces: async (hosts: readonly HostHash[]) => await hostPlaces(pool, hosts),
+    saveRound: async (round: FinerRound) => await write(async (client) => await addRound(client, round)),
+    /** Delegates a host by itself, or decides anew for one that is; false when there is no room for more. */
+    setHost: async (host: DelegatedHost, times: ReviewTimes) =>
+      await write(async (client) => await setHost(client, host, times)),
+    partsOf: async (subnetId: SubnetId) =>
+      await finerIn(pool, "f.subnet_id = $1 and f.host_hash is null order by f.first_address", [subnetId]),
+    /**
+     * The parts of a leaf from now on; without any it is joined again. Null, and nothing happens, when the leaf
+     * has passed to another crawler than `subnetCrawlerId` meanwhile. Counts what was added and what ended.
+     */
+    setParts: async (leaf: SplitLeaf, times: ReviewTimes) =>
+      await write(async (client) => await setParts(client, leaf, times)),
+    /** Those whose review is due, longest due first. */
+    dueForReview: async (limit: number, now: Date) =>
+      await finerIn(pool, "f.review_at <= $1 order by f.review_at, f.finer_id limit $2", [now, limit]),
+    /** A review confirmed the crawler or found another; null as the decision only puts the next review off. */
+    reviewed: async (finerId: FinerId, decision: Decided | null, times: ReviewTimes) =>
+      await write(async (client) => await reviewed(client, { finerId, decision }, times)),
+    /** It goes with its subnet again. */
+    end: async (finerId: FinerId, reason: string, now: Date): Promise<void> => {
+      const ended = { where: "f.finer_id = $1", values: [finerId], reason };
+      await write(async (client) => await endFiner(client, ended, now));
+    },
+    /** Crawlers that have any. */
+    crawlers: async (): Promise<CrawlerId[]> => {
+      const { rows } = await pool.query<{ crawler_id: CrawlerId }>(
+        "select distinct crawler_id from finer_delegation order by crawler_id",
+      );
+      return rows.map((row) => row.crawler_id);
+    },
+    /**
+     * Hands over what a crawler that is gone has: to the nearest of the heirs by its latest round, else to the
+     * subnet's crawler, if that is an heir, until a review. The rest stays where it is.
+     */
+    inherit: async (gone: CrawlerId, heirs: readonly CrawlerId[], now: Date) =>
+      await write(async (client) => await inherit(client, { gone, heirs }, now)),
+    /** Ends parts of subnets that are not in force any more, or over which a more specific one was registered; gives their number. */
+    endOutdated: async (now: Date) => await write(async (client) => await endFiner(client, outdated, now)),
+  };
+}
+
+async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostPlace[]> {
+  const { rows } = await pool.query<HostPlace>(
+    `select h.host_hash as "hostHash", h.host, u.url, array(select host(a) from unnest(h.addresses) a) as addresses,
+       h.subnet_id as "subnetId",
+       exists (select from finer_delegation f where f.host_hash = h.host_hash) as "byItself"
+     from frontier_host h
+     cross join lateral (
+       select url
+       from frontier_url
+       where host_hash = h.host_hash and state = 'due'
+       limit 1
+     ) u
+     where h.host_hash = any($1::bigint[])
+       and h.state = 'resolved'
+       and h.subnet_id is not null
+       and h.opt_out_id is null`,
+    [hosts],
+  );
+  return rows;
+}
+
+interface FinerRow extends Omit<FinerDelegation, "place" | "target"> {
+  readonly hostHash: HostHash | null;
+  readonly first: string;
+  readonly last: string;
+  readonly url: string;
+  readonly address: string;
+}
+
+async function finerIn(pool: Pool, where: string, values: readonly unknown[]): Promise<FinerDelegation[]> {
+  const { rows } = await pool.query<FinerRow>(
+    `select f.finer_id as "finerId", f.subnet_id as "subnetId", f.host_hash as "hostHash",
+       host(f.first_address) as first, host(f.last_address) as last, f.crawler_id as "crawlerId",
+       f.round_id as "roundId", f.rtt_ms as "rttMs", f.runner_up_id as "runnerUpId",
+       f.runner_up_rtt_ms as "runnerUpRttMs", f.subnet_rtt_ms as "subnetRttMs", d.crawler_id as "subnetCrawlerId",
+       r.target_url as url, host(r.target_address) as address
+     from finer_delegation f
+     join probe_round r using (round_id)
+     left join delegation d on d.subnet_id = f.subnet_id
+     where ${where}`,
+    [...values],
+  );
+  return rows.map(({ hostHash, first, last, url, address, ...finer }) => {
+    const host = urlHost(url);
+    const place =
+      hostHash === null ? { type: "part" as const, first, last } : { type: "host" as const, hostHash, host };
+    return { ...finer, place, target: { url, host, address } };
+  });
+}
+
+/** In the history, in words. */
+type Decided = FinerDecision & { readonly reason: string };
+
+/** A host, or a part by its addresses. */
+type Placed = FinerDecision & {
+  readonly hostHash?: HostHash;
+  readonly first?: string;
+  readonly last?: string;
+};
+
+const decisionColumns = [
+  "crawlerId",
+  "roundId",
+  "rttMs",
+  "runnerUpId",
+  "runnerUpRttMs",
+  "subnetRttMs",
+] as const;
+
+/** Of one subnet; what has a delegation of its own already is decided anew. Hosts, or parts; not both. */
+export async function putFiner(
+  client: PoolClient,
+  of: { readonly subnetId: SubnetId; readonly cause: string; readonly seen?: readonly SeenAnswer[] },
+  given: readonly Placed[],
+  { now, reviewAt }: ReviewTimes,
+): Promise<void> {
+  if (given.length === 0) return;
+  const isHost = given[0]!.hostHash !== undefined;
+  await client.query(
+    `insert into finer_delegation (subnet_id, cause, seen, host_hash, first_address, last_address, crawler_id, round_id,
+       measured, rtt_ms, runner_up_id, runner_up_rtt_ms, subnet_rtt_ms, found_at, delegated_at, review_at)
+     select $1, $2, $3, host_hash, first_address, last_address, crawler_id, round_id, rtt_ms is not null, rtt_ms,
+       runner_up_id, runner_up_rtt_ms, subnet_rtt_ms, $4, $4, $5
+     from unnest($6::bigint[], $7::inet[], $8::inet[], $9::int[], $10::int[], $11::real[], $12::int[], $13::real[],
+       $14::real[]) as given (host_hash, first_address, last_address, crawler_id, round_id, rtt_ms, runner_up_id,
+       runner_up_rtt_ms, subnet_rtt_ms)
+     on conflict ${isHost ? "(host_hash)" : "(subnet_id, first_address) where host_hash is null"} do update
+       set subnet_id = excluded.subnet_id, crawler_id = excluded.crawler_id, round_id = excluded.round_id,
+           cause = excluded.cause, measured = excluded.measured, rtt_ms = excluded.rtt_ms,
+           runner_up_id = excluded.runner_up_id, runner_up_rtt_ms = excluded.runner_up_rtt_ms,
+           subnet_rtt_ms = excluded.subnet_rtt_ms, seen = excluded.seen, review_at = excluded.review_at,
+           delegated_at = case when finer_delegation.crawler_id = excluded.crawler_id
+                               then finer_delegation.delegated_at else excluded.delegated_at end`,
+    [
+      of.subnetId,
+      of.cause,
+      JSON.stringify(of.seen ?? []),
+      now,
+      reviewAt,
+      ...columnsOf(given, ["hostHash", "first", "last", ...decisionColumns]),
+    ],
+  );
+}
+
+async function setHost(client: PoolClient, host: DelegatedHost, times: ReviewTimes): Promise<boolean> {
+  const { subnetId, hostHash, seen, crawlerId: to, roundId, reason } = host;
+  const { rowCount } = await client.query("select from finer_delegation where host_hash = $1", [hostHash]);
+  const isKnown = rowCount === 1;
+  if (!isKnown && (await roomFor(client, 1)) < 1) return false;
+  await putFiner(client, { subnetId, cause: "differs-by-place", seen }, [host], times);
+  await followFinerDelegations(client, { hashes: [hostHash] });
+  if (isKnown) return true;
+  const from = await subnetCrawler(client, subnetId);
+  await recordChanges(
+    client,
+    [{ subnetId, from, to, cause: "differs-by-place", roundId, reason }],
+    times.now,
+  );
+  return true;
+}
+
+export async function subnetCrawler(client: PoolClient, subnetId: SubnetId): Promise<CrawlerId | null> {
+  const { rows } = await client.query<{ crawler_id: CrawlerId }>(
+    "select crawler_id from delegation where subnet_id = $1",
+    [subnetId],
+  );
+  return rows[0]?.crawler_id ?? null;
+}
+
+interface SplitLeaf {
+  readonly subnetId: SubnetId;
+  readonly subnetCrawlerId: CrawlerId;
+  readonly parts: readonly PlannedPart[];
+}
+
+async function setParts(
+  client: PoolClient,
+  leaf: SplitLeaf,
+  times: ReviewTimes,
+): Promise<{ added: number; ended: number } | null> {
+  const { subnetId, subnetCrawlerId: from } = leaf;
+  const owned = await client.query(
+    "select from delegation where subnet_id = $1 and crawler_id = $2 for update",
+    [subnetId, from],
+  );
+  if (owned.rowCount === 0) return null;
+  const others = {
+    where: `f.subnet_id = $1 and f.host_hash is null
+       and (f.first_address, f.last_address) not in (select * from unnest($2::inet[], $3::inet[]))`,
+    values: [subnetId, ...columnsOf(leaf.parts, ["first", "last"])],
+    reason: "these addresses measure like the rest of the subnet again",
+  };
+  const ended = await endFiner(client, others, times.now);
+  const { rows } = await client.query<{ first: string }>(
+    "select host(first_address) as first from finer_delegation where subnet_id = $1 and host_hash is null",
+    [subnetId],
+  );
+  const known = new Set(rows.map((row) => row.first));
+  const fresh = leaf.parts.filter((part) => !known.has(part.first));
+  const added = fresh.slice(0, await roomFor(client, fresh.length));
+  const parts = leaf.parts.filter((part) => known.has(part.first) || added.includes(part));
+  await putFiner(client, { subnetId, cause: "measures-apart" }, parts, times);
+  const changes = added.map(({ crawlerId, roundId, reason }) => ({
+    ...{ subnetId, from, to: crawlerId },
+    ...{ cause: "measures-apart", roundId, reason },
+  }));
+  await recordChanges(client, changes, times.now);
+  await followFinerDelegations(client, { ofSubnet: subnetId });
+  return { added: added.length, ended };
+}
+
+/** How many more may be added, at most as many as are wanted. */
+export async function roomFor(client: PoolClient, wanted: number): Promise<number> {
+  if (wanted === 0) return 0;
+  const { rows } = await client.query<{ finer: number }>(
+    "select count(*)::int as finer from finer_delegation",
+  );
+  return Math.max(0, Math.min(wanted, maxFinerDelegations - rows[0]!.finer));
+}
+
+async function reviewed(
+  client: PoolClient,
+  { finerId, decision }: { readonly finerId: FinerId; readonly decision: Decided | null },
+  { now, reviewAt }: ReviewTimes,
+): Promise<void> {
+  const { rows } = await client.query<{ subnet_id: SubnetId; crawler_id: CrawlerId }>(
+    "select subnet_id, crawler_id from finer_delegation where finer_id = $1 for update",
+    [finerId],
+  );
+  const [before] = rows;
+  if (before === undefined) return;
+  if (decision === null) {
+    await client.query("update finer_delegation set review_at = $2 where finer_id = $1", [finerId, reviewAt]);
+    return;
+  }
+  await client.query(
+    `update finer_delegation
+     set crawler_id = $4, round_id = $5, measured = $6::real is not null, rtt_ms = $6, runner_up_id = $7,
+         runner_up_rtt_ms = $8, subnet_rtt_ms = $9, review_at = $2,
+         cause = case when crawler_id = $4 then cause when host_hash is null then 'measures-apart' else 'differs-by-place' end,
+         delegated_at = case when crawler_id = $4 then delegated_at else $3 end
+     where finer_id = $1`,
+    [finerId, reviewAt, now, ...decisionColumns.map((name) => decision[name])],
+  );
+  if (before.crawler_id === decision.crawlerId) return;
+  const change = { subnetId: before.subnet_id, from: before.crawler_id, to: decision.crawlerId };
+  await recordChanges(
+    client,
+    [{ ...change, cause: "review", roundId: decision.roundId, reason: decision.reason }],
+    now,
+  );
+}
+
+/** Which finer delegations (`f`) end, and why, for the history. */
+interface Ended {
+  readonly where: string;
+  readonly values: readonly unknown[];
+  readonly reason: string;
+}
+
+/** Their hosts go with their subnets again, or with a part of it. Gives their number. */
+export async function endFiner(
+  client: PoolClient,
+  { where, values, reason }: Ended,
+  now: Date,
+): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
+    `select f.finer_id from finer_delegation f where ${where} order by f.finer_id for update`,
+    [...values],
+  );
+  const ids = rows.map((row) => row.finer_id);
+  if (ids.length === 0) return 0;
+  await client.query(
+    `with ended as (
+       delete from finer_delegation
+       where finer_id = any($1::int[])
+       returning subnet_id, crawler_id
+     )
+     insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, reason)
+     select ended.subnet_id, $2, ended.crawler_id, d.crawler_id, 'joined-again', $3
+     from ended
+     left join delegation d using (subnet_id)`,
+    [ids, now, reason],
+  );
+  await followFinerDelegations(client, { hadFiner: ids });
+  return ids.length;
+}
+
+const outdated: Ended = {
+  where: `f.host_hash is null and exists (
+       select
+       from subnet s
+       where s.subnet_id = f.subnet_id
+         and (s.removed_in is not null or exists (
+           select
+           from subnet inner_subnet
+           where inner_subnet.removed_in is null
+             and inner_subnet.first_address between s.first_address and f.last_address
+             and inner_subnet.last_address between f.first_address and s.last_address
+             and inner_subnet.first_address <> inner_subnet.last_address
+             and inner_subnet.subnet_id <> s.subnet_id
+         )))`,
+  values: [],
+  reason: "the registry has other ranges there now",
+};
+
+/** What the heirs measured in the latest round decides; who only inherits as the subnet's crawler measured nothing. */
+export async function inherit(
+  client: PoolClient,
+  { gone, heirs }: { readonly gone: CrawlerId; readonly heirs: readonly CrawlerId[] },
+  now: Date,
+): Promise<{ moved: number; left: number }> {
+  const { rows } = await client.query<{ moved: number; left: number }>(
+    `with given as (
+       select finer_id, subnet_id, round_id
+       from finer_delegation
+       where crawler_id = $1
+       order by finer_id
+       for update
+     ), heir as (
+       select given.finer_id, given.subnet_id, given.round_id, measured.rtt_ms,
+         coalesce(measured.crawler_id, d.crawler_id) as crawler_id
+       from given
+       join probe_round r on r.round_id = given.round_id
+       left join lateral (
+         select p.crawler_id, min(p.rtt_ms) as rtt_ms
+         from probe p
+         where p.round_id = r.round_id
+           and p.outcome = 'measured'
+           and p.method = coalesce(r.method, p.method)
+           and p.crawler_id = any($2::int[])
+           and ${isFromHere("p", "r")}
+         group by p.crawler_id
+         order by 2, 1
+         limit 1
+       ) measured on true
+       left join delegation d on d.subnet_id = given.subnet_id and d.crawler_id = any($2::int[])
+     ), moved as (
+       update finer_delegation f
+       set crawler_id = heir.crawler_id, cause = 'crawler-left', measured = heir.rtt_ms is not null,
+           rtt_ms = heir.rtt_ms, runner_up_id = null, runner_up_rtt_ms = null, delegated_at = $3,
+           review_at = case when heir.rtt_ms is null then $3 else f.review_at end
+       from heir
+       where f.finer_id = heir.finer_id and heir.crawler_id is not null
+       returning f.subnet_id, f.crawler_id, f.round_id, f.rtt_ms
+     ), recorded as (
+       insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+       select subnet_id, $3, $1, crawler_id, 'crawler-left', round_id,
+         case when rtt_ms is null then 'its crawler is gone; the subnet''s crawler has it until it is probed again'
+              else 'its crawler is gone; this one was the next best' end
+       from moved
+     )
+     select (select count(*)::int from moved) as moved,
+       (select count(*)::int from heir where crawler_id is null) as left`,
+    [gone, heirs, now],
+  );
+  return rows[0]!;
+}
+
+interface RecordedChange {
+  readonly subnetId: SubnetId;
+  readonly from: CrawlerId | null;
+  readonly to: CrawlerId;
+  readonly cause: string;
+  readonly roundId: RoundId;
+  readonly reason: string;
+}
+
+export async function recordChanges(
+  client: PoolClient,
+  changes: readonly RecordedChange[],
+  now: Date,
+): Promise<void> {
+  if (changes.length === 0) return;
+  await client.query(
+    `insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+     select subnet_id, $1, from_id, to_id, cause, round_id, reason
+     from unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::text[])
+       as given (subnet_id, from_id, to_id, cause, round_id, reason)`,
+    [now, ...columnsOf(changes, ["subnetId", "from", "to", "cause", "roundId", "reason"])],
+  );
+}

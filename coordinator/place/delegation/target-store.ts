@@ -1,0 +1,221 @@
+/**
+ * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
+ * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
+ * does not stand for the whole subnet, unless there is no other. Where crawlers have domain sets, a host that somebody's
+ * sets hold comes before those that nobody may have.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { columnsOf } from "../../database/transaction.ts";
+import type { HostToHold } from "../domain-sets/domain-set.ts";
+import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
+import type { DelegationMove, WaitingSubnet } from "./delegation.ts";
+import { isFromHere } from "./round-reads.ts";
+
+/** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
+const perHolder = 8;
+
+/** Due URLs are counted up to this: more would change nothing. */
+const countedUrls = 1000;
+
+/** Hosts of a subnet by which its candidates are told apart; held ones come first. */
+const hostsNamed = 200;
+
+interface AskedWaiting {
+  readonly limit: number;
+  readonly except: readonly SubnetId[];
+  readonly somebody: readonly Partition[];
+}
+
+/** Subnets without a delegation of their own that hold due URLs, by the time their first host was admitted. */
+export async function waiting(
+  pool: Pool,
+  { limit, except, somebody }: AskedWaiting,
+): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 3);
+  const { rows } = await pool.query<TargetRow>(
+    `with open as (
+       select h.subnet_id, min(h.admitted_at) as since
+       from frontier_host h
+       where h.state = 'resolved'
+         and h.due_at is not null
+         and h.subnet_id <> all($2::int[])
+         and not exists (select from delegation d where d.subnet_id = h.subnet_id)
+       group by h.subnet_id
+     ), held as (
+       select open.subnet_id, open.since, coalesce(s.holder_id, -open.subnet_id) as holder
+       from open
+       left join subnet s on s.subnet_id = open.subnet_id
+     ), placed as (
+       select held.*, row_number() over (partition by holder order by since, subnet_id) as place
+       from held
+     ), waiting as (
+       select subnet_id, since, holder
+       from placed
+       where place <= ${perHolder}
+       order by since, subnet_id
+       limit $1
+     )
+     select w.subnet_id as "subnetId", u.url, h.host, host(h.addresses[1]) as address, due.urls as "dueUrls",
+       ${held.hostsOf("w")}
+     from waiting w
+     cross join lateral (
+       select host_hash, host, addresses
+       from frontier_host h
+       where subnet_id = w.subnet_id and state = 'resolved' and due_at is not null
+       order by ${held.order} finer_id is not null, admitted_at, host_hash
+       limit 1
+     ) h
+     cross join lateral (
+       select url
+       from frontier_url
+       where host_hash = h.host_hash and state = 'due'
+       order by depth, discovered_at, url_hash
+       limit 1
+     ) u
+     cross join lateral (
+       select count(*)::int as urls
+       from (
+         select
+         from frontier_host f
+         join frontier_url fu on fu.host_hash = f.host_hash and fu.state = 'due'
+         where f.subnet_id = w.subnet_id
+           and f.state = 'resolved'
+           and f.due_at is not null
+           and f.finer_id is null
+         limit ${countedUrls}
+       ) counted
+     ) due
+     order by w.since, w.subnet_id`,
+    [limit, except, ...held.values],
+  );
+  return rows.map(targetOf);
+}
+
+/** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
+export async function targetsFor(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+  somebody: readonly Partition[],
+): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 2);
+  const { rows } = await pool.query<TargetRow>(
+    `select found.subnet_id as "subnetId", found.url, found.host, found.address, ${held.hostsOf("found")}
+     from (
+       select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
+       from unnest($1::int[]) as given (subnet_id)
+       join frontier_host h
+         on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
+       cross join lateral (
+         select url, failures
+         from frontier_url
+         where host_hash = h.host_hash and state = 'due'
+         order by failures, depth, url_hash
+         limit 1
+       ) u
+       order by given.subnet_id, ${held.order} h.finer_id is not null, u.failures, h.admitted_at, h.host_hash
+     ) found
+     order by found.subnet_id`,
+    [subnetIds, ...held.values],
+  );
+  return rows.map(targetOf);
+}
+
+/** As it is read: without domain sets in the fleet, no hosts are named. */
+type TargetRow = Omit<WaitingSubnet, "hosts"> & { readonly hosts: readonly HostToHold[] | null };
+
+/** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
+function heldFirst(somebody: readonly Partition[], first: number) {
+  if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
+  const { condition, values } = heldByOneSql(somebody, "h", first);
+  const hostsOf = (subnets: string) => `(
+         select jsonb_agg(jsonb_build_object('host', named.host, 'language', named.language))
+         from (
+           select h.host, h.language
+           from frontier_host h
+           where h.subnet_id = ${subnets}.subnet_id and h.state = 'resolved' and h.due_at is not null
+           order by ${condition} desc, h.admitted_at, h.host_hash
+           limit ${hostsNamed}
+         ) named
+       ) as hosts`;
+  return { order: `${condition} desc,`, values, hostsOf };
+}
+
+function targetOf({ hosts, ...target }: TargetRow): WaitingSubnet {
+  return hosts === null ? target : { ...target, hosts };
+}
+
+// Tables delegation and delegation_history: subnets that go from one crawler to another without a round.
+
+/**
+ * The former crawler stays as runner-up, with what was measured of it, unless it has left. The deciding
+ * round stays named: its probes are still what is known of the subnet.
+ */
+export async function move(
+  client: PoolClient,
+  moves: readonly DelegationMove[],
+  now: Date,
+): Promise<SubnetId[]> {
+  await client.query("select from delegation where subnet_id = any($1) order by subnet_id for update", [
+    moves.map((one) => one.subnetId),
+  ]);
+  const { rows } = await client.query<{ subnet_id: SubnetId }>(
+    `with moved as (
+       update delegation d
+       set crawler_id = given.to_id,
+           cause = given.cause,
+           measured = given.rtt_ms is not null,
+           rtt_ms = given.rtt_ms,
+           runner_up_id = case when given.cause = 'crawler-left' then null else given.from_id end,
+           runner_up_rtt_ms = case when given.cause = 'crawler-left' then null else d.rtt_ms end,
+           delegated_at = $7
+       from unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::text[], $6::real[])
+         as given (subnet_id, from_id, to_id, cause, reason, rtt_ms)
+       where d.subnet_id = given.subnet_id
+         and d.crawler_id = given.from_id
+         and given.to_id <> given.from_id
+       returning d.subnet_id, given.from_id, given.to_id, given.cause, d.round_id, given.reason
+     )
+     insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+     select subnet_id, $7, from_id, to_id, cause, round_id, reason
+     from moved
+     returning subnet_id`,
+    [...columnsOf(moves, ["subnetId", "from", "to", "cause", "reason", "rttMs"]), now],
+  );
+  return rows.map((row) => row.subnet_id);
+}
+
+interface FormerSubnet {
+  readonly subnetId: SubnetId;
+  readonly rttMs: number | null;
+}
+
+/**
+ * What was taken from a crawler because it left or was drained, each subnet with what the crawler had measured
+ * in the round that is still the deciding one. At most so many: the latest.
+ */
+export async function formerSubnets(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<FormerSubnet[]> {
+  const { rows } = await pool.query<FormerSubnet>(
+    `select d.subnet_id as "subnetId", min(p.rtt_ms) as "rttMs"
+     from (
+       select subnet_id
+       from delegation_history
+       where from_crawler_id = $1 and changed_at >= $2 and cause in ('crawler-left', 'drained')
+       order by changed_at desc
+       limit ${mostFormer}
+     ) had
+     join delegation d on d.subnet_id = had.subnet_id and d.crawler_id <> $1
+     left join probe_round r on r.round_id = d.round_id
+     left join probe p on p.round_id = r.round_id
+       and p.crawler_id = $1
+       and p.outcome = 'measured'
+       and p.method = coalesce(r.method, p.method)
+       and ${isFromHere("p", "r")}
+     group by d.subnet_id
+     order by d.subnet_id`,
+    [crawlerId, since],
+  );
+  return rows;
+}
+
+const mostFormer = 200_000;

@@ -1,0 +1,84 @@
+/** Access to the pages over one connection pool: authentication, sign-in pages and the audit log. */
+import type { Pool } from "pg";
+import { type Log, silentLog } from "#core/log";
+import { isLoopbackHost } from "#protocol/invitation";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { createAuditLog } from "../../database/audit-log.ts";
+import { readCoordinatorPlace } from "../../place/crawlers/coordinator-presence-store.ts";
+import type { Access } from "../../web/access.ts";
+import type { AnonymousReading } from "../../web/anonymous-reading.ts";
+import { randomSecrets } from "../../web/secrets.ts";
+import { createSessionAccess } from "../../web/session-access.ts";
+import { accessOperations, accountOperations, ownSessionForms, signInLinkOperations } from "./access-ask.ts";
+import { auditOperations } from "./audit-ask.ts";
+import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
+import { signInRoutes } from "./sign-in-routes.ts";
+import { createOperatorTokenStore } from "./token-store.ts";
+import { tokenOperations } from "./tokens-ask.ts";
+
+/** The settings that decide who can reach the pages. */
+interface ExposureSettings {
+  readonly access: { readonly anonymous: "read" | "nothing" | null };
+  readonly listen: { readonly host: string };
+  readonly behindProxy: boolean;
+  readonly tls: unknown;
+  readonly publicUrl: string | null;
+}
+
+/** A public address, TLS or a declared proxy means that others can reach the pages, so reading needs a sign-in too. */
+export function anonymousMayRead({
+  access,
+  listen,
+  behindProxy,
+  tls,
+  publicUrl,
+}: ExposureSettings): AnonymousReading {
+  if (access.anonymous !== null) return access.anonymous === "read";
+  const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
+  return isLoopbackHost(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
+}
+
+export function accessOver(
+  pool: Pool,
+  mayRead: AnonymousReading,
+  now: () => Date = () => new Date(),
+  log: Pick<Log, "warn"> = silentLog,
+): Access {
+  return createSessionAccess({
+    sessions: createSessionStore(pool),
+    tokens: createOperatorTokenStore(pool),
+    hash: randomSecrets.hash,
+    now,
+    anonymousMayRead: mayRead,
+    log,
+  });
+}
+
+interface AccessPartOptions {
+  readonly access: Access;
+  readonly version: string;
+  readonly now?: () => Date;
+}
+
+export function accessParts(pool: Pool, options: AccessPartOptions): readonly WebPart[] {
+  const { now = () => new Date() } = options;
+  const sessions = createSessionStore(pool);
+  const links = createSignInLinkStore(pool);
+  const tokens = createOperatorTokenStore(pool);
+  const audit = createAuditLog(pool);
+  const secrets = randomSecrets;
+  const webUrl = async () => (await readCoordinatorPlace(pool))?.webUrl ?? null;
+  const ofAccess = {
+    ...accessOperations,
+    ...accountOperations,
+    ...ownSessionForms,
+    ...signInLinkOperations,
+  };
+  return [
+    signInRoutes({ links, sessions, audit, secrets, ...options, now }),
+    addOperations(ofAccess, { links, sessions, secrets, webUrl }),
+    addOperations(tokenOperations, { tokens, secrets }),
+    addOperations(auditOperations, audit),
+  ];
+}

@@ -1,0 +1,343 @@
+/** The gateway's settings and the handlers of crawlers' messages, which main provides. */
+import type { IncomingMessage } from "node:http";
+import type { CrawlerId } from "#core/ids";
+import type { CoordinatorWelcome, Refusal } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
+import type { Admitted, Introduction } from "../../place/crawlers/admit-crawler.ts";
+import type { SessionEnd } from "../../place/crawlers/session-ends.ts";
+import type { ConnectionLimitSettings } from "../../web/limits.ts";
+import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
+
+/**
+ * For one crawler these run one at a time (except `admit`), and `onArrive` and `onLeave` alternate. A rejection is logged. A
+ * rejection of `onArrive`, `onResults` or `onMessage` also ends the session, after which the crawler resends what was not
+ * acknowledged.
+ */
+export interface GatewayHandlers {
+  /** Authenticates a newcomer. */
+  admit(introduction: Introduction): Promise<Admitted | { readonly refuse: Refusal }>;
+  /** Returns the highest committed sequence of the hello's spool, or why the crawler may not come now. */
+  onArrive(
+    arrival: Arrival,
+  ): Promise<
+    { readonly acknowledgedSequence: number; readonly welcome?: WelcomeExtras } | { readonly refuse: Refusal }
+  >;
+  /** It was welcomed and can receive messages. Must not throw. */
+  onWelcome?(crawlerId: CrawlerId): void;
+  /** Two machines use its identity, as `evidence` shows. Returns the newcomer's refusal. */
+  onCopy?(arrival: Arrival, evidence: string): Refusal;
+  /** Results are ascending without gaps, and acknowledged as soon as this resolves. */
+  onResults(batch: {
+    readonly crawlerId: CrawlerId;
+    readonly spoolId: string;
+    readonly results: readonly BatchedResult[];
+  }): Promise<void>;
+  onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
+  /** `forGood`: it said that it will not return. */
+  onLeave(crawlerId: CrawlerId, end: SessionEnd, forGood: boolean): Promise<void>;
+  /** A peer was refused for its behaviour. Must not throw. */
+  onIncident?(incident: EdgeIncident): void;
+}
+
+export interface GatewaySettings {
+  readonly path: string;
+  readonly userAgent: string;
+  readonly resultCredits: number;
+  /** The shortest interval; a large fleet sends less often (crawlers/heartbeats). */
+  readonly heartbeatMs: number;
+  /** The number of crawlers, connected or not; absent: the connected ones. */
+  readonly fleetSize?: () => number;
+  /** Sent to crawlers: offline for this long, they drop their leases. */
+  readonly departureSeconds: number;
+  /** Sent to crawlers: the database's major version. */
+  readonly postgresVersion?: number;
+  readonly helloTimeoutMs: number;
+  /** A batch of results ends at this size or age. */
+  readonly batchResults: number;
+  readonly lingerMs: number;
+  /** Beyond it, the crawler is not read for a while. */
+  readonly inflatedBytesPerSecond: number;
+  /** Added to a probe's deadline before the crawler counts as silent. */
+  readonly probeGraceMs: number;
+  /** A session whose crawler answers a ping within this time is alive, so another machine with its identity is a copy. */
+  readonly rivalMs: number;
+  readonly limits: ConnectionLimitSettings;
+  readonly admission: AdmissionLineSettings;
+  /** The client's address behind a proxy, otherwise the socket's peer. */
+  readonly remoteAddressOf: (request: IncomingMessage) => string;
+}
+
+export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
+  path: "/crawler",
+  resultCredits: 200,
+  heartbeatMs: 10_000,
+  departureSeconds: 120,
+  helloTimeoutMs: 10_000,
+  batchResults: 100,
+  lingerMs: 20,
+  // Some 1,000 results of 30 KB.
+  inflatedBytesPerSecond: 32 * 1024 * 1024,
+  probeGraceMs: 3000,
+  rivalMs: 3000,
+  // A fleet of 10,000, half of it with a dead and a new connection at once.
+  limits: { connections: 15_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
+  // Admissions that run together share database queries. A crawler gives up after 30 s of silence.
+  admission: { atOnce: 1024, mostWaitMs: 6000 },
+  remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
+};
+
+/** Fields of the welcome for crawlers that know them. */
+export type WelcomeExtras = Partial<
+  Pick<
+    CoordinatorWelcome,
+    "ticket" | "time" | "userAgent" | "signatureAgent" | "signingKeys" | "seenAddress" | "coordinators"
+  >
+>;
+
+export interface Arrival {
+  readonly crawlerId: CrawlerId;
+  readonly hello: CrawlerHello;
+  readonly remoteAddress: string;
+  /** The agreed protocol version. */
+  readonly version: number;
+  /** The identity bound to its name; null when it has none. */
+  readonly publicKey: string | null;
+}
+
+export const replaced: Refusal = {
+  code: "replaced",
+  reason: "a newer session with the same name and key took the place of this one",
+  retry: false,
+};
+
+export const shuttingDown: Refusal = {
+  code: "shutting-down",
+  reason: "the coordinator is shutting down",
+  retry: true,
+};
+
+/** Until everything is loaded that answers depend on. */
+export const starting: Refusal = {
+  code: "shutting-down",
+  reason: "the coordinator starts, and serves crawlers in a moment",
+  retry: true,
+  retryAfterMs: 1000,
+};
+
+/** The coordinator may have been replaced without noticing (crawlers/coordinator-presence-store). */
+export const standingAside: Refusal = {
+  code: "shutting-down",
+  reason: "this coordinator does not reach its database in time, and leaves crawlers to the others",
+  retry: true,
+  retryAfterMs: 2000,
+};
+
+export const busyWithTheOther: Refusal = {
+  code: "busy",
+  reason: "what this crawler's session before has sent is still being worked off",
+  retry: true,
+};
+
+export const unableToAdmit: Refusal = {
+  code: "internal-error",
+  reason: "the coordinator cannot take anyone now",
+  retry: true,
+};
+
+/** More crawlers come at once than can be admitted. */
+export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
+  const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
+  return { code: "busy", reason, retry: true, retryAfterMs };
+}
+
+/** Refusals that do not indicate misbehaviour. */
+export const blameless: ReadonlySet<string> = new Set([
+  "internal-error",
+  "busy",
+  "shutting-down",
+  "replaced",
+  "moved",
+]);
+
+/** Other codes are harmless or recorded elsewhere with more detail. */
+const kinds: Partial<Record<Refusal["code"], string>> = {
+  "wrong-key": "wrong-key",
+  "bad-message": "bad-message",
+  "too-much": "flood",
+  "bad-signature": "bad-signature",
+};
+
+export interface EdgeIncident {
+  readonly crawlerId: CrawlerId | null;
+  readonly kind: string;
+  readonly words: string;
+  readonly remoteAddress: string;
+}
+
+/** Returns null when the refusal is no incident. */
+export function incidentOf(
+  from: {
+    readonly crawlerId: CrawlerId | null;
+    readonly name: string | null;
+    readonly remoteAddress: string;
+  },
+  refusal: Refusal | null,
+): EdgeIncident | null {
+  const kind = refusal === null ? undefined : kinds[refusal.code];
+  if (refusal === null || kind === undefined) return null;
+  const { crawlerId, name, remoteAddress } = from;
+  const whose = crawlerId === null && name !== null ? `as ${name}: ` : "";
+  return { crawlerId, kind, words: `${whose}${refusal.reason}`, remoteAddress };
+}
+
+/** An upgrade that was refused before any message. */
+export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
+  return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
+}
+
+/**
+ * Who waits to be let in, first come first served: so many are worked on at once, nothing is begun for who has gone,
+ * and who would wait for too long is told when to come back. Those get times one after another, as fast as others were
+ * let in until now, so that they do not all come back at once.
+ *
+ *   now ├── half of mostWaitMs ──┤ 1st sent away ┤ 2nd ┤ 3rd … ┤ mostAwayMs: from the 1st on again
+ */
+
+interface AdmissionLineSettings {
+  /** How many run at the same time; more would only wait for the same database connections. */
+  readonly atOnce: number;
+  /** A newcomer that would wait longer is told to return later. */
+  readonly mostWaitMs: number;
+}
+
+interface Waiting {
+  readonly isGone: () => boolean;
+  readonly begin: () => void;
+  readonly skip: () => void;
+}
+
+/** The interval between admissions before any was measured. */
+const firstGuessMs = 4;
+
+/** Each admission is worked on twice: for authentication and for the welcome. */
+const passes = 2;
+
+/** The longest absence: 10,000 crawlers are admitted within it at 150 a second. */
+const mostAwayMs = 60_000;
+
+/** The weight of a new measurement in the moving average. */
+const newShare = 0.1;
+
+export class AdmissionLine {
+  readonly #settings: AdmissionLineSettings;
+  readonly #nowMs: () => number;
+  /** Half-admitted crawlers, which go first. */
+  readonly #halfway: Waiting[] = [];
+  #line: Waiting[] = [];
+  /** The index where the queue begins. */
+  #head = 0;
+  readonly #starts = new Set<{ readonly atMs: number }>();
+  #workMs: number;
+  #lastReturnMs = Number.NEGATIVE_INFINITY;
+
+  /** `nowMs` is monotonic. */
+  constructor(settings: AdmissionLineSettings, nowMs: () => number) {
+    this.#settings = settings;
+    this.#nowMs = nowMs;
+    this.#workMs = (firstGuessMs * settings.atOnce) / passes;
+  }
+
+  get waiting(): number {
+    return this.#line.length - this.#head;
+  }
+
+  /** Crawlers that are being admitted. */
+  get working(): number {
+    return this.#starts.size;
+  }
+
+  /**
+   * Returns when the next rejected crawler should return; null when the queue has room. `coming` counts those about to join it.
+   */
+  comeBackMs(coming = 0): number | null {
+    const { mostWaitMs } = this.#settings;
+    const eachMs = this.#eachMs();
+    if ((this.waiting + coming) * eachMs <= mostWaitMs) return null;
+    const nowMs = this.#nowMs();
+    const firstMs = nowMs + mostWaitMs / 2;
+    const returnMs = Math.max(firstMs, this.#lastReturnMs + eachMs);
+    this.#lastReturnMs = returnMs <= nowMs + mostAwayMs ? returnMs : firstMs;
+    return Math.ceil(this.#lastReturnMs - nowMs);
+  }
+
+  /** Resolves to null when the crawler left before its turn, without starting the work. */
+  take<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
+    return this.#enter(this.#line, isGone, work);
+  }
+
+  /** Resumes a crawler that had its turn and then waited for something else. */
+  takeUp<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
+    return this.#enter(this.#halfway, isGone, work);
+  }
+
+  #enter<Done>(line: Waiting[], isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
+    return new Promise((resolve, reject) => {
+      const begin = () => void this.#work(work).then(resolve, reject);
+      line.push({ isGone, begin, skip: () => resolve(null) });
+      this.#next();
+    });
+  }
+
+  async #work<Done>(work: () => Promise<Done>): Promise<Done> {
+    const start = { atMs: this.#nowMs() };
+    this.#starts.add(start);
+    try {
+      return await work();
+    } finally {
+      this.#starts.delete(start);
+      this.#workMs += newShare * (this.#nowMs() - start.atMs - this.#workMs);
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    while (this.#starts.size < this.#settings.atOnce) {
+      const next = this.#halfway.shift() ?? this.#shift();
+      if (next === undefined) return;
+      if (next.isGone()) next.skip();
+      else next.begin();
+    }
+  }
+
+  /** As Array.shift, without moving the rest. */
+  #shift(): Waiting | undefined {
+    const next = this.#line[this.#head];
+    if (next === undefined) return undefined;
+    this.#head += 1;
+    if (this.#head * 2 > this.#line.length) {
+      this.#line = this.#line.slice(this.#head);
+      this.#head = 0;
+    }
+    return next;
+  }
+
+  /** The interval between admissions. Running work counts once it takes longer than the average. */
+  #eachMs(): number {
+    const [oldest] = this.#starts;
+    const oldestMs = oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;
+    return (passes * Math.max(this.#workMs, oldestMs)) / this.#settings.atOnce;
+  }
+}
+
+export function gatewaySettings(config: {
+  readonly userAgent: string;
+  readonly heartbeatSeconds: number;
+  readonly departureSeconds: number;
+}): GatewaySettings {
+  return {
+    ...defaultGatewaySettings,
+    userAgent: config.userAgent,
+    heartbeatMs: config.heartbeatSeconds * 1000,
+    departureSeconds: config.departureSeconds,
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * Table journal_entry: changes that must outlive the database, written by triggers whoever makes them (migration 0066), and
+ * copied into files beside it. Who makes such a change gets an answer when it is in the files.
+ */
+import { join } from "node:path";
+import type { Pool, PoolClient } from "pg";
+import { ChannelListener } from "../../database/channel-listener.ts";
+import { journalDays } from "./epoch.ts";
+import { currentEpoch } from "./epoch-store.ts";
+import { type JournalContents, type JournalEntry, JournalFolder } from "./journal-file-store.ts";
+
+/** However old they are. */
+const alwaysKept = 1000;
+
+/** Numbers are given before they are committed: those so far below the latest are looked at again. */
+const lateNumbers = 1000;
+
+const atOnce = 1000;
+
+interface EntryRow {
+  entry_id: string;
+  entry_number: number;
+  epoch: number;
+  at: Date;
+  kind: string;
+  key: string;
+  value: Record<string, unknown>;
+}
+
+/** Entries above this number, and a few below; in their order, so many at most. */
+async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
+  const { rows } = await pool.query<EntryRow>(
+    `select entry_id, entry_number::float8 as entry_number, epoch, at, kind, key, value
+     from journal_entry
+     where entry_number > $1
+     order by entry_number
+     limit $2`,
+    [Math.max(0, number - lateNumbers), lateNumbers + atOnce],
+  );
+  return rows.map((row) => ({
+    entryId: row.entry_id,
+    number: row.entry_number,
+    epoch: row.epoch,
+    at: row.at.toISOString(),
+    kind: row.kind,
+    key: row.key,
+    value: row.value,
+  }));
+}
+
+/** Of these, the ones that the database knows. */
+export async function knownEntries(
+  pool: Pool | PoolClient,
+  entryIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ entry_id: string }>(
+    "select entry_id from journal_entry where entry_id = any($1::uuid[])",
+    [entryIds],
+  );
+  return new Set(rows.map((row) => row.entry_id));
+}
+
+/** Lets go of what is older than that; returns how many went. */
+export async function forgetEntries(pool: Pool, before: Date): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from journal_entry
+     where at < $1
+       and entry_number <= (
+         select entry_number from journal_entry order by entry_number desc offset ${alwaysKept} limit 1
+       )`,
+    [before],
+  );
+  return rowCount ?? 0;
+}
+
+const dayMs = 86_400_000;
+
+/** A database's journal: one folder for each database, named by what stays the same when it is restored. */
+export class Journal {
+  readonly files: JournalFolder;
+  /** Where the database lies. */
+  readonly schema: string;
+  readonly #pool: Pool;
+  readonly #now: () => Date;
+  readonly #written: Set<string>;
+  #last = 0;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  private constructor(
+    pool: Pool,
+    { files, schema }: Pick<Journal, "files" | "schema">,
+    written: Set<string>,
+    now: () => Date,
+  ) {
+    this.#pool = pool;
+    this.files = files;
+    this.schema = schema;
+    this.#written = written;
+    this.#now = now;
+  }
+
+  /** `root`: the folder of all journals of a home. Gives what the files hold, too. */
+  static async open(
+    pool: Pool,
+    root: string,
+    now: () => Date,
+  ): Promise<{ readonly journal: Journal; readonly contents: JournalContents }> {
+    const { databaseId } = await currentEpoch(pool);
+    const { rows } = await pool.query<{ schema: string }>("select current_schema() as schema");
+    const { schema } = rows[0]!;
+    const files = new JournalFolder(join(root, databaseId));
+    const contents = await files.read();
+    const sinceMs = now().getTime() - 2 * journalDays * dayMs;
+    const young = contents.entries.filter(({ at }) => Date.parse(at) >= sinceMs);
+    const written = new Set(young.map(({ entryId }) => entryId));
+    return { journal: new Journal(pool, { files, schema }, written, now), contents };
+  }
+
+  /**
+   * Resolves when all that was committed before the call is in the files. Throws a DatabaseError where they cannot be written,
+   * and what Postgres throws.
+   */
+  async catchUp(): Promise<void> {
+    if (this.#running === null) {
+      this.#running = this.#copy().finally(() => {
+        this.#running = null;
+      });
+      return await this.#running;
+    }
+    // What runs may have looked already: whoever waits for the next turn waits together.
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(async () => {
+        this.#next = null;
+        await this.catchUp();
+      });
+    return await this.#next;
+  }
+
+  /** What others write is copied as they write it. */
+  async follow(onNotice: () => void): Promise<{ stop(): Promise<void> }> {
+    const listener = new ChannelListener(this.#pool, "nearcrawl_journal", onNotice);
+    await listener.listen();
+    return {
+      stop: async () => {
+        await listener.stop();
+        await this.#running?.catch(() => {});
+      },
+    };
+  }
+
+  async #copy(): Promise<void> {
+    for (;;) {
+      const found = await entriesAfter(this.#pool, this.#last);
+      const fresh = found.filter(({ entryId }) => !this.#written.has(entryId));
+      await this.files.append(fresh, this.#now());
+      for (const { entryId } of fresh) this.#written.add(entryId);
+      const last = found.at(-1)?.number ?? this.#last;
+      const isThrough = last <= this.#last;
+      this.#last = Math.max(this.#last, last);
+      if (isThrough) return;
+    }
+  }
+}

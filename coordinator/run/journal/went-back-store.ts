@@ -1,0 +1,224 @@
+/**
+ * Looks whether the database went back, and sets right what follows from it: a new epoch, and what the journal knows put back
+ * in one transaction; then the leases, which are nobody's.
+ */
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId } from "#core/ids";
+import type { Log } from "#core/log";
+import { returnLeasesOf } from "../../crawl/frontier/lease-end-writes.ts";
+import { createAuditLog } from "../../database/audit-log.ts";
+import { inTransaction } from "../../database/transaction.ts";
+import {
+  type Epoch,
+  type EpochCause,
+  journalDays,
+  type Replay,
+  replayedRows,
+  type Witness,
+  whyWentBack,
+} from "./epoch.ts";
+import {
+  beginEpoch,
+  currentEpoch,
+  keepLastLook,
+  noteReplay,
+  noteServer,
+  readLastLook,
+  serverState,
+} from "./epoch-store.ts";
+import type { JournalContents, JournalEntry } from "./journal-file-store.ts";
+import { Journal, knownEntries } from "./journal-store.ts";
+import { noReplay, replayEntries } from "./replay-store.ts";
+
+interface ReviewPorts {
+  readonly pool: Pool;
+  /** The folder of the home's journals; null: none is kept. */
+  readonly journalRoot: string | null;
+  readonly log: Pick<Log, "warn" | "error">;
+  readonly now: () => Date;
+}
+
+export interface ReviewedDatabase {
+  readonly epoch: number;
+  readonly journal: Journal | null;
+  /** An epoch that began with this review, and what was put back in it; null: none did. */
+  readonly began: { readonly cause: EpochCause; readonly words: string; readonly replay: Replay } | null;
+}
+
+/** Of an operator who knows better than what can be seen. */
+export interface Told {
+  readonly words: string;
+}
+
+/** Before anything else is read of the database. `told`: it went back, whatever it looks like. */
+export async function reviewDatabase(
+  ports: ReviewPorts,
+  told: Told | null = null,
+): Promise<ReviewedDatabase> {
+  const { pool, journalRoot, log, now } = ports;
+  const opened = journalRoot === null ? null : await Journal.open(pool, journalRoot, now);
+  const contents: JournalContents = opened?.contents ?? { entries: [], faults: [] };
+  for (const fault of contents.faults) log.warn({ ...fault }, "a line of the journal cannot be used");
+  const journal = opened?.journal ?? null;
+  const folder = journal?.files.folder ?? null;
+  const before = await currentEpoch(pool);
+  const server = await serverState(pool);
+  const lastLook = folder === null ? null : await readLastLook(folder);
+  const lastEntries = await lastEntriesOf(pool, contents, now());
+  const why =
+    told === null
+      ? whyWentBack(before, server, { lastLook, lastEntries })
+      : { cause: "operator" as const, words: told.words };
+  if (why === null) await noteServer(pool, before, server);
+  const newest = Math.max(lastLook?.epoch ?? 0, lastEntries?.epoch ?? 0);
+  // Another coordinator has begun the epoch: what this one's journal knows beside is put back, too.
+  const seen = lastLook?.epoch ?? newest;
+  const isBehind = why === null && seen > 0 && seen < before.epoch && !isLongAgo(before, now());
+  const began =
+    why === null && !isBehind
+      ? null
+      : await inTransaction(pool, async (client) => {
+          const isNew =
+            why !== null && (await beginEpoch(client, { before, newest, ...why, server, now: now() }));
+          const { cause, words } = why ?? before;
+          return await putBack(client, contents, { isNew, cause, words, now: now() });
+        });
+  const { epoch } = await currentEpoch(pool);
+  if (why !== null) await returnAllLeases(pool, now());
+  if (began !== null) log.warn({ epoch, ...began }, "the database went back: a new epoch has begun");
+  try {
+    await journal?.catchUp();
+    if (journal !== null) await keepLastLook(journal, epoch, server);
+  } catch (error) {
+    // It crawls all the same; what people change is not answered before it can be written.
+    log.error({ error }, "the journal cannot be written");
+  }
+  return { epoch, journal, began: why === null ? null : began };
+}
+
+/** More are made between a restore and the first look at it. */
+const entriesLooked = 200;
+
+const dayMs = 86_400_000;
+
+/** The database would have those that are younger. */
+const youngMs = (journalDays - 1) * dayMs;
+
+async function lastEntriesOf(
+  pool: Pool,
+  { entries }: JournalContents,
+  now: Date,
+): Promise<Witness["lastEntries"]> {
+  if (entries.length === 0) return null;
+  const epoch = entries.reduce((newest, one) => Math.max(newest, one.epoch), 0);
+  const young = entries
+    .slice(-entriesLooked)
+    .filter((one) => one.epoch === epoch && now.getTime() - Date.parse(one.at) < youngMs);
+  const known = await knownEntries(
+    pool,
+    young.map(({ entryId }) => entryId),
+  );
+  return { epoch, areKnown: young.every(({ entryId }) => known.has(entryId)) };
+}
+
+/** The database would not have all of its entries any more, so that those of the files would pass for lost. */
+const isLongAgo = ({ beganAt }: Epoch, now: Date) =>
+  now.getTime() - beganAt.getTime() > (journalDays - 5) * dayMs;
+
+async function putBack(
+  client: PoolClient,
+  contents: JournalContents,
+  began: { readonly isNew: boolean; readonly cause: EpochCause; readonly words: string; readonly now: Date },
+) {
+  const { isNew, cause, words, now } = began;
+  const { epoch } = await currentEpoch(client);
+  const lost = await lostEntries(client, contents, epoch);
+  const replay = lost.length === 0 ? noReplay : await replayEntries(client, lost, now);
+  // Where there was no journal, nothing is noted, which says so.
+  if (contents.entries.length > 0 && (lost.length > 0 || isNew)) await noteReplay(client, epoch, replay);
+  if (isNew) await noteInAudit(client, { epoch, cause, words, replay }, now);
+  return { cause, words, replay };
+}
+
+/** Numbers are given before they are committed; nothing is committed later than that. */
+const lateMs = 3_600_000;
+
+/** Entries of the epochs before that the database does not know, from where on it knows no more of them. */
+async function lostEntries(
+  client: Pool | PoolClient,
+  { entries }: Pick<JournalContents, "entries">,
+  epoch: number,
+): Promise<JournalEntry[]> {
+  const before = entries.filter((entry) => entry.epoch < epoch);
+  const known = await knownEntries(
+    client,
+    before.map(({ entryId }) => entryId),
+  );
+  const lastKnownMs = before
+    .filter(({ entryId }) => known.has(entryId))
+    .reduce((latest, { at }) => Math.max(latest, Date.parse(at)), Number.NEGATIVE_INFINITY);
+  return before.filter(({ entryId, at }) => !known.has(entryId) && Date.parse(at) > lastKnownMs - lateMs);
+}
+
+async function noteInAudit(
+  client: PoolClient,
+  { epoch, cause, words, replay }: { epoch: number; cause: EpochCause; words: string; replay: Replay },
+  now: Date,
+): Promise<void> {
+  const { replayed, failed } = replay;
+  await createAuditLog(client).record({
+    actor: "coordinator",
+    via: "coordinator",
+    remoteAddress: null,
+    at: now,
+    action: "database-epoch-began",
+    target: `epoch ${epoch}`,
+    words: `The database went back: ${words}. The journal put ${replayedRows(replay)} rows back; ${failed.length} could not be.`,
+    after: { cause, replayed, failed: failed.length },
+  });
+}
+
+/** Those who had them may have delivered what the database has forgotten, and others may have them. */
+async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    "select distinct crawler_id from lease where closed_at is null",
+  );
+  for (const row of rows)
+    await returnLeasesOf(pool, { crawlerId: asCrawlerId(row.crawler_id), held: [] }, now);
+}
+
+/** While a coordinator runs: whether it has to start over, since the database is another than the one that it read. */
+export async function hasGoneBack(
+  pool: Pool,
+  epoch: number,
+  journal: Journal | null,
+): Promise<string | null> {
+  const current = await currentEpoch(pool);
+  if (current.epoch !== epoch) return `epoch ${current.epoch} has begun: ${current.words}`;
+  const server = await serverState(pool);
+  const folder = journal?.files.folder ?? null;
+  const lastLook = folder === null ? null : await readLastLook(folder);
+  const why = whyWentBack(current, server, { lastLook, lastEntries: null });
+  if (why !== null) return why.words;
+  if (journal !== null) await keepLastLook(journal, epoch, server);
+  return null;
+}
+
+/** Of any journal, what this database does not know: by hand, so that it may be another database's. */
+export async function replayByHand(pool: Pool, { entries }: JournalContents, now: Date): Promise<Replay> {
+  return await inTransaction(pool, async (client) => {
+    const { epoch } = await currentEpoch(client);
+    const known = await knownEntries(
+      client,
+      entries.map(({ entryId }) => entryId),
+    );
+    const replay = await replayEntries(
+      client,
+      entries.filter(({ entryId }) => !known.has(entryId)),
+      now,
+      { evenOfTheFuture: true },
+    );
+    await noteReplay(client, epoch, replay);
+    return replay;
+  });
+}

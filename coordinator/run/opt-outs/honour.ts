@@ -1,0 +1,233 @@
+/**
+ * Opt-outs as the running fleet honours them: whenever one is recorded (by whichever coordinator or command) the
+ * connected crawlers are told first, then the frontier is brought in line. Sites prove that it is theirs by a record in DNS:
+ *
+ *   _nearcrawl.www.example.org.  TXT  "opt-out=TOKEN"
+ *
+ * which takes no request to a site that wants none, and which only who holds the domain can make. Or by the same words in a file
+ * (proof-file.ts), which is asked for only when somebody says that it is there. A file proves its host and what is on it, and
+ * not other hosts below it.
+ */
+
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Change } from "#core/audit";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import type { CrawlerId } from "#core/ids";
+import { isHostName } from "#core/ip/url-host";
+import { growingTo } from "#core/small-collections";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { ToldOf } from "../../web/api-operation.ts";
+import type { OptOutMarks } from "./mark-writes.ts";
+import { readOptOut, type SiteWishes, type StoppedPart, scopeWords, type Unproven } from "./opt-out.ts";
+import type { erasedPage } from "./opt-outs-api.ts";
+import type { OptOutStore } from "./store.ts";
+
+/** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
+const leastStopMs = 15 * 60_000;
+/** What was erased is told for so long: a crawler may be away for days with results in its spool. */
+const erasedMs = 30 * 86_400_000;
+/** Most sites, and most parts of sites, that are told; one message carries so many. */
+const mostSites = 10_000;
+const sitesPerMessage = 200;
+const partsPerMessage = 50;
+/** Sites that are asked for their proof in one pass. */
+const confirmationsPerPass = 50;
+/** What a site's file said counts for so long, however often somebody says that it is there. */
+const fileKeptMs = 600_000;
+const filesKept = 10_000;
+/** A host and its `www.`: more need the record in DNS. */
+const mostHostsOfFile = 2;
+
+const stopWords = "the site has opted out";
+
+interface OptOutPorts {
+  readonly optOuts: OptOutStore;
+  readonly marks: OptOutMarks;
+  readonly online: () => readonly CrawlerId[];
+  /** False when the crawler is gone, or too old to know the message. */
+  readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
+  /** TXT records; none when there are none, or when they cannot be had. */
+  readonly texts: (name: string) => Promise<readonly string[]>;
+  /** The words of a site's file of proof; none when there is none, or when it cannot be had. Never rejects. */
+  readonly proofFile: (site: string) => Promise<readonly string[]>;
+  /** So long a crawler that is away may work on what it was leased. */
+  readonly departureMs: number;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  readonly now: () => Date;
+}
+/** Crawlers that are told at once. */
+const mostTogether = 1000;
+
+export class OptOutHonours {
+  readonly #ports: OptOutPorts;
+  readonly #stopMs: number;
+  /** What the connected crawlers know of, and when they were told. */
+  readonly #told = new Map<string, number>();
+
+  readonly #files = new LRUCache<
+    string,
+    { readonly atMs: number; readonly words: Promise<readonly string[]> }
+  >({ ...growingTo(filesKept) });
+
+  /** For all that are welcomed at once. */
+  readonly #stops = new Gathered(
+    async (crawlerIds: readonly CrawlerId[]) => {
+      const stops = await this.#stopsOfLate();
+      return crawlerIds.map(() => stops);
+    },
+    mostTogether,
+    arrivalLingerMs,
+  );
+
+  constructor(ports: OptOutPorts) {
+    this.#ports = ports;
+    this.#stopMs = leastStopMs + ports.departureMs;
+  }
+
+  /** After a notice, and now and then. */
+  async pass(): Promise<void> {
+    const { optOuts, marks, log, now } = this.#ports;
+    await this.#tellNews();
+    const lapsed = await optOuts.lapse(now());
+    if (lapsed > 0) log.info({ optOuts: lapsed }, "opt-outs lapsed, for nobody confirmed them");
+    const { hosts, leases, pages, erased } = await marks.apply(now());
+    if (Object.keys(erased).length > 0) log.info({ erased }, "pages that are to be erased are");
+    if (hosts + pages > 0) {
+      log.info({ hosts, leases: leases.length, pages }, "the frontier is in line with the opt-outs");
+    }
+    // Hosts of a network are known by name once they are marked.
+    await this.#tellNews();
+  }
+
+  /** A crawler was welcomed: it may not have heard of what opted out while it was away. */
+  async tell(crawlerId: CrawlerId): Promise<void> {
+    this.#send([crawlerId], await this.#stops.ask(crawlerId));
+  }
+
+  /** Looks for the proofs that sites publish; gives how many it found. */
+  async confirm(): Promise<number> {
+    const { optOuts, texts, log, now } = this.#ports;
+    const open = await optOuts.toConfirm(confirmationsPerPass, now());
+    const found = await Promise.all(
+      open.map(async (one) => {
+        const { optOutId, site } = one;
+        const records = await texts(confirmationName(site));
+        const isInDns = records.some((record) => record.trim() === confirmationText(one.token));
+        if (!isInDns && !(await this.#isInFile(one))) return false;
+        await optOuts.confirm(optOutId, "site", now());
+        log.info({ optOutId, site, by: isInDns ? "dns" : "file" }, "a site has proved that it opted out");
+        return true;
+      }),
+    );
+    return found.filter(Boolean).length;
+  }
+
+  async #isInFile({ optOutId, site, scope, token, hasFile }: Unproven): Promise<boolean> {
+    if (!hasFile) return false;
+    const { optOuts, proofFile, now } = this.#ports;
+    const atMs = now().getTime();
+    const known = this.#files.get(site);
+    const isFresh = known !== undefined && atMs - known.atMs < fileKeptMs && atMs >= known.atMs;
+    const { words } = isFresh ? known : { words: proofFile(site) };
+    if (!isFresh) this.#files.set(site, { atMs, words });
+    if (!(await words).includes(confirmationText(token))) return false;
+    return scope !== "subdomains" || (await optOuts.preview(optOutId, now()))!.hosts <= mostHostsOfFile;
+  }
+
+  async #tellNews(): Promise<void> {
+    const nowMs = this.#ports.now().getTime();
+    for (const [name, atMs] of this.#told) if (nowMs - atMs > erasedMs) this.#told.delete(name);
+    const { sites, parts } = await this.#stopsOfLate();
+    const isNews = (name: string) => {
+      const toldMs = this.#told.get(name);
+      return toldMs === undefined || nowMs - toldMs > this.#stopMs;
+    };
+    const news = {
+      sites: sites.filter(isNews),
+      parts: parts.filter((part) => (part.erases ? !this.#told.has(nameOf(part)) : isNews(nameOf(part)))),
+    };
+    this.#send(this.#ports.online(), news);
+    for (const name of [...news.sites, ...news.parts.map(nameOf)]) this.#told.set(name, nowMs);
+  }
+
+  async #stopsOfLate(): Promise<Stops> {
+    const { optOuts, now } = this.#ports;
+    const [nowMs, most] = [now().getTime(), mostSites];
+    const since = new Date(nowMs - this.#stopMs);
+    const sites = await optOuts.sitesSince(since, most);
+    const parts = await optOuts.partsSince(since, new Date(nowMs - erasedMs), most);
+    // One that no crawler could have a lease of would only end their sessions.
+    return { sites: sites.filter(isHostName), parts };
+  }
+
+  #send(crawlers: readonly CrawlerId[], { sites, parts }: Stops): void {
+    const reason = stopWords;
+    for (let at = 0; at < sites.length; at += sitesPerMessage) {
+      const domains = sites.slice(at, at + sitesPerMessage);
+      for (const crawlerId of crawlers)
+        this.#ports.send(crawlerId, { type: "coordinator:stop-hosts", domains, reason });
+    }
+    for (let at = 0; at < parts.length; at += partsPerMessage) {
+      const some = parts.slice(at, at + partsPerMessage);
+      for (const crawlerId of crawlers)
+        this.#ports.send(crawlerId, { type: "coordinator:stop-parts", parts: some, reason });
+    }
+  }
+}
+
+interface Stops {
+  /** With everything below each. */
+  readonly sites: readonly string[];
+  readonly parts: readonly StoppedPart[];
+}
+
+const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "stop"} ${scope} ${of}`;
+
+// One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
+
+type ErasedPage = ToldOf<typeof erasedPage>;
+
+/** What was erased, or why the text names no page. It may be done again. */
+export async function erasePageOf(
+  { optOuts, marks }: Pick<OptOutPorts, "marks"> & { readonly optOuts: Pick<OptOutStore, "request"> },
+  asked: { readonly url: string; readonly words: string },
+  now: Date,
+): Promise<ErasedPage | string> {
+  // A bare name stands for a whole site elsewhere; here it would quietly be its front page.
+  const isUrl = /^https?:\/\//i.test(asked.url.trim());
+  const target = readOptOut(asked.url, "networks", "url");
+  if (typeof target === "string") return target;
+  if (!isUrl || target.part?.scope !== "url")
+    return "That is no URL of a page, such as https://www.example.org/a.";
+  const made = { source: "operator", replyTo: null, requester: null, confirmed: true, erases: true } as const;
+  const { optOutId } = await optOuts.request({ ...made, target, words: asked.words }, now);
+  const rows = await marks.erase(optOutId, now);
+  const urlDigest = createHash("sha256").update(`https:${target.part.of}`).digest("hex");
+  return { optOutId, host: target.site ?? "", urlDigest, rows };
+}
+
+/** For the audit log, which proves it: it names the page by its host and a digest, and repeats nothing of it. */
+export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
+  const places = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
+  const gone =
+    places.length === 0 ? "nothing was kept of it" : `rows that went or were cleared: ${places.join(", ")}`;
+  const words = `A page of ${host} was erased (SHA-256 of its URL: ${page.urlDigest}); ${gone}. Exports delete it with the change feed; crawlers were told.`;
+  return { action: "page-erased", target: host, words, after: { ...page, rows } };
+}
+
+/** Where a site publishes its confirmation, and what. */
+export const confirmationName = (site: string): string => `_nearcrawl.${site}`;
+export const confirmationText = (token: string): string => `opt-out=${token}`;
+
+/** In plain words, for who looks the site up. */
+export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
+  const { target, scope, state, lapsesAt } = optOut;
+  const until =
+    state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${lapsesAt.slice(0, 10)})` : "";
+  const what =
+    scope === "url"
+      ? "no crawler requests it, and no search finds it"
+      : "no crawler requests anything from it, and no search finds its pages";
+  return `The ${scopeWords[scope]} ${target} has opted out${until}: ${what}.`;
+}

@@ -1,0 +1,276 @@
+/**
+ * Opt-outs: what the whole fleet leaves alone because somebody asked for it. One that nobody has confirmed is honoured all the
+ * same, but lapses: its pages are hidden at once and deleted after a week, so that what was asked for by abuse is undone by
+ * lifting it. Confirmation is proof by the site (DNS or a file) or an operator's word; with it pages are deleted at once.
+ * Each has a scope:
+ *
+ *   url         one URL, by http and https, in whatever spelling it is named
+ *   prefix      a URL and what is below it, by whole path segments: /a covers /a/b and /a?b, not /ab
+ *   host        one host, at any port, without those below it
+ *   subdomains  a host with all below it: a site
+ *   network     every host with an address in it
+ *
+ *   waiting ──(confirmed)──┐
+ *                          ▼
+ *   in force, unconfirmed → in force, confirmed → ended (lifted)
+ *        └──────────────→ ended (lifted, or lapsed)
+ */
+import { howMany } from "#core/format";
+import type { CrawlerId } from "#core/ids";
+import { formatAddress, parseAddress } from "#core/ip/address";
+import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
+import { isPublicSuffix } from "#core/ip/registrable-domain";
+import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
+import { hostNamed, urlKeyOf } from "#core/url-key";
+import type { ReadOf, ToldOf } from "../../web/api-operation.ts";
+import type { complaintLine, fleetOptOut, OptOutScope, optOutPreview, optOutReport } from "./opt-outs-api.ts";
+
+/** An unconfirmed opt-out is honoured for so long. */
+export const unconfirmedDays = 30;
+
+/** The pages of an unconfirmed one are hidden for so long before they are deleted: an operator's time to lift it. */
+export const hiddenDays = 7;
+
+/**
+ * So many unconfirmed ones by the form take force within 24 hours; more wait until they are confirmed. Of one IPv4 address or IPv6
+ * /64; of a /24 or /48, which one person may have whole; of a registrable domain; and of all, where hosts that are crawled have
+ * a share that names which nobody crawls cannot use up.
+ */
+export const mostUnconfirmedADay = {
+  ofAddress: 10,
+  ofNetwork: 30,
+  ofDomain: 20,
+  ofAll: 200,
+  ofAllCrawled: 1000,
+} as const;
+
+/** An unconfirmed one by the form that covers more hosts of the frontier waits until it is confirmed. */
+export const mostHostsUnconfirmed = 100;
+
+/** So does one that covers more pages of the index, be it of a single host: who opts out others' sites does most harm there. */
+export const mostPagesUnconfirmed = 1000;
+
+/** A domain with everything below it, or the part of it that is named; or a network from its first address to its last. */
+export type OptOutTarget =
+  | { readonly site: string; readonly network: null; readonly part?: SitePart }
+  | {
+      readonly site: null;
+      readonly network: { readonly first: string; readonly last: string };
+      readonly part?: undefined;
+    };
+
+export const scopeOf = ({ site, part }: OptOutTarget): OptOutScope =>
+  part?.scope ?? (site === null ? "network" : "subdomains");
+
+export interface OptOutRequest {
+  readonly target: OptOutTarget;
+  readonly source: "form" | "operator";
+  /** What the requester says; may be empty. */
+  readonly words: string;
+  /** Where the requester can be reached; null: not told. */
+  readonly replyTo: string | null;
+  /** Where the form came from. */
+  readonly requester: string | null;
+  /** By the operator, who knows that it is genuine. */
+  readonly confirmed: boolean;
+  /** Of one URL: what is kept of its page is erased, and crawlers are told to do so. */
+  readonly erases?: boolean;
+  /** The requester says that the proof is on the site as a file: it is asked for once. */
+  readonly hasFile?: boolean;
+}
+
+/** Its times are Dates. */
+export type OptOut = ReadOf<typeof fleetOptOut>;
+
+/** What an opt-out covers in the frontier and the index. */
+export type Covered = Pick<OptOut, "hosts" | "urls" | "pages">;
+
+/** Before it is recorded. */
+export type OptOutPreview = Omit<ReadOf<typeof optOutPreview>, "target" | "scope">;
+
+/** A lease that ended because its host opted out. */
+export interface EndedLease {
+  readonly crawlerId: CrawlerId;
+  readonly host: string;
+}
+
+/** What one pass has brought in line with the opt-outs. */
+export interface AppliedOptOuts {
+  /** Marked just now; how many of each crawler's leases ended by it. */
+  readonly hosts: number;
+  readonly leases: readonly EndedLease[];
+  /** Deleted from the index. */
+  readonly pages: number;
+  /** Rows of pages that were erased, by table. */
+  readonly erased: Readonly<Record<string, number>>;
+}
+
+export interface Unproven {
+  readonly optOutId: number;
+  readonly site: string;
+  readonly scope: OptOutScope;
+  readonly token: string;
+  readonly hasFile: boolean;
+}
+
+export interface StoppedPart extends SitePart {
+  readonly erases: boolean;
+}
+
+/** Longest text that is looked at. */
+const maxTargetLength = 2048;
+
+/** The target, or why the text names none. `www.example.org` stays what it is: a site of its own. */
+export function readTarget(text: string, networks: "networks" | "sites-only"): OptOutTarget | string {
+  const given = text.trim();
+  if (given === "") return "Name a site, such as www.example.org.";
+  if (given.length > maxTargetLength) return "That is too long for the name of a site.";
+  const range = parseRange(given);
+  if (range !== null && (networks === "networks" || isUnary(range))) {
+    if (networks === "sites-only") return addressFault;
+    const [first, last] = [formatAddress(firstAddress(range)), formatAddress(lastAddress(range))];
+    return { site: null, network: { first, last } };
+  }
+  const host = hostNamed(given);
+  if (host === null) return `“${given.slice(0, 100)}” is not the name of a site, such as www.example.org.`;
+  if (parseAddress(host) !== null) return networks === "networks" ? readTarget(host, networks) : addressFault;
+  if (!host.includes("."))
+    return `“${host}” is a whole top-level domain, or a name of your own network: name a site in it.`;
+  if (networks === "sites-only" && isPublicSuffix(host)) return suffixFault(host);
+  return { site: host, network: null };
+}
+
+const suffixFault = (host: string) =>
+  `“${host}” is a public suffix: the sites below it belong to different people. Name your own, such as www.${host}.`;
+
+const addressFault =
+  "That is an address or a network. Name the sites on it; for a whole network, write to us.";
+
+/** What each scope is of, for people: “the page https://…”. */
+export const scopeWords: Readonly<Record<OptOutScope, string>> = {
+  url: "page",
+  prefix: "part of a site",
+  host: "host",
+  subdomains: "site",
+  network: "network",
+};
+
+/**
+ * The target of an opt-out, or why the text names none. A URL with a path or a query is that URL alone, and one that ends with
+ * `/*` all below it; `scope` says otherwise.
+ */
+export function readOptOut(
+  text: string,
+  networks: "networks" | "sites-only",
+  scope: OptOutScope | null = null,
+): OptOutTarget | string {
+  const given = text.trim();
+  const named = given.endsWith("/*") ? given.slice(0, -1) : given;
+  const whole = readTarget(named, networks);
+  if (typeof whole === "string") return whole;
+  const isUrl = hasScheme.test(named);
+  if (scope === "network" ? whole.site !== null : whole.site === null && !isUrl && scope !== null)
+    return `“${given.slice(0, 100)}” is ${whole.site === null ? "a network" : "no network"}, and its scope is not ${scope}.`;
+  const key = urlKeyOf(isUrl ? named : `http://${named}`);
+  if (typeof key === "string" || (whole.site === null && !isUrl)) return whole;
+  const of = withoutScheme(key.url);
+  const isFront = /^\/\/[^/]*\/$/.test(of);
+  const meant = scope ?? (named !== given ? "prefix" : isFront ? null : "url");
+  const { host } = key;
+  switch (meant) {
+    case "url":
+      return { site: host, network: null, part: { scope: "url", of } };
+    case "prefix":
+      if (of.includes("?"))
+        return "What is below a URL has no query: leave out the question mark and what follows.";
+      if (isFront) return { site: host, network: null, part: { scope: "host", of: host } };
+      return { site: host, network: null, part: { scope: "prefix", of: of.replace(/\/+$/, "") } };
+    case "host":
+      return { site: host, network: null, part: { scope: "host", of: host } };
+    default:
+      return whole;
+  }
+}
+
+const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** More pages than these go only where an operator says how many. */
+const mostPagesUnsaid = 100;
+
+/**
+ * Why an operator has to say how many pages go before so much is left alone; null: it is nothing unusual. A name and its `www.`
+ * count as one host.
+ */
+export function wideWords(target: OptOutTarget, { hosts, pages }: Covered): string | null {
+  const name = targetText(target);
+  if (target.network !== null && isLargeNetwork(target.network))
+    return `${name} is larger than a usual network assignment: every host in it is opted out`;
+  const scope = scopeOf(target);
+  if (scope === "url") return null;
+  if (target.site !== null && scope === "subdomains" && isPublicSuffix(target.site))
+    return `${name} is a public suffix: many people's sites are below it, and all of them are opted out`;
+  if (hosts > 2) return `${name} covers ${hosts.toLocaleString("en-GB")} hosts`;
+  return pages > mostPagesUnsaid ? `${name} covers ${pages.toLocaleString("en-GB")} pages` : null;
+}
+
+function isLargeNetwork({ first, last }: NonNullable<OptOutTarget["network"]>): boolean {
+  const range = parseRange(`${first}-${last}`);
+  return range !== null && BigInt(range.last) - BigInt(range.first) >= mostUsualAddresses[range.family];
+}
+
+/** A /16, and a /29 (RIPE's usual allocation). */
+const mostUsualAddresses = { 4: 1n << 16n, 6: 1n << 99n } as const;
+
+/** Pages come and go while somebody reads a number: one that is a tenth off names the same. */
+export const isSaidNumber = (said: number, pages: number): boolean =>
+  Math.abs(said - pages) <= Math.max(said, pages) / 10;
+
+const day = (date: Date) => date.toISOString().slice(0, 10);
+
+/** The state for people: what became of the pages, and what is about to. */
+export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletesAt">): string {
+  if (state === "waiting") return "waiting for proof";
+  if (state !== "unconfirmed") return state;
+  return deletesAt === null
+    ? "unconfirmed: hidden"
+    : `unconfirmed: hidden until ${day(deletesAt)}, then deleted`;
+}
+
+/** What lifting it brings back, and what not. */
+export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string {
+  if (erasedAt !== null)
+    return `Its page was erased on ${day(erasedAt)}: nothing of it comes back but by a new fetch.`;
+  if (deletesAt !== null)
+    return `Its pages were deleted from the index on ${day(deletesAt)}: they come back only as they are fetched again.`;
+  return inForceAt === null ? "" : "Its pages were hidden only, and are found again.";
+}
+
+/** What a preview comes to: "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
+export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {
+  return (
+    `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ` +
+    `${howMany(urls, "known URL")}, ${dueUrls.toLocaleString("en-GB")} of them due`
+  );
+}
+
+/** `example.org`, `https://example.org/a`, `https://example.org/a/*` (a host: its front page with an asterisk), or `192.0.2.0/24`. */
+export function targetText({ site, network, part }: OptOutTarget): string {
+  if (part !== undefined)
+    return part.scope === "url"
+      ? `https:${part.of}`
+      : part.scope === "prefix"
+        ? `https:${part.of}/*`
+        : `https://${hostInUrl(part.of)}/*`;
+  if (site !== null) return site;
+  const range = parseRange(`${network.first}-${network.last}`);
+  return range === null ? `${network.first} - ${network.last}` : formatRange(range);
+}
+
+export interface SiteWishes {
+  /** Without who asked and what was said, for everybody may look. */
+  readonly optOut: ToldOf<typeof optOutReport> | null;
+  /** The latest first. */
+  readonly complaints: readonly ToldOf<typeof complaintLine>[];
+}
+
+export const noWishes: SiteWishes = { optOut: null, complaints: [] };

@@ -1,0 +1,115 @@
+/**
+ * Where what is published of the fleet is found (published.ts). Each is answered with validators, so that who comes
+ * every day for what has not changed is told so in a few bytes.
+ */
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { keySetMaxAgeSeconds } from "#protocol/signing-key";
+import type { FleetOutside } from "../../place/crawlers/public-list-reads.ts";
+import { sendValidated } from "../../web/validators.ts";
+import { DirectorySigner } from "./directory-signature.ts";
+import {
+  jwkOf,
+  type NotPublished,
+  type PublishedSettings,
+  prefixesOf,
+  publishedPaths,
+  securityTxt,
+  signatureAgentCard,
+  startOfDay,
+} from "./published.ts";
+
+/** As the drafts name them, without a parameter: sent as bytes, so that the server adds none. */
+const directoryType = "application/http-message-signatures-directory+json";
+const addressListType = "application/jafar+json";
+const cardType = "application/json";
+
+/** JAFAR's consumers come no more often than once an hour unless they are told that they may. */
+const addressesMaxAge = 3600;
+const dayMaxAge = 86_400;
+const mayKeep = (seconds: number) => `public, max-age=${seconds}`;
+
+const digestOf = (text: string | Buffer) => createHash("sha256").update(text).digest("base64url");
+
+interface PublishedContext {
+  readonly settings: PublishedSettings;
+  readonly now: () => Date;
+}
+
+export function addPublishedRoutes(
+  app: FastifyInstance,
+  fleet: FleetOutside,
+  { settings, now }: PublishedContext,
+): void {
+  const list = new AddressList();
+  const { keySetUrl = null, signRequests = false } = settings;
+  const signer = signRequests && keySetUrl !== null ? new DirectorySigner(new URL(keySetUrl).host) : null;
+
+  app.get(publishedPaths.addresses, async (request, reply) => {
+    const { text, token, createdAt } = list.of(await fleet.addresses(now()), now());
+    return sendValidated(request, reply, {
+      ...{ body: Buffer.from(text), type: addressListType },
+      // Another coordinator at the same place says the same, save when it was made.
+      tag: `W/"${token}"`,
+      lastModified: createdAt,
+      cacheControl: mayKeep(addressesMaxAge),
+    });
+  });
+
+  app.get(publishedPaths.keys, async (request, reply) => {
+    const at = now();
+    const published = await fleet.publicKeys(at);
+    const keys = [...published, ...(signer === null ? [] : [signer.key(at)])].map(jwkOf);
+    const body = Buffer.from(JSON.stringify({ keys }));
+    const { bodyFields = {}, ...signature } = signer?.fields(body, at) ?? {};
+    // A 304 brings the signature of the copy that somebody has up to date (RFC 9111 section 3.2).
+    reply.headers(signature);
+    return sendValidated(request, reply, {
+      ...{ body, bodyFields, type: directoryType, tag: `"${digestOf(body)}"` },
+      lastModified: null,
+      cacheControl: mayKeep(keySetMaxAgeSeconds),
+    });
+  });
+
+  app.get(publishedPaths.card, async (request, reply) => {
+    const card = signatureAgentCard(settings);
+    if ("missing" in card) return sendMissing(reply, card as NotPublished);
+    const body = Buffer.from(JSON.stringify(card));
+    return sendValidated(request, reply, {
+      ...{ body, type: cardType, tag: `"${digestOf(body)}"` },
+      lastModified: null,
+      cacheControl: mayKeep(dayMaxAge),
+    });
+  });
+
+  app.get(publishedPaths.security, async (request, reply) => {
+    const text = securityTxt(settings, now());
+    if (typeof text !== "string") return sendMissing(reply, text);
+    return sendValidated(request, reply, {
+      ...{ body: Buffer.from(text), type: "text/plain; charset=utf-8", tag: `"${digestOf(text)}"` },
+      lastModified: startOfDay(now()),
+      cacheControl: mayKeep(dayMaxAge),
+    });
+  });
+}
+
+const sendMissing = (reply: FastifyReply, { missing }: NotPublished) =>
+  reply.code(404).header("cache-control", "no-store").type("text/plain; charset=utf-8").send(`${missing}\n`);
+
+/** Made anew when a prefix comes or goes, and once a day even if none does, as JAFAR wants it. */
+class AddressList {
+  #made: { readonly synctoken: string; readonly createdAt: Date } | null = null;
+
+  of(addresses: readonly string[], now: Date) {
+    const prefixes = prefixesOf(addresses);
+    const synctoken = digestOf(JSON.stringify(prefixes));
+    const day = startOfDay(now);
+    const before = this.#made;
+    const isSame = before?.synctoken === synctoken && before.createdAt >= day && before.createdAt <= now;
+    this.#made = isSame ? before : { synctoken, createdAt: now };
+    const { createdAt } = this.#made;
+    const creationTime = `${createdAt.toISOString().slice(0, 19)}Z`;
+    const text = JSON.stringify({ synctoken, creationTime, prefixes });
+    return { text, token: digestOf(`${synctoken} ${day.toISOString()}`), createdAt };
+  }
+}

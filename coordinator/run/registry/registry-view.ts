@@ -1,0 +1,245 @@
+/** Assembles /registry: the tree in force, a rollback's effect, the cache, the jobs. */
+import { z } from "zod";
+import { type Actor, mayDo } from "#core/actor";
+import type { AuditLog } from "#core/audit";
+import { NearcrawlError } from "#core/errors";
+import type { SubnetsInUse } from "#rir-import/database/subnets-in-use";
+import { isPublishedFormat } from "#rir-import/formats/published";
+import type { ImportPlan } from "#rir-import/plan";
+import { registryPublishers } from "#rir-import/registry-publishers";
+import { lossText, shrunkRegistries } from "#rir-import/shrinkage";
+import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
+import type { ToldOf } from "../../web/api-operation.ts";
+import type { registryJob, registryPlan } from "./job-api.ts";
+import type {
+  FilesPlace,
+  RegistryCommands,
+  RegistryJob,
+  RegistryJobStore,
+  RegistryJobs,
+  RegistryJobWithResult,
+} from "./jobs.ts";
+import type { registryOverview } from "./registry-api.ts";
+
+export interface RegistryPorts {
+  readonly overview: (now: Date) => Promise<RegistryOverview>;
+  /** What rolling back the generation in force removes. */
+  readonly inUseOfRollback: () => Promise<SubnetsInUse>;
+  /** The same for a page; null when it would take too long. */
+  readonly inUseSoon: () => Promise<SubnetsInUse | null>;
+  readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
+  /** Null when no jobs can be started here. */
+  readonly runner: {
+    readonly jobs: Pick<RegistryJobs, "start" | "stop">;
+    readonly host: RegistryHost;
+  } | null;
+  readonly audit: Pick<AuditLog, "list">;
+  /** A plan in which a registry loses a larger share needs a confirmation. */
+  readonly shrinkageWarningShare: number;
+}
+
+const quarterDays = 92;
+const dayMs = 86_400_000;
+const jobsShown = 8;
+const auditLooked = 100;
+
+export async function registryValue(ports: RegistryPorts, actor: Actor, now: Date): Promise<RegistryValue> {
+  const { history, ...overview } = await ports.overview(now);
+  const jobs = (await ports.store.list(jobsShown)).map((job) => seenJob(job, actor));
+  const cache = await cacheValue(ports, now);
+  const rollback = rollbackPreview(history);
+  // Only for people who may roll back.
+  const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseSoon() : null;
+  return {
+    ...overview,
+    now: now.toISOString(),
+    ageDays: daysSince(overview.appliedAt, now),
+    warnings: warningsOf(overview, now, cache),
+    rollback: rollback && { ...rollback, inUse },
+    history: await withNames(history, ports, actor),
+    cache,
+    filesFolder: (await ports.runner?.host.filesFolder()) ?? null,
+    publishers: registryPublishers,
+    jobs,
+    runningJob: jobs.find(({ state }) => state === "running") ?? null,
+    canStartJobs: ports.runner !== null,
+  };
+}
+
+export function seenJob<Job extends RegistryJob>(job: Job, actor: Actor) {
+  const { words, ...rest } = job;
+  if (mayDo(actor, "audit-read")) return { ...rest, words };
+  const isByName = job.cancelAskedBy !== null;
+  return { ...rest, words: isByName ? "cancelled" : words, askedBy: null, cancelAskedBy: null };
+}
+
+async function cacheValue({ runner }: RegistryPorts, now: Date): Promise<CacheValue | null> {
+  if (runner === null) return null;
+  try {
+    return { ...(await runner.host.cache(now)), fault: null };
+  } catch (error) {
+    if (!(error instanceof NearcrawlError)) throw error;
+    return { folder: "", contact: null, sources: [], fault: error.message };
+  }
+}
+
+function daysSince(time: string | null, now: Date): number | null {
+  return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
+}
+
+/** Warns about old, unfinished or missing data. */
+export function warningsOf(
+  { appliedAt, outdated, unfinished }: Omit<RegistryOverview, "history">,
+  now: Date,
+  cache: CacheValue | null = null,
+): readonly string[] {
+  const ageDays = daysSince(appliedAt, now);
+  return [
+    ageDays !== null && ageDays > quarterDays
+      ? `The generation in force is ${ageDays} days old, older than a quarter: fetch and import what the registries have published since.`
+      : "",
+    outdated.length > 0
+      ? `The data of ${outdated.join(", ")} are older than a quarter (${quarterDays} days).`
+      : "",
+    unfinished !== null && !unfinished.isRunning
+      ? "An import was interrupted; the tree is as before it, and the next import clears away what it left."
+      : "",
+    cache?.fault ? `The download cache cannot be read: ${cache.fault}` : "",
+  ].filter((words) => words !== "");
+}
+
+/** Previews a rollback of the newest imports; null when nothing is in force. */
+export function rollbackPreview(history: readonly GenerationStatus[], imports = 1) {
+  const applied = history.filter(({ state }) => state === "applied");
+  const [current] = applied;
+  if (current === undefined) return null;
+  const before = applied[imports];
+  const sumOf = (...kinds: (keyof GenerationStatus["changes"])[]) =>
+    applied
+      .slice(0, imports)
+      .reduce((sum, { changes }) => sum + kinds.reduce((part, kind) => part + (changes[kind] ?? 0), 0), 0);
+  return {
+    generation: current.generation,
+    becomes: before?.generation ?? null,
+    becomesAppliedAt: before?.appliedAt ?? null,
+    removed: sumOf("added", "returned"),
+    broughtBack: sumOf("removed"),
+    restored: sumOf("changed", "moved"),
+  };
+}
+
+const appliedSchema = z.object({ generation: z.int() });
+const rolledBackSchema = z.object({ rolledBack: z.array(z.int()) });
+
+async function withNames(
+  history: readonly GenerationStatus[],
+  { audit }: RegistryPorts,
+  actor: Actor,
+): Promise<readonly PastGeneration[]> {
+  const names = { applied: new Map<number, string>(), rolledBack: new Map<number, string>() };
+  if (mayDo(actor, "audit-read")) {
+    const applied = await audit.list({ action: "registry-applied", limit: auditLooked });
+    for (const { actor: by, after } of applied.entries) {
+      const known = appliedSchema.safeParse(after);
+      if (known.success) names.applied.set(known.data.generation, by);
+    }
+    const undone = await audit.list({ action: "registry-rolled-back", limit: auditLooked });
+    for (const { actor: by, after } of undone.entries) {
+      const known = rolledBackSchema.safeParse(after);
+      for (const generation of known.data?.rolledBack ?? []) names.rolledBack.set(generation, by);
+    }
+  }
+  return history.map((one) => ({
+    ...one,
+    appliedBy: names.applied.get(one.generation) ?? null,
+    rolledBackBy: names.rolledBack.get(one.generation) ?? null,
+  }));
+}
+
+// What the coordinator's machine provides: commands in separate processes and the files of imports. The entry point creates it,
+// because it knows how the software was started.
+
+export interface RegistryHost {
+  readonly commands: RegistryCommands;
+  /** Throws a NearcrawlError when the settings or the cache's list cannot be read. */
+  cache(now: Date): Promise<Omit<CacheValue, "fault">>;
+  /** The configured folder of files and the names of its subfolders; null when none is allowed. */
+  filesFolder(): Promise<{ readonly path: string; readonly names: readonly string[] } | null>;
+}
+
+export type RegistryValue = ToldOf<typeof registryOverview>;
+type CacheValue = NonNullable<RegistryValue["cache"]>;
+export type PastGeneration = RegistryValue["history"][number];
+/** The asker's name is shown only to people who may read the audit log. */
+export type SeenJob = ToldOf<typeof registryJob>;
+export type KnownPlan = Omit<ToldOf<typeof registryPlan>, "plan"> & { readonly plan: ImportPlan };
+
+/** Typed to confirm that no tree remains. */
+export const emptyConfirmation = "empty the tree";
+
+/** Typed to confirm a rollback; where many subnets are in use, their number replaces it. */
+export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
+
+// A job's plan: its findings, whether it is still valid, and what must be confirmed before applying.
+
+const jobsLooked = 100;
+
+/** Returns null when the job made no plan that this version can show. */
+export async function knownPlan(
+  job: RegistryJobWithResult,
+  ports: RegistryPorts,
+  now: Date,
+): Promise<KnownPlan | null> {
+  const plan = planOf(job);
+  if (plan === null || job.order.type !== "plan") return null;
+  const jobs = await ports.store.list(jobsLooked);
+  const applying = jobs.find(({ order }) => order.type === "apply" && order.planId === job.jobId);
+  return {
+    jobId: job.jobId,
+    madeAt: job.endedAt ?? job.startedAt,
+    plan,
+    files: job.order.files,
+    outdated: await outdatedWords(plan, { files: job.order.files, ports, now }),
+    shrunk: shrunkRegistries(plan.registries, ports.shrinkageWarningShare),
+    appliedBy: applying ? { jobId: applying.jobId, state: applying.state } : null,
+  };
+}
+
+/** Suspicious losses that must be confirmed; plans of earlier versions list none. */
+export const losingIn = ({ shrunk, plan }: Pick<KnownPlan, "shrunk" | "plan">): readonly string[] => [
+  ...shrunk.map(({ registry }) => registry),
+  ...(plan.losses ?? []).map(lossText),
+];
+
+/** Written by `rir plan --json`; an older version's output may lack newer fields. */
+function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {
+  if (order.type !== "plan" || state !== "done" || typeof result !== "object" || result === null) return null;
+  return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
+}
+
+interface Around {
+  readonly files: FilesPlace;
+  readonly ports: RegistryPorts;
+  readonly now: Date;
+}
+
+/** A quick check; the import itself verifies every byte. */
+async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): Promise<string | null> {
+  const { generation } = await ports.overview(now);
+  if (generation !== plan.generation) {
+    const then = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
+    const since =
+      generation === null ? "no registry is in force now" : `generation ${generation} is in force now`;
+    return `It was made against ${then}, and ${since}.`;
+  }
+  if (files.from !== "cache") return null;
+  const cached = (await cacheValue(ports, now))?.sources ?? [];
+  // Geofeeds are in a separate folder, and the import skips outdated ones, so both are left to it.
+  const isSeen = ({ kind }: { readonly kind: string }) => !isPublishedFormat(kind);
+  const digests = cached.filter(isSeen).flatMap(({ sha256 }) => sha256 ?? []);
+  const planned = plan.files.filter(({ format }) => format !== "geofeeds" && !isPublishedFormat(format));
+  const same = sorted(digests) === sorted(planned.map(({ sha256 }) => sha256));
+  return same ? null : "The files in the download cache are not those that it was made from.";
+}
+
+const sorted = (texts: readonly string[]) => [...new Set(texts)].sort().join();

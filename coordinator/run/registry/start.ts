@@ -1,0 +1,48 @@
+/** The registry's pages with the database, this coordinator's jobs and the audit log. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Database } from "#db/server-database";
+import { createPool } from "#db/server-database";
+import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
+import { registryOverview } from "#rir-import/status";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { createAuditLog } from "../../database/audit-log.ts";
+import { jobOperations } from "./job-ask.ts";
+import { createRegistryJobStore } from "./job-store.ts";
+import { RegistryJobs } from "./jobs.ts";
+import { planOperations } from "./plan-ask.ts";
+import { registryOperations } from "./registry-ask.ts";
+import type { RegistryHost, RegistryPorts } from "./registry-view.ts";
+
+/** A page waits this long for the count of a rollback; the rollback itself always shows it. */
+const inUseMs = 1500;
+
+export function registryPart(options: {
+  readonly database: Database;
+  readonly pool: Pool;
+  readonly log: Log;
+  readonly registryHost: RegistryHost | null;
+  readonly config: { readonly registry: { readonly shrinkageWarningShare: number } };
+}): WebPart {
+  const { database, pool, log, registryHost: host, config } = options;
+  const { schema } = database;
+  // One connection for the running job and one for checking whether it runs; opened on demand.
+  const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
+  const now = () => new Date();
+  const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
+  const ports: RegistryPorts = {
+    overview: async (at) => await registryOverview({ pool, schema }, at),
+    inUseOfRollback: async () => await inUseOfRollback(pool, 1),
+    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs),
+    store,
+    runner: host && jobs && { jobs, host },
+    audit: createAuditLog(pool),
+    shrinkageWarningShare: config.registry.shrinkageWarningShare,
+  };
+  return (to) => {
+    addOperations({ ...registryOperations, ...jobOperations, ...planOperations }, ports)(to);
+    // Runs before connections are closed, so that an aborted job is recorded.
+    to.app.addHook("preClose", async () => await jobs?.stop());
+  };
+}

@@ -1,0 +1,280 @@
+/** Tables release, release_bundle and release_revocation: what was published, and to whom it is offered. */
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId } from "#core/ids";
+import { type ReleaseManifest, releaseManifest, verifyRevocations, verifyTimestamp } from "#protocol/release";
+import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-envelope";
+import { ChannelListener } from "../../database/channel-listener.ts";
+import { inTransaction } from "../../database/transaction.ts";
+import { releaseRoles, storedEnvelope, tellOfReleases } from "./key-store.ts";
+import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease } from "./staging.ts";
+
+export type ReleaseStore = ReturnType<typeof createReleaseStore>;
+
+export function createReleaseStore(pool: Pool) {
+  return {
+    /** Returns null on success, otherwise why not. The caller has verified the envelope and bundle. */
+    publish: async (release: {
+      readonly manifest: ReleaseManifest;
+      readonly signed: Envelope;
+      readonly bundle: Uint8Array;
+      readonly now: Date;
+    }): Promise<string | null> => await inTransaction(pool, (client) => publish(client, release)),
+
+    /** Newest first. */
+    list: async (): Promise<readonly ReleaseEntry[]> => await list(pool),
+
+    /** Returns false when there is no such release or its stage is no longer `from`. Running coordinators are notified. */
+    setStage: async (version: string, to: StageChange, now: Date): Promise<boolean> =>
+      await inTransaction(pool, (client) => setStage(client, { version, to, now })),
+
+    /** The list in force; null when no release was ever revoked. */
+    revocations: async (): Promise<Envelope | null> =>
+      await signedOf(pool, "select signed from release_revocation order by sequence desc limit 1"),
+
+    /** Returns null on success, otherwise why not. Revoked releases are offered to nobody from now on. */
+    revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
+      await inTransaction(pool, (client) => revoke(client, signed, now)),
+
+    /** The newest statement of what is newest, or null. */
+    timestamp: async (): Promise<Envelope | null> =>
+      await signedOf(pool, "select signed from release_timestamp"),
+
+    /** The end of its validity, or null. */
+    async statedUntil(): Promise<Date | null> {
+      const { rows } = await pool.query<{ expires_at: Date }>("select expires_at from release_timestamp");
+      return rows[0]?.expires_at ?? null;
+    },
+
+    /** Replaces it by a newer one. Returns null on success, otherwise why not. */
+    stateNewest: async (signed: Envelope, now: Date): Promise<string | null> =>
+      await inTransaction(pool, (client) => stateNewest(client, signed, now)),
+
+    /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
+    onChange: async (changed: () => void): Promise<{ stop(): Promise<void> }> => {
+      const listener = new ChannelListener(pool, "nearcrawl_releases", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
+  };
+}
+
+async function signedOf(pool: Pool, sql: string, ...values: readonly string[]): Promise<Envelope | null> {
+  const { rows } = await pool.query<{ signed: string }>(sql, [...values]);
+  return rows[0] ? storedEnvelope(rows[0].signed) : null;
+}
+
+async function publish(
+  client: PoolClient,
+  { manifest, signed, bundle, now }: Parameters<ReleaseStore["publish"]>[0],
+): Promise<string | null> {
+  const { version, sequence, digest, expiresAt } = manifest;
+  await client.query("lock table release in exclusive mode");
+  const { rows } = await client.query<{ version: string; sequence: string; digest: string }>(
+    "select version, sequence, digest from release where version = $1 or sequence >= $2 order by sequence desc",
+    [version, sequence],
+  );
+  const newest = rows[0];
+  if (newest && Number(newest.sequence) >= sequence) {
+    return `${version} has number ${sequence}, and ${newest.version} with ${newest.sequence} is published: sign it again`;
+  }
+  const same = rows.find((row) => row.version === version);
+  if (same && same.digest !== digest) {
+    return `${version} is published with another bundle (${same.digest}): choose another version`;
+  }
+  await client.query(
+    "insert into release_bundle (digest, bundle) values ($1, $2) on conflict (digest) do nothing",
+    [digest, bundle],
+  );
+  await client.query(
+    `insert into release (version, sequence, digest, signed, expires_at, published_at)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (version) do update
+       set sequence = excluded.sequence, signed = excluded.signed, expires_at = excluded.expires_at,
+           published_at = excluded.published_at`,
+    [version, sequence, digest, formatEnvelope(signed), expiresAt, now],
+  );
+  await tellOfReleases(client);
+  return null;
+}
+
+async function list(pool: Pool): Promise<ReleaseEntry[]> {
+  const role = (await releaseRoles(pool)).roles.releases;
+  const { rows } = await pool.query<Omit<ReleaseEntry, "trusted"> & { readonly signed: string }>(
+    `select r.version, r.sequence::float8 as sequence, r.digest, r.signed, r.expires_at as "expiresAt",
+       r.published_at as "publishedAt", r.stage, r.percent, r.first_crawler_id as "firstCrawlerId",
+       r.stage_since as "stageSince", r.stage_words as "stageWords", r.soak_minutes as "soakMinutes",
+       r.digest = any(coalesce(
+         (select digests from release_revocation order by sequence desc limit 1), '{}'
+       )) as revoked
+     from release r
+     order by r.sequence desc`,
+  );
+  return rows.map(({ signed, ...entry }) => {
+    const opened = openEnvelope(storedEnvelope(signed), { kind: "release", role, schema: releaseManifest });
+    return { ...entry, trusted: !("refused" in opened) };
+  });
+}
+
+async function setStage(
+  client: PoolClient,
+  { version, to, now }: { version: string; to: StageChange; now: Date },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update release
+     set stage = $2, percent = $3, stage_words = $4, soak_minutes = $5, stage_since = $6,
+         first_crawler_id = coalesce($7, first_crawler_id)
+     where version = $1
+       and ($8::text is null or (stage = $8 and stage_since is not distinct from $9::timestamptz))`,
+    [
+      ...[version, to.stage, to.percent, to.words, to.soakMinutes, now],
+      ...[to.firstCrawlerId, to.from?.stage, to.from?.stageSince],
+    ],
+  );
+  if (rowCount !== 1) return false;
+  if (to.again)
+    await client.query("delete from release_offer where version = $1 and state = 'returned'", [version]);
+  await tellOfReleases(client);
+  return true;
+}
+
+async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
+  await client.query("lock table release_revocation in exclusive mode");
+  const { rows } = await client.query<{ sequence: string; digests: string[] }>(
+    "select sequence, digests from release_revocation order by sequence desc limit 1",
+  );
+  const [before] = rows;
+  const role = (await releaseRoles(client)).roles.revocations;
+  const newestSequence = Number(before?.sequence ?? 0) + 1;
+  const checked = verifyRevocations(signed, { role, newestSequence, now });
+  if ("refused" in checked) return checked.refused;
+  const { sequence, digests, reason } = checked.revocations;
+  const missing = before?.digests.find((digest) => !digests.includes(digest));
+  if (missing) return `the list lacks ${missing}, which was revoked before: a list names all of them`;
+  await client.query(
+    `insert into release_revocation (sequence, signed, digests, reason, published_at)
+     values ($1, $2, $3, $4, $5)`,
+    [sequence, formatEnvelope(signed), digests, reason, now],
+  );
+  await client.query(
+    `update release
+     set stage = 'none', percent = null, soak_minutes = null, stage_since = $2, stage_words = $3
+     where digest = any($1)`,
+    [digests.filter((digest) => !before?.digests.includes(digest)), now, `revoked: ${reason}`],
+  );
+  await tellOfReleases(client);
+  return null;
+}
+
+async function stateNewest(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
+  await client.query("lock table release_timestamp in exclusive mode");
+  const { rows } = await client.query<{ sequence: string }>("select sequence from release_timestamp");
+  const role = (await releaseRoles(client)).roles.timestamp;
+  const newestSequence = Number(rows[0]?.sequence ?? 0) + 1;
+  const checked = verifyTimestamp(signed, { role, newestSequence, now });
+  if ("refused" in checked) return checked.refused;
+  const { sequence, expiresAt } = checked.timestamp;
+  if (new Date(expiresAt) <= now) return `it expired at ${expiresAt}`;
+  await client.query("delete from release_timestamp");
+  await client.query(
+    "insert into release_timestamp (sequence, signed, expires_at, published_at) values ($1, $2, $3, $4)",
+    [sequence, formatEnvelope(signed), expiresAt, now],
+  );
+  return null;
+}
+
+// The release files that the coordinator serves. A revoked or withdrawn release is not served, even by its digest.
+
+const released = `
+  r.digest = $1
+  and r.stage <> 'none'
+  and not r.digest = any(coalesce(
+    (select digests from release_revocation order by sequence desc limit 1), '{}'
+  ))`;
+
+export type ReleaseFileStore = ReturnType<typeof createReleaseFileStore>;
+
+export function createReleaseFileStore(pool: Pool) {
+  return {
+    /** Returns null when there is no such release or it was revoked or withdrawn. */
+    async bundle(digest: string): Promise<Buffer | null> {
+      const { rows } = await pool.query<{ bundle: Buffer }>(
+        `select b.bundle
+         from release_bundle b
+         where b.digest = $1 and exists (select from release r where ${released})`,
+        [digest],
+      );
+      return rows[0]?.bundle ?? null;
+    },
+
+    manifest: async (digest: string): Promise<Envelope | null> =>
+      await signedOf(
+        pool,
+        `select r.signed from release r where ${released} order by r.sequence desc limit 1`,
+        digest,
+      ),
+  };
+}
+
+// The file that partners start with, dist/nearcrawl-crawler.mjs, as built. It is read again when it changes on disk.
+
+export interface ServedFile {
+  readonly bytes: Buffer;
+  readonly digest: string;
+}
+
+/** Relative to the built program and to the sources. */
+const builtPlaces = ["../../../nearcrawl-crawler.mjs", "../../../dist/nearcrawl-crawler.mjs"].map((place) =>
+  fileURLToPath(new URL(place, import.meta.url)),
+);
+
+/** Returns the file, or null when it was never built. */
+export function dockFile(places: readonly string[] = builtPlaces): () => Promise<ServedFile | null> {
+  let kept: { readonly stamp: string; readonly file: ServedFile } | null = null;
+  return async () => {
+    for (const place of places) {
+      const found = await stat(place).catch(() => null);
+      if (!found?.isFile()) continue;
+      const stamp = `${place} ${found.mtimeMs} ${found.size}`;
+      if (kept?.stamp !== stamp) kept = { stamp, file: served(await readFile(place)) };
+      return kept.file;
+    }
+    return null;
+  };
+}
+
+export function served(bytes: Buffer): ServedFile {
+  return { bytes, digest: createHash("sha256").update(bytes).digest("hex") };
+}
+
+export interface ReleaseEntry extends StagedRelease {
+  readonly stageWords: string;
+  readonly publishedAt: Date;
+}
+
+/** How many crawlers are in each state of a release, by their supervisors' last reports. */
+export type ReleaseCounts = Readonly<Record<ReleaseState | "offered", number>>;
+
+export interface StageChange {
+  readonly stage: ReleaseStage;
+  readonly percent: number | null;
+  readonly words: string;
+  /** Null: only by hand from now on. */
+  readonly soakMinutes: number | null;
+  /** Absent: unchanged. */
+  readonly firstCrawlerId?: CrawlerId;
+  /** Applies only while the release is at this stage. */
+  readonly from?: { readonly stage: ReleaseStage; readonly stageSince: Date | null };
+  /** Crawlers that returned from it are offered it again. */
+  readonly again?: boolean;
+}
+
+/** A crawler with a supervisor as stored in the database, connected or not. */
+export interface DockEntry extends DockedCrawler {
+  readonly online: boolean;
+  readonly runsVersion: string;
+  readonly dockVersion: string;
+  readonly policy: string;
+}

@@ -1,0 +1,264 @@
+/**
+ * Every policy with its texts, bounds and default; and the settings that cannot change at run time, with where they are set.
+ */
+import { z } from "zod";
+import { type PolicyWords, policiesIn } from "../../core/policy.ts";
+import { type PolicyName, type PolicySectionName, type PolicySettings, policySections } from "./schema.ts";
+
+export type PolicyValue = number | string | boolean;
+
+export type PolicyKind =
+  | {
+      readonly type: "number";
+      readonly whole: boolean;
+      readonly least: number;
+      /** True when the value must exceed `least`. */
+      readonly above: boolean;
+      readonly most: number;
+    }
+  | { readonly type: "choice"; readonly options: readonly string[] }
+  | { readonly type: "yes-no" };
+
+export interface PolicyDefinition extends Omit<PolicyWords, "replayed" | "basic"> {
+  readonly name: PolicyName;
+  readonly group: PolicySectionName;
+  /** One of the dozen that are usually changed. */
+  readonly basic: boolean;
+  readonly kind: PolicyKind;
+  readonly default: PolicyValue;
+}
+
+export interface PolicyGroup {
+  readonly name: PolicySectionName;
+  readonly title: string;
+  readonly policies: readonly PolicyDefinition[];
+}
+
+const groupTitles: Readonly<Record<PolicySectionName, string>> = {
+  delegation: "Delegation",
+  probe: "Probes and their pace",
+  balance: "Balance",
+  recalibration: "Recalibration",
+  recrawl: "Recrawl",
+  scope: "Scope",
+  trust: "Trust",
+  lease: "Leases",
+  frontier: "Order of the frontier",
+  changes: "Change feed",
+  retention: "Retention",
+  pace: "Pace of crawlers",
+};
+
+const sections = Object.entries(groupTitles).map(([key, title]) => {
+  const name = key as PolicySectionName;
+  const section = policySections[name];
+  return { name, title, defaults: { [name]: section.parse({}) }, settings: policiesIn(section, name) };
+});
+
+const settingOf = new Map(
+  sections.flatMap(({ settings }) => settings.map((setting) => [setting.name as PolicyName, setting])),
+);
+
+/** The value's schema without its default, so that a missing value is invalid. */
+const schemaOf = (name: PolicyName): z.ZodType => settingOf.get(name)!.schema;
+
+/** Whether a preview replays the latest rounds for it. */
+export const isReplayed = (name: PolicyName): boolean => settingOf.get(name)!.replayed === true;
+
+function kindOf(schema: z.ZodType): PolicyKind {
+  const json = z.toJSONSchema(schema) as {
+    readonly type?: string;
+    readonly enum?: readonly string[];
+    readonly minimum?: number;
+    readonly exclusiveMinimum?: number;
+    readonly maximum?: number;
+  };
+  if (json.enum) return { type: "choice", options: json.enum };
+  if (json.type === "boolean") return { type: "yes-no" };
+  const least = json.minimum ?? json.exclusiveMinimum ?? 0;
+  const above = json.exclusiveMinimum !== undefined;
+  return { type: "number", whole: json.type === "integer", least, above, most: json.maximum! };
+}
+
+function valueAt(settings: unknown, name: string): PolicyValue {
+  let at = settings;
+  for (const key of name.split(".")) at = (at as Record<string, unknown>)[key];
+  return at as PolicyValue;
+}
+
+/** In display order. */
+export const policyGroups: readonly PolicyGroup[] = sections.map(
+  ({ name: group, title, defaults, settings }) => ({
+    name: group,
+    title,
+    policies: settings.map(({ name, schema, title, help, unit, origin, basic = false }) => ({
+      ...{ name: name as PolicyName, group, title, help, unit, origin, basic },
+      kind: kindOf(schema),
+      default: valueAt(defaults, name),
+    })),
+  }),
+);
+
+const definitions = new Map(
+  policyGroups.flatMap(({ policies }) => policies).map((definition) => [definition.name, definition]),
+);
+
+export const policyNamesInOrder: readonly PolicyName[] = [...definitions.keys()];
+
+export function policyOf(name: PolicyName): PolicyDefinition {
+  return definitions.get(name)!;
+}
+
+export function isPolicyName(name: string): name is PolicyName {
+  return definitions.has(name as PolicyName);
+}
+
+/**
+ * Settings that are read once at the start from the coordinator's file (`nearcrawl coordinator --config FILE`). A section's
+ * name stands for all its settings.
+ */
+export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
+  {
+    names: [
+      ...["delegation.thresholdMs", "delegation.concurrentRounds", "delegation.getFirstFromUrls"],
+      ...["probe.tries", "probe.deadlineMs", "probe.pace.perCrawlerAtOnce", "probe.pace.atOnce"],
+      ...["balance.everySeconds", "balance.movesPerPass"],
+      ...["recalibration.slowerThanFactor", "recalibration.timesInARow", "recalibration.everySeconds"],
+      ...["recrawl.groups", "recrawl.encourageRate", "recrawl.smallestMultiple", "recrawl.biggestMultiple"],
+      ...["recrawl.visitsPerChange", "recrawl.usualChangesPerDay", "recrawl.everySeconds"],
+      ...["trust.newcomerShare", "trust.threshold"],
+      ...["lease.seconds", "lease.urlsPerHost", "lease.hostsPerRequest"],
+      ...["frontier.worthShare", "frontier.linkTypeChecks", "pace.everySeconds"],
+    ],
+    why: "they suit every fleet that was measured, and nobody turns them while it runs",
+  },
+  {
+    names: ["listen", "tls", "behindProxy", "publicUrl"],
+    why: "ports are opened once",
+  },
+  {
+    names: ["delegation.seed", "delegation.settleSeconds", "delegation.expectedCrawlers"],
+    why: "they govern the first minutes after a start",
+  },
+  {
+    names: ["allowSpecialPurpose", "resolvers"],
+    why: "results of the old value would mix with those of the new",
+  },
+  {
+    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests", "signingKeyDays"],
+    why: "crawlers receive them as they connect",
+  },
+  {
+    names: ["lease.addressRestSeconds"],
+    why: "addresses that rest now keep the old value",
+  },
+  {
+    names: [
+      "trust.newcomerPages",
+      "trust.watchedShare",
+      "trust.watchedPages",
+      "trust.slotSeconds",
+      "trust.alteredShare",
+      "trust.refetchPages",
+    ],
+    why: "the threshold was tuned together with them (test/bench/results/trust.md)",
+  },
+  {
+    names: ["parent", "coordinators"],
+    why: "ownership is agreed with the parent at the first exchange",
+  },
+  {
+    names: ["domainSets"],
+    why: "hosts outside would otherwise come and go with every change; crawlers' own sets can be changed at any time",
+  },
+  { names: ["alerts"], why: "its secrets are read once, from files and the environment" },
+  { names: ["access.anonymous"], why: "access without a sign-in should not change casually" },
+  { names: ["registry"], why: "it governs what this machine may read and run" },
+  {
+    names: ["search"],
+    why: "it depends on the memory of the coordinator's machine",
+  },
+  {
+    names: ["backup", "databaseGigabytes"],
+    why: "they depend on the database's machine",
+  },
+  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "they are not urgent" },
+];
+
+/** The message for a name that is no policy but may have been one. */
+export function unknownPolicy(name: string): string {
+  const isInFile = setAtStart.some(({ names }) =>
+    names.some((known) => name === known || name.startsWith(`${known}.`)),
+  );
+  const why = isInFile ? "it is read at the start, from the coordinator's file" : "there is no such policy";
+  return `${name.slice(0, 60)}: ${why}`;
+}
+
+// Policies as values: read from settings, applied over them, validated by the schema, and formatted.
+
+/** By name, overriding the file's values. */
+type PolicyChanges = ReadonlyMap<PolicyName, PolicyValue>;
+
+export const valueIn = (settings: PolicySettings, name: PolicyName): PolicyValue => valueAt(settings, name);
+
+/** Returns the settings with these values; an unchanged section is the same object. */
+export function withChanges(settings: PolicySettings, changes: PolicyChanges): PolicySettings {
+  let changed: unknown = settings;
+  for (const [name, value] of changes) changed = withValue(changed, name.split("."), value);
+  return changed as PolicySettings;
+}
+
+function withValue(at: unknown, [key, ...rest]: readonly string[], value: PolicyValue): unknown {
+  if (key === undefined) return value;
+  const record = at as Readonly<Record<string, unknown>>;
+  return Object.freeze({ ...record, [key]: withValue(record[key], rest, value) });
+}
+
+/** Returns null for a valid value, otherwise why it is invalid, quoting it. */
+export function valueFault(name: PolicyName, value: unknown): string | null {
+  const checked = schemaOf(name).safeParse(value);
+  if (checked.success) return null;
+  return `${name}: ${shown(value)} is not ${rangeText(policyOf(name))}`;
+}
+
+/** Parses typed text; returns the text itself when it is unreadable. */
+export function valueFromText(name: PolicyName, text: string): PolicyValue {
+  const { kind } = policyOf(name);
+  const trimmed = text.trim();
+  if (kind.type === "yes-no") return yesNo[trimmed.toLowerCase()] ?? trimmed;
+  if (kind.type === "choice") return trimmed;
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed) ? Number(trimmed) : trimmed;
+}
+
+const yesNo: Readonly<Record<string, boolean>> = { yes: true, true: true, no: false, false: false };
+
+export function rangeText({ kind }: PolicyDefinition): string {
+  if (kind.type === "yes-no") return "yes or no";
+  if (kind.type === "choice") return `one of ${kind.options.join(", ")}`;
+  const what = kind.whole ? "a whole number" : "a number";
+  if (kind.above) return `${what} above ${kind.least}, ${numberText(kind.most)} at most`;
+  return `${what} from ${numberText(kind.least)} to ${numberText(kind.most)}`;
+}
+
+export function shortRange({ above, least, most }: Extract<PolicyKind, { type: "number" }>): string {
+  const from = above ? `above ${numberText(least)},` : numberText(least);
+  return `${from} to ${numberText(most)}`;
+}
+
+export function valueText(name: PolicyName, value: PolicyValue): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return value;
+  const { unit } = policyOf(name);
+  return unit === null ? numberText(value) : `${numberText(value)} ${unit}`;
+}
+
+const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 6 });
+
+function numberText(value: number): string {
+  return grouped.format(value);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

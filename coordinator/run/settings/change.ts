@@ -1,0 +1,338 @@
+/**
+ * A change of policies by an operator: it is checked (is each value possible, do they fit together, has somebody else changed
+ * something meanwhile) and saved as one version that can be undone.
+ */
+
+import { priorityLimitsFault } from "../../crawl/recrawl/priority-groups.ts";
+import {
+  isPolicyName,
+  type PolicyValue,
+  unknownPolicy,
+  valueFault,
+  valueIn,
+  valueText,
+  withChanges,
+} from "./catalogue.ts";
+import type { PolicyStep } from "./preview/types.ts";
+import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
+import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
+
+export interface AskedPolicies {
+  /** By name; null resets to the file's value. */
+  readonly values: Readonly<Record<string, PolicyValue | null>>;
+  /** Resets what this version changed; `values` take precedence. Null: undoes no version. */
+  readonly takeBack: number | null;
+  /** The version that the asker has seen; null: the current one. */
+  readonly basedOn: number | null;
+}
+
+export interface ChangeFault {
+  readonly type: "fault";
+  readonly status: 404 | 409 | 422;
+  readonly words: string;
+}
+
+export interface WeighedChange {
+  readonly type: "weighed";
+  readonly basedOn: number;
+  readonly takesBack: number | null;
+  readonly changes: readonly ChangedPolicy[];
+  /** The settings before and after, with a text for each change. */
+  readonly step: PolicyStep;
+  readonly known: KnownPolicies;
+}
+
+export async function weighPolicies(
+  asked: AskedPolicies,
+  store: Pick<PolicyStore, "read" | "version">,
+): Promise<WeighedChange | ChangeFault> {
+  const known = knownPolicies(await store.read());
+  if (asked.basedOn !== null && asked.basedOn !== known.version) return await meanwhile(known, store);
+  const taken = asked.takeBack === null ? null : await store.version(asked.takeBack);
+  if (asked.takeBack !== null && taken === null) {
+    return { type: "fault", status: 404, words: `There is no version ${asked.takeBack} of the policies.` };
+  }
+  const values = { ...formerValues(taken), ...asked.values };
+  const faults = Object.entries(values).flatMap(([name, value]) => faultOf(name, value) ?? []);
+  if (faults.length > 0) return impossible(faults);
+  const changes = changesOf(values as Readonly<Record<PolicyName, PolicyValue | null>>, known);
+  if (changes.length === 0) {
+    return { type: "fault", status: 422, words: "Nothing would change: these values are already in force." };
+  }
+  const names = new Set(changes.map(({ name }) => name));
+  const after = withChanges(
+    known.settings,
+    new Map(changes.map(({ name, after: value }) => [name, value ?? valueIn(known.file, name)])),
+  );
+  const contradictions = contradictionsIn(after, names);
+  if (contradictions.length > 0) return impossible(contradictions);
+  const step = { before: known.settings, after, names };
+  return { type: "weighed", basedOn: known.version, takesBack: asked.takeBack, changes, step, known };
+}
+
+/** Returns null when somebody else saved first. */
+export async function savePolicies(
+  { changes, takesBack, basedOn }: WeighedChange,
+  by: { readonly name: string; readonly words: string; readonly now: Date },
+  store: Pick<PolicyStore, "save" | "read" | "version">,
+): Promise<number | ChangeFault> {
+  const version = { changedAt: by.now, changedBy: by.name, words: by.words, takesBack, changes };
+  const saved = await store.save(version, basedOn);
+  return saved ?? (await meanwhile(knownPolicies(await store.read()), store));
+}
+
+/** `Probe threshold (λ): 2 ms → 0.5 ms`, for the settings before and after. */
+export function changeWords({ changes, step }: Pick<WeighedChange, "changes" | "step">): string[] {
+  return changes.map(({ name }) => {
+    const [before, after] = [valueIn(step.before, name), valueIn(step.after, name)];
+    return `${name}: ${valueText(name, before)} → ${valueText(name, after)}`;
+  });
+}
+
+/** By name, for the audit log. */
+export function valuesOf(
+  { changes, step }: Pick<WeighedChange, "changes" | "step">,
+  when: "before" | "after",
+): Record<string, PolicyValue> {
+  return Object.fromEntries(changes.map(({ name }) => [name, valueIn(step[when], name)]));
+}
+
+function formerValues(taken: PolicyVersion | null): Record<string, PolicyValue | null> {
+  return Object.fromEntries((taken?.changes ?? []).map(({ name, before }) => [name, before]));
+}
+
+function faultOf(name: string, value: PolicyValue | null): string | null {
+  if (!isPolicyName(name)) return unknownPolicy(name);
+  return value === null ? null : valueFault(name, value);
+}
+
+/** A value equal to the file's is stored as a reset, so that a later change of the file applies. */
+function changesOf(
+  values: Readonly<Record<PolicyName, PolicyValue | null>>,
+  { changed, file, settings }: KnownPolicies,
+): ChangedPolicy[] {
+  return (Object.entries(values) as [PolicyName, PolicyValue | null][]).flatMap(([name, value]) => {
+    const before = changed.get(name)?.value ?? null;
+    if (value !== null && value === valueIn(settings, name)) return [];
+    const after = value === valueIn(file, name) ? null : value;
+    return before === after ? [] : [{ name, before, after }];
+  });
+}
+
+const impossible = (faults: readonly string[]): ChangeFault => ({
+  type: "fault",
+  status: 422,
+  words: `${faults.slice(0, 10).join(". ")}. Nothing was changed.`,
+});
+
+async function meanwhile(
+  { version }: KnownPolicies,
+  store: Pick<PolicyStore, "version">,
+): Promise<ChangeFault> {
+  const latest = await store.version(version);
+  const who = latest === null ? "Somebody" : latest.changedBy;
+  const what = latest?.changes.map(({ name }) => name).join(", ") ?? "the policies";
+  return {
+    type: "fault",
+    status: 409,
+    words: `${who} has changed ${what} in the meantime (version ${version}). Check the current policies and preview again.`,
+  };
+}
+
+// Validates the stored policies: a row with an unknown name or a value out of bounds is ignored and reported, and the file's
+// value applies. The result is always a full set of policies.
+
+interface ChangedSetting {
+  readonly value: PolicyValue;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+}
+
+export interface KnownPolicies {
+  readonly version: number;
+  /** The file's values, or the defaults when no coordinator has stated any. */
+  readonly file: PolicySettings;
+  readonly changed: ReadonlyMap<PolicyName, ChangedSetting>;
+  /** The policies in force. */
+  readonly settings: PolicySettings;
+  /** A sentence for each ignored row. */
+  readonly ignored: readonly string[];
+}
+
+/** `file` is absent: as stated by the coordinator that started last. */
+export function knownPolicies(
+  stored: StoredPolicies,
+  file: PolicySettings = statedFile(stored.file),
+): KnownPolicies {
+  const changed = new Map<PolicyName, ChangedSetting>();
+  const ignored: string[] = [];
+  for (const { name, value, ...by } of stored.settings) {
+    const fault = isPolicyName(name)
+      ? valueFault(name, value)
+      : `${unknownPolicy(name)}; ${JSON.stringify(value)} was stored`;
+    if (fault === null) changed.set(name as PolicyName, { value: value as PolicyValue, ...by });
+    else ignored.push(fault);
+  }
+  const values = new Map([...changed].map(([name, { value }]) => [name, value]));
+  return { version: stored.version, file, changed, settings: withChanges(file, values), ignored };
+}
+
+/** Parses section by section, so that another release's field costs only its section. */
+function statedFile(file: unknown): PolicySettings {
+  const stated = typeof file === "object" && file !== null ? (file as Record<string, unknown>) : {};
+  const sections = Object.entries(policySections).map(([name, schema]) => {
+    const checked = schema.safeParse(stated[name] ?? {});
+    return [name, checked.success ? checked.data : schema.parse({})];
+  });
+  return Object.fromEntries(sections) as PolicySettings;
+}
+
+// Policies that operators change while coordinators run: what is in force, what is stored, and who changed it when.
+
+/** The file's values with the operators' changes. Read it again for each use. */
+export interface PoliciesInForce {
+  readonly settings: PolicySettings;
+}
+
+// Policies that are valid individually but impossible or without effect together.
+
+interface Rule {
+  /** Names of settings; those that are no policies keep the file's value. */
+  readonly names: readonly string[];
+  /** Returns what is wrong, quoting the values, or null. */
+  readonly fault: (settings: PolicySettings) => string | null;
+}
+
+/** The crawlers' default wait between two requests to a host (migrating-crawler/settings/config.ts). */
+const politenessSeconds = 1;
+
+// Recrawl policies that are valid individually but impossible or without effect together.
+
+const recrawlRules: readonly Rule[] = [
+  {
+    names: ["recrawl.smallestMultiple", "recrawl.biggestMultiple"],
+    fault: ({ recrawl }) => {
+      const fault = priorityLimitsFault(recrawl);
+      return fault && `recrawl.biggestMultiple: ${fault}`;
+    },
+  },
+  {
+    names: ["recrawl.shortestHours", "recrawl.longestDays"],
+    fault: ({ recrawl: { shortestHours, longestDays } }) =>
+      shortestHours > longestDays * 24
+        ? `recrawl.shortestHours: no page may be fetched again within ${shortestHours} h are over, and ` +
+          `each has to be after ${longestDays * 24} h (recrawl.longestDays: ${longestDays})`
+        : null,
+  },
+  {
+    names: ["recrawl.shortestHours", "lease.seconds"],
+    fault: ({ recrawl: { shortestHours }, lease }) =>
+      shortestHours * 3600 < lease.seconds
+        ? `recrawl.shortestHours: pages could be due again after ${shortestHours * 3600} s, before the lease on them ends (lease.seconds: ${lease.seconds} s)`
+        : null,
+  },
+  {
+    names: ["recrawl.strategy", "recrawl.total", "recrawl.intervalHours", "recrawl.longestDays"],
+    fault: ({ recrawl: { strategy, total, intervalHours, longestDays } }) =>
+      strategy === "optimal" && total === "interval" && intervalHours > longestDays * 24
+        ? `recrawl.intervalHours: fetches for one every ${intervalHours} h are less than what ` +
+          `recrawl.longestDays (${longestDays * 24} h) asks for every page, so that nothing is left to ` +
+          "divide"
+        : null,
+  },
+  {
+    names: ["recrawl.strategy", "recrawl.total"],
+    fault: ({ recrawl: { strategy, total } }) =>
+      total === "capacity" && strategy !== "optimal"
+        ? `recrawl.total: capacity has no effect under recrawl.strategy ${strategy}; only optimal divides a total`
+        : null,
+  },
+];
+
+const rules: readonly Rule[] = [
+  {
+    names: ["lease.seconds", "lease.urlsPerHost"],
+    fault: ({ lease }) =>
+      lease.seconds < lease.urlsPerHost * politenessSeconds
+        ? `lease.seconds: a crawler leaves ${politenessSeconds} s between two URLs of a host, so ` +
+          `${lease.urlsPerHost} of them (lease.urlsPerHost) take longer than a lease of ` +
+          `${lease.seconds} s`
+        : null,
+  },
+  {
+    names: ["recrawl.intervalHours", "lease.seconds"],
+    fault: ({ recrawl, lease }) =>
+      recrawl.intervalHours * 3600 < lease.seconds
+        ? `recrawl.intervalHours: pages would be due again after ${recrawl.intervalHours * 3600} s, ` +
+          `before the lease on them ends (lease.seconds: ${lease.seconds} s)`
+        : null,
+  },
+  ...recrawlRules,
+  {
+    names: ["frontier.linkTypeChecks", "lease.seconds", "lease.urlsPerHost"],
+    fault: ({ frontier, lease }) =>
+      frontier.linkTypeChecks > 0 &&
+      lease.seconds < lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds
+        ? `frontier.linkTypeChecks: ${lease.urlsPerHost} URLs (lease.urlsPerHost) with ` +
+          `${frontier.linkTypeChecks} checks each take ` +
+          `${lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds} s at ` +
+          `${politenessSeconds} s between two requests, longer than a lease of ${lease.seconds} s ` +
+          "(lease.seconds)"
+        : null,
+  },
+  {
+    names: ["trust.share", "trust.newcomerShare"],
+    fault: ({ trust }) =>
+      trust.newcomerShare < trust.share
+        ? `trust.newcomerShare: ${trust.newcomerShare} is less than what is fetched twice of ` +
+          `established crawlers (trust.share: ${trust.share}); the larger one counts`
+        : null,
+  },
+  {
+    names: ["scope.admitNewHosts", "scope.newHostsPerCrawlerAndDay"],
+    fault: ({ scope }) =>
+      scope.admitNewHosts && scope.newHostsPerCrawlerAndDay === 0
+        ? "scope.newHostsPerCrawlerAndDay: new hosts are admitted (scope.admitNewHosts: yes), and none a day"
+        : null,
+  },
+  {
+    names: ["delegation.policy", "delegation.thresholdMs", "probe.deadlineMs"],
+    fault: ({ delegation, probe }) =>
+      delegation.policy === "ipmicra" && delegation.thresholdMs > probe.deadlineMs
+        ? `delegation.thresholdMs: a probe has failed after ${probe.deadlineMs} ms (probe.deadlineMs), ` +
+          `so the first answer would always do at ${delegation.thresholdMs} ms`
+        : null,
+  },
+  {
+    names: ["pace.slowDownUnder", "pace.hurryUpOver"],
+    fault: ({ pace }) =>
+      pace.slowDownUnder >= pace.hurryUpOver
+        ? `pace.slowDownUnder: with ${pace.slowDownUnder} host slices and pace.hurryUpOver: ` +
+          `${pace.hurryUpOver}, a crawler would be told to slow down and to hurry up at once`
+        : null,
+  },
+  within("perCrawlerAtOnce", "atOnce"),
+  within("perCrawlerPerSecond", "perSecond"),
+  within("perNetworkPerSecond", "perSecond"),
+  within("perTargetPerSecond", "perNetworkPerSecond"),
+];
+
+type Pace = keyof PolicySettings["probe"]["pace"];
+
+function within(part: Pace, whole: Pace): Rule {
+  return {
+    names: [`probe.pace.${part}`, `probe.pace.${whole}`],
+    fault: ({ probe: { pace } }) =>
+      pace[part] > pace[whole]
+        ? `probe.pace.${part}: ${pace[part]} can never be reached, since probe.pace.${whole} is ${pace[whole]}`
+        : null,
+  };
+}
+
+/** Checks only rules that involve one of these policies, so that an old contradiction elsewhere blocks nothing. */
+export function contradictionsIn(settings: PolicySettings, touched: Iterable<string>): string[] {
+  const names = new Set<string>(touched);
+  return rules
+    .filter((rule) => rule.names.some((name) => names.has(name)))
+    .flatMap(({ fault }) => fault(settings) ?? []);
+}

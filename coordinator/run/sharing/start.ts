@@ -1,0 +1,220 @@
+/**
+ * Several coordinators on one database, each with crawlers of its own: one fleet for all of them, one that leads, and a
+ * memory that follows what the others change (crawlers/coordinator-presence-store, sharing/common-memory).
+ */
+import type { Pool } from "pg";
+import type { RoundCause } from "#core/delegation-cause";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { Log } from "#core/log";
+import { jobs, type Timekeeper } from "#core/scheduler";
+import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
+import { isCoordinatorUrl } from "#protocol/invitation";
+import type { CrawlerHello } from "#protocol/messages";
+import { refreshCrawlers } from "../../place/balance/presence.ts";
+import {
+  type CoordinatorPresence,
+  coordinatorAddresses,
+  socketUrl,
+} from "../../place/crawlers/coordinator-presence-store.ts";
+import { type DayBudget, unreported } from "../../place/crawlers/crawler.ts";
+import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
+import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";
+import type { DelegationQueue } from "../../place/delegation/queue.ts";
+import type { CoordinatorState } from "../../place/delegation/state.ts";
+import type { DelegationStore } from "../../place/delegation/store.ts";
+import type { WholeFleet } from "../gateway/whole-fleet.ts";
+import { CommonMemory } from "./common-memory.ts";
+import type { Notice } from "./notice.ts";
+import { NoticeLine } from "./notice-store.ts";
+import { RelayedProbes } from "./relayed-probes.ts";
+import { DenyLists, leaveRequests, takeRequests } from "./request-store.ts";
+
+interface SharingPorts {
+  readonly pool: Pool;
+  readonly presence: CoordinatorPresence;
+  readonly fleet: WholeFleet;
+  readonly state: CoordinatorState;
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly budget: DayBudget;
+  readonly denied: DeniedTargets;
+  /** All that memory follows, as the database has it now. */
+  readonly readAnew: () => Promise<void>;
+  readonly timekeeper: Pick<Timekeeper, "hurry">;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+export type Sharing = ReturnType<typeof sharing>;
+
+/** It is the same crawler, or a copy of it: its tickets tell (crawlers/admit-crawler). */
+const elsewhere: Refusal = {
+  code: "replaced",
+  reason: "this crawler is connected to another coordinator of this fleet by now",
+  retry: true,
+};
+
+/** To listen on, and not to connect to. */
+const everyAddress = /^(0\.0\.0\.0|\[::\])$/;
+
+/** However many notices were lost: so often all crawlers are read anew. */
+const refreshMs = 60_000;
+
+export function sharing(ports: SharingPorts) {
+  const { pool, presence, fleet, state, timekeeper, log, now } = ports;
+  const denyLists = new DenyLists(pool);
+  const saving = new Map<CrawlerId, Promise<void>>();
+  let early: (Notice | null)[] | null = [];
+  /** Rounds are asked for there; those asked for before it is known wait. */
+  let queue: Pick<DelegationQueue, "request"> | null = null;
+  const waiting: Parameters<DelegationQueue["request"]>[] = [];
+  const askFor: DelegationQueue["request"] = (...asked) => {
+    if (queue === null) waiting.push(asked);
+    else queue.request(...asked);
+  };
+  let addresses: readonly string[] = [];
+  let refreshing: NodeJS.Timeout | undefined;
+  const line = new NoticeLine(pool, presence.number, (notice) => {
+    if (early !== null) early.push(notice);
+    else hear(notice);
+  });
+  const memory = new CommonMemory({
+    ...ports,
+    number: presence.number,
+    others: () => presence.others,
+    line,
+    denyLists,
+    refreshCrawlers: async (crawlerIds) => await refreshCrawlers(ports, crawlerIds),
+    endSessions: (crawlerIds) => {
+      for (const crawlerId of crawlerIds) fleet.refuse(crawlerId, elsewhere);
+    },
+    nowMs: () => performance.now(),
+  });
+  const relayed = new RelayedProbes({
+    coordinatorOf: (crawlerId) => {
+      const { coordinatorNumber = presence.number } = state.crawler(crawlerId) ?? {};
+      return presence.others.has(coordinatorNumber) ? coordinatorNumber : null;
+    },
+    line,
+    gateway: {
+      probe: async (crawlerId, target) =>
+        fleet.isHere(crawlerId)
+          ? await fleet.probe(crawlerId, target)
+          : unreported(target.method, "the crawler is not connected"),
+    },
+    log,
+  });
+  fleet.join({
+    online: () => memory.elsewhere(),
+    probe: async (crawlerId, target) => await relayed.probe(crawlerId, target),
+  });
+  ports.budget.onSpend = (crawlerId, spent) => memory.noteSpent(crawlerId, spent);
+
+  const takeLeft = async () => {
+    if (!presence.holdsLead) return;
+    for (const { subnetId, cause } of await takeRequests(pool)) askFor([subnetId], cause);
+  };
+  const failing = (words: string) => (error: unknown) => log.error({ error }, words);
+  const hear = (notice: Notice | null) => {
+    if (notice?.type === "probe") void relayed.onAsked(notice);
+    else if (notice?.type === "probed") relayed.onAnswered(notice);
+    else if (notice?.type === "presence")
+      presence.look().then(tellAddresses).catch(failing("the other coordinators could not be looked at"));
+    else if (notice?.type === "requests")
+      takeLeft().catch(failing("rounds that others asked for were not taken"));
+    else {
+      memory.hear(notice);
+      if (notice === null) takeLeft().catch(failing("rounds that others asked for were not taken"));
+    }
+  };
+  const tellAddresses = async () => {
+    const known = await coordinatorAddresses(pool);
+    if (known.join() === addresses.join()) return;
+    addresses = known;
+    const message: CoordinatorMessage = { type: "coordinator:addresses", urls: [...known] };
+    for (const crawlerId of fleet.here()) fleet.send(crawlerId, message);
+  };
+  const comeBack = async () => {
+    // One that leaves meanwhile is recorded as gone after it was taken back, never before.
+    await fleet.forEachHere(async (crawlerId) => await presence.takeBack(crawlerId));
+    await memory.readAll();
+    for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
+  };
+  return {
+    /** Notices are heard from now on, and wait until `start`. */
+    listen: async () => await line.listen(),
+    start: async (rounds: Pick<DelegationQueue, "request">) => {
+      queue = rounds;
+      for (const asked of waiting.splice(0)) queue.request(...asked);
+      for (const [crawlerId, denies] of await denyLists.read(null)) ports.denied.setList(crawlerId, denies);
+      for (const notice of early ?? []) hear(notice);
+      early = null;
+      presence.follow({
+        onLead: async () => {
+          await memory.readAll();
+          await takeLeft();
+          timekeeper.hurry(jobs.handOver);
+          timekeeper.hurry(jobs.delegate);
+        },
+        onOthers: () => {
+          relayed.onOthers(presence.others);
+          memory.onOthers();
+          tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
+        },
+        onRegained: comeBack,
+        onTakenOver: async (taken) => {
+          log.warn({ crawlers: taken }, "crawlers of a coordinator that is gone have come to no other");
+          await refreshCrawlers(ports);
+          await line.send({ type: "crawlers", ids: null });
+        },
+        now,
+      });
+      memory.onOthers();
+      await line.send({ type: "presence" });
+      refreshing = setInterval(() => {
+        if (presence.others.size > 0)
+          refreshCrawlers(ports).catch(failing("crawlers of other coordinators could not be read"));
+        tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
+      }, refreshMs);
+    },
+    /** Crawlers reach this coordinator there. */
+    stateAddress: async (webUrl: string) => {
+      const url = socketUrl(webUrl);
+      const isPlace = isCoordinatorUrl(url) && !everyAddress.test(new URL(url).hostname);
+      if (isPlace) await presence.stateAddress(url);
+      await tellAddresses();
+      await line.send({ type: "presence" });
+    },
+    onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => {
+      const save = denyLists
+        .save(crawlerId, hello.denies)
+        .catch(failing("what a crawler denies could not be kept"))
+        .finally(() => saving.delete(crawlerId));
+      saving.set(crawlerId, save);
+    },
+    onWelcome: (crawlerId: CrawlerId) => {
+      void (saving.get(crawlerId) ?? Promise.resolve()).then(() => memory.note("crawlers", crawlerId));
+    },
+    onLeft: (crawlerId: CrawlerId) => memory.note("crawlers", crawlerId),
+    onPeerReport: (crawlerId: CrawlerId) => memory.note("rtts", crawlerId),
+    /** Asks for rounds, whoever leads. */
+    request: (subnetIds: readonly SubnetId[], cause: RoundCause): void => {
+      if (subnetIds.length === 0) return;
+      if (presence.holdsLead) askFor(subnetIds, cause);
+      else
+        leaveRequests(pool, subnetIds, cause)
+          .then(async () => await line.send({ type: "requests" }))
+          .catch(failing("rounds could not be asked for"));
+    },
+    /** Where crawlers reach a coordinator of this database. */
+    addresses: () => addresses,
+    /** Nobody is waited for any longer. */
+    close: () => relayed.close(),
+    stop: async () => {
+      clearInterval(refreshing);
+      relayed.close();
+      await memory.stop();
+      await line.stop();
+    },
+  };
+}

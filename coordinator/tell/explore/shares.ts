@@ -1,0 +1,62 @@
+/** Who has how many of some subnets, in words and colours. */
+import { msText, tooFewWords } from "#core/format";
+import type { CrawlerId } from "#core/ids";
+import { crawlerColour, nobodysColour, othersColour } from "../../web/crawler-colours.ts";
+import { type Counts, nobody } from "./crawler-counts.ts";
+import type { CountryLine, SharePart } from "./explore-api.ts";
+
+export type CrawlerName = (crawlerId: CrawlerId) => string | null;
+
+/** What stands for a crawler that has a delegation and is in the fleet no more. */
+export const removedCrawler = "removed crawler";
+
+/** The crawlers with most subnets, at most so many by name, then the others together, then what nobody crawls. */
+export function shareParts(counts: Counts, crawlerName: CrawlerName, most: number): SharePart[] {
+  const { named, rest } = ranked(counts, most);
+  const parts = named.map(
+    ([crawlerId, subnets]): SharePart => ({
+      label: crawlerName(crawlerId) ?? removedCrawler,
+      kind: "crawler",
+      colour: crawlerColour(crawlerId),
+      subnets,
+    }),
+  );
+  const others = rest.reduce((sum, [, count]) => sum + count, 0);
+  const without = counts.get(nobody) ?? 0;
+  if (others > 0) parts.push({ label: "others", kind: "others", colour: othersColour, subnets: others });
+  if (without > 0)
+    parts.push({
+      label: "registered, not crawled",
+      kind: "none",
+      colour: nobodysColour,
+      subnets: without,
+    });
+  return parts;
+}
+
+type Ranked = readonly (readonly [CrawlerId, number])[];
+
+/** Crawlers by how many subnets they have: those that are named, and the rest. */
+export function ranked(counts: Counts, most: number): { readonly named: Ranked; readonly rest: Ranked } {
+  const all = [...counts]
+    .filter((one): one is [CrawlerId, number] => one[0] !== nobody)
+    .sort(([a, more], [b, fewer]) => fewer - more || a - b);
+  return { named: all.slice(0, most), rest: all.slice(most) };
+}
+
+/** With a crawler, by a delegation of their own or by that of a less specific one. */
+export function crawledIn(counts: Counts): number {
+  let crawled = 0;
+  for (const [crawler, count] of counts) if (crawler !== nobody) crawled += count;
+  return crawled;
+}
+
+/** "amsterdam: 9; brussels: 5; registered, not crawled: 2". */
+export const shareWords = (parts: readonly SharePart[]): string =>
+  parts.map(({ label, subnets }) => `${label}: ${subnets.toLocaleString("en-GB")}`).join("; ");
+
+/** A country's median round-trip time. */
+export function medianText({ crawled, medianRttMs }: CountryLine): string {
+  if (medianRttMs !== null) return msText(medianRttMs);
+  return crawled > 0 ? tooFewWords : "–";
+}

@@ -1,0 +1,41 @@
+/** What the box finds without asking the database: pages and settings. */
+import type { Scope } from "#core/actor";
+import { policyGroups } from "../../run/settings/catalogue.ts";
+import { type Listed, placedPages } from "../../web/navigation.ts";
+
+/** Something to open, for those with the scope. */
+export interface Place {
+  readonly title: string;
+  /** What it is or does, in a sentence at most. */
+  readonly words: string;
+  readonly href: string;
+  readonly needs: Scope | null;
+  /** Other words by which people look for it. */
+  readonly alsoFound: string;
+}
+
+/** A page of the navigation; `isMain`: an entry of its own. */
+export interface PagePlace extends Place {
+  readonly isMain: boolean;
+}
+
+/** The pages that operations place in the navigation, and those that only `find` leads to. */
+export const pagePlacesOf = (operations: readonly Listed[]): readonly PagePlace[] =>
+  placedPages(operations).map(({ path, needs, groupName, entry, tab, alsoFound = "", summary }, at, all) => {
+    const isFirst = all.findIndex((one) => one.groupName === groupName && one.entry === entry) === at;
+    const place = isFirst || groupName === null ? groupName : `${groupName} · ${entry}`;
+    return {
+      ...{ href: path, needs, alsoFound, isMain: isFirst && groupName !== null },
+      ...{ title: isFirst ? entry : (tab ?? entry), words: place ?? summary },
+    };
+  });
+
+export const settingPlaces: readonly Place[] = policyGroups.flatMap((group) =>
+  group.policies.map(({ name, title, help }) => ({
+    title,
+    words: `${group.title}: ${help}`,
+    href: `/policies#${name}`,
+    needs: "read" as const,
+    alsoFound: name,
+  })),
+);

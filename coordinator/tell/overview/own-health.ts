@@ -1,0 +1,251 @@
+/**
+ * What a coordinator knows of itself without asking the database: whether that answers and can be written, how late its
+ * own process is, how its jobs fare, whether somebody leads. The alerts of it are kept here in memory, and told while
+ * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
+ */
+
+import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { ClockFault } from "#core/own-clock";
+import type { DutyReport } from "#core/scheduler";
+import { within } from "#core/within";
+import type { DatabaseFault, DatabaseState } from "../../database/database-watch.ts";
+import type { SilentCoordinator } from "../../place/crawlers/coordinator-presence-store.ts";
+import type { ReadOf } from "../../web/api-operation.ts";
+import type { AlertMute, AlertReads, JobFacts, OwnFacts } from "./alert-facts.ts";
+import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
+import type { healthFault } from "./overview-api.ts";
+
+export interface OwnHealthPorts {
+  /** `look`: as it is now, within a second. */
+  readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
+  readonly now: () => Date;
+  /** The clock that jobs are told by. */
+  readonly nowMs: () => number;
+  /** Left out: it has none (tests of pages). */
+  readonly jobs?: () => readonly DutyReport[];
+  readonly eventLoop?: () => EventLoopDelay;
+  readonly journal?: () => DatabaseFault | null;
+  readonly dns?: () => DatabaseFault | null;
+  readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
+  /** Why crawlers are not served; null: they are. */
+  readonly closed?: () => string | null;
+  readonly clock?: () => ClockFault | null;
+  readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
+}
+
+/** What /ready tells: code and words are for anybody to read. */
+export type HealthFault = ReadOf<typeof healthFault>;
+
+/** Of a job's interval: those are the ones by which a coordinator that works is known. */
+const frequentMs = 10_000;
+const standstillMs = 60_000;
+
+const mostWords = 200;
+
+export class OwnHealth {
+  readonly #ports: OwnHealthPorts;
+  readonly #startedAtMs: number;
+
+  constructor(ports: OwnHealthPorts) {
+    this.#ports = ports;
+    this.#startedAtMs = ports.now().getTime();
+  }
+
+  facts(): OwnFacts {
+    const { certificate, clock, database, eventLoop, jobs, journal, lead, now } = this.#ports;
+    const { silent, unwritable, usedUp, gone } = database.state;
+    const at = now().getTime();
+    const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
+    return {
+      startedAtMs: this.#startedAtMs,
+      gone: faultFacts(gone),
+      clock: faultFacts(clock?.() ?? null),
+      silent: faultFacts(silent),
+      unwritable: faultFacts(unwritable),
+      usedUp: faultFacts(usedUp),
+      journal: faultFacts(journal?.() ?? null),
+      dns: faultFacts(this.#ports.dns?.() ?? null),
+      certificate: certificate?.() ?? null,
+      eventLoop: eventLoop?.() ?? null,
+      jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
+      leaderlessSinceMs: leaderlessMs === 0 ? null : at - leaderlessMs,
+      silentCoordinators: silentOthers.map(({ name, forMs }) => ({ name, sinceMs: at - forMs })),
+    };
+  }
+
+  alerts(mutes: readonly AlertMute[] = []): Alert[] {
+    return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
+  }
+
+  /** Why the database cannot be asked, after a look at it; null: it answers. */
+  async silence(): Promise<string | null> {
+    return (await this.#ports.database.look()).silent?.words ?? null;
+  }
+
+  /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
+  async look(): Promise<HealthFault[]> {
+    const { silent, unwritable, gone } = await this.#ports.database.look();
+    const faults: HealthFault[] = [];
+    const clock = this.#ports.clock?.() ?? null;
+    if (clock !== null) faults.push(inTheWay("clock-wrong", clock));
+    if (gone !== null) faults.push(inTheWay("data-folder-gone", gone));
+    else if (silent !== null) faults.push(inTheWay("database-does-not-answer", silent));
+    if (unwritable !== null) faults.push(inTheWay("database-cannot-write", unwritable));
+    const told = new Set<string>([
+      ...["clock-wrong", "data-folder-gone"],
+      ...["database-does-not-answer", "database-cannot-write"],
+    ]);
+    const facts = this.facts();
+    const others = this.alerts().filter(({ name }) => !told.has(name));
+    return [
+      ...faults,
+      ...this.#notServed(),
+      ...this.#standstill(),
+      ...others.map((alert) => ({
+        ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },
+        since: sinceOf(alert.name, facts),
+      })),
+    ];
+  }
+
+  /** It starts, ends, or was perhaps replaced: crawlers that come are told so, and are to go to another. */
+  #notServed(): HealthFault[] {
+    const words = this.#ports.closed?.() ?? null;
+    return words === null ? [] : [{ code: "crawlers-not-served", words, since: null, isInTheWay: true }];
+  }
+
+  /** Most of the jobs that run every few seconds have not ended for a minute: nothing goes on here. */
+  #standstill(): HealthFault[] {
+    const nowMs = this.#ports.nowMs();
+    const frequent = (this.#ports.jobs?.() ?? []).filter(({ everyMs }) => everyMs <= frequentMs);
+    const standing = frequent.flatMap(({ runningSinceMs }) =>
+      runningSinceMs !== null && nowMs - runningSinceMs > standstillMs ? [runningSinceMs] : [],
+    );
+    if (standing.length === 0 || standing.length * 2 <= frequent.length) return [];
+    const since = new Date(this.#ports.now().getTime() - (nowMs - Math.min(...standing)));
+    const words = `${standing.length} of the ${frequent.length} jobs that run every few seconds have not ended for over ${standstillMs / 1000} s`;
+    return [{ code: "jobs-stand-still", words, since, isInTheWay: true }];
+  }
+
+  #jobFacts(job: DutyReport, at: number): JobFacts {
+    const { name, everyMs, failures, error } = job;
+    const then = (ms: number | null) => (ms === null ? null : at - (this.#ports.nowMs() - ms));
+    return {
+      ...{ name, everyMs, failures },
+      runningSinceMs: then(job.runningSinceMs),
+      succeededMs: then(job.succeededMs),
+      failingSinceMs: then(job.failingSinceMs),
+      words: error === undefined ? null : wordsOf(error),
+    };
+  }
+}
+
+/** Null: that it holds is all that is known. */
+function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
+  const times: Partial<Record<AlertName, readonly (number | null)[]>> = {
+    "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
+    "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
+    "nobody-leads": [facts.leaderlessSinceMs],
+    "dns-does-not-answer": [facts.dns?.sinceMs ?? null],
+    "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
+  };
+  const known = (times[name] ?? []).filter((ms) => ms !== null);
+  return known.length === 0 ? null : new Date(Math.min(...known));
+}
+
+const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>
+  fault === null ? null : { words: fault.words, sinceMs: fault.since.getTime() };
+
+const inTheWay = (code: HealthFault["code"], { words, since }: DatabaseFault): HealthFault => ({
+  ...{ code, words, since, isInTheWay: true },
+});
+
+/** Errors and machines' names are for those who may read the alerts. */
+function publicWords({ name, count, words }: Alert): string {
+  switch (name) {
+    case "job-failing":
+      return `${count === 1 ? "a job fails" : `${count} jobs fail`} whenever it runs; /alerts names it`;
+    case "job-overdue":
+      return `${count === 1 ? "a job does" : `${count} jobs do`} not come to an end; /alerts names it`;
+    case "coordinator-silent":
+      return "another coordinator of this database went silent; /alerts names it";
+    case "journal-cannot-write":
+      return "the journal beside the database cannot be written";
+    case "nobody-leads":
+      return "nobody leads the coordinators of this database";
+    case "connections-used-up":
+      return "the database has no connection left";
+    case "dns-does-not-answer":
+      return "the coordinator's DNS servers do not answer";
+    case "certificate-ending":
+    case "certificate-left":
+      // What anybody sees who connects; the folder is nobody's business.
+      return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
+    case "event-loop-late":
+      return "the process is late: it does other work before it answers";
+    default:
+      return `see /alerts (${name})`;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  const words = error instanceof Error && error.message !== "" ? error.message : String(error);
+  const { code } = error as { readonly code?: unknown };
+  return `${words}${typeof code === "string" ? `, ${code}` : ""}`.replace(/\s+/g, " ").slice(0, mostWords);
+}
+
+// Alerts in bounded time: with what the database knows where it says so soon enough, else with what is known here.
+
+/** Facts are a few small queries; where they take longer, it is looked whether the database answers at all. */
+const factsMs = 300;
+/** A database that answers, and is slow, is waited for. */
+const slowFactsMs = 5000;
+
+/** The reads with what the coordinator knows of itself among the facts. */
+export function withOwnFacts<Reads extends AlertReads>(
+  reads: Reads,
+  health: Pick<OwnHealth, "facts">,
+): Reads {
+  return {
+    ...reads,
+    alertFacts: async (now: Date) => ({ ...(await reads.alertFacts(now)), own: health.facts() }),
+  };
+}
+
+export class AlertsInTime {
+  readonly #reads: AlertReads;
+  readonly #health: OwnHealth;
+  #mutes: readonly AlertMute[] = [];
+
+  /** `reads`: with own facts. */
+  constructor(reads: AlertReads, health: OwnHealth) {
+    this.#reads = reads;
+    this.#health = health;
+  }
+
+  async list(now: Date): Promise<AlertList> {
+    if (this.#health.facts().silent !== null) return this.#own(now, "");
+    const reads = { alertFacts: async (at: Date) => this.#noted(await this.#reads.alertFacts(at)) };
+    const whole = showAlerts(reads, now).catch(() => this.#own(now, "the database could not be asked"));
+    return (
+      (await within(factsMs, whole)) ??
+      ((await this.#health.silence()) !== null ? this.#own(now, "") : null) ??
+      (await within(slowFactsMs, whole)) ??
+      this.#own(now, `the database has not said within ${slowFactsMs / 1000} s`)
+    );
+  }
+
+  #own(now: Date, why: string): AlertList {
+    const { silent } = this.#health.facts();
+    const alerts = this.#health.alerts(this.#mutes);
+    return {
+      ...{ at: now.toISOString(), alerts, acknowledged: [], muted: [], channels: [] },
+      incomplete: silent?.words ?? why,
+    };
+  }
+
+  #noted<Facts extends { readonly mutes?: readonly AlertMute[] }>(facts: Facts): Facts {
+    this.#mutes = facts.mutes ?? [];
+    return facts;
+  }
+}

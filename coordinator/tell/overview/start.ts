@@ -1,0 +1,361 @@
+/** What the coordinator does by the clock for those who watch it: figures by the minute, gauges, samples of how near the delegations are. */
+
+import type { Pool } from "pg";
+import type { Gauge } from "prom-client";
+import type { CrawlerId } from "#core/ids";
+import type { IncidentLog } from "#core/incidents";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { WebPart } from "../../ask/web-part.ts";
+import { forgetTurns } from "../../crawl/frontier/address-turn-writes.ts";
+import { bringBack, wasAhead } from "../../crawl/frontier/of-the-future-writes.ts";
+import {
+  accuracyDays,
+  accuracyEstimate,
+  isSampleDue,
+  type SamplingPorts,
+  sampleAccuracy,
+} from "../../place/delegation/accuracy.ts";
+import { createAccuracyStore } from "../../place/delegation/accuracy-store.ts";
+import type { AccuracySettings, ProbingSettings } from "../../place/delegation/delegation-settings.ts";
+import type { FleetSettling } from "../../place/delegation/measure-peers.ts";
+import type { DelegationQueue } from "../../place/delegation/queue.ts";
+import type { CoordinatorState } from "../../place/delegation/state.ts";
+import type { CrawlerGateway } from "../../run/gateway/gateway.ts";
+import type { IndexState } from "../search/memory/index-answer.ts";
+import type { AlertFacts } from "./alert-facts.ts";
+import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
+import type { Counters } from "./counters.ts";
+import { sampleDisk } from "./disk-sample-store.ts";
+import {
+  addGauges,
+  addStandings,
+  forgetGauges,
+  gaugeSeconds,
+  gaugesOf,
+  type Standing,
+} from "./gauge-store.ts";
+import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
+import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
+import type { LiveState } from "./overview.ts";
+import { createOverviewReads, type OverviewReads } from "./overview-reads.ts";
+import { type OwnHealth, withOwnFacts } from "./own-health.ts";
+import { waitReasons } from "./queue-api.ts";
+import { type OverviewPagePorts, overviewPages } from "./routes.ts";
+
+export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly counters: Counters;
+  /** True: the crawlers have measured each other, and rounds may begin. */
+  readonly isSettled: () => boolean;
+  readonly version: string;
+  readonly health: Pick<OwnHealth, "facts">;
+  readonly log: Log;
+}
+
+export interface OverviewDuties {
+  /** What the alert rules look at, with what the coordinator knows of itself. */
+  alertFacts(now: Date): Promise<AlertFacts>;
+  start(): void;
+  /** Writes what there is of the minute under way. */
+  stop(): Promise<void>;
+}
+
+/** What is lost where the coordinator is killed. */
+const figuresMs = 1000;
+
+/** As often as Prometheus usually asks. */
+const observeMs = 30_000;
+
+const forgetMs = 3_600_000;
+
+/** The server looks at each of the database's files for it. */
+const diskMs = 600_000;
+
+/** How often it is looked whether a sample is due. */
+const sampleMs = 30_000;
+
+/** Samples are kept so much longer than they count, for whoever wonders how it was before. */
+const keptDays = 3 * accuracyDays;
+
+export function overviewDuties(
+  ports: OverviewDutyPorts,
+  config: {
+    readonly probe: ProbingSettings;
+    readonly accuracy: AccuracySettings;
+    readonly allowSpecialPurpose: AllowedSpecialPurpose;
+    readonly databaseGigabytes: number | null;
+  },
+): OverviewDuties {
+  const { pool, timekeeper, counters, log, now } = ports;
+  const writeFigures = figureWriter(pool);
+  const accuracy = createAccuracyStore(pool);
+  const reads = withOwnFacts(
+    createOverviewReads(pool, () => performance.now()),
+    ports.health,
+  );
+  const { metrics } = counters;
+  return {
+    alertFacts: async (at) => await reads.alertFacts(at),
+    start: () => {
+      metrics.buildInfo.set({ version: ports.version }, 1);
+      timekeeper.every(
+        "write-figures",
+        figuresMs,
+        async () => await counters.figures.turn(writeFigures, now()),
+        { onEach: true },
+      );
+      let gaugedMs = 0;
+      timekeeper.every(
+        "observe-operation",
+        observeMs,
+        async () => {
+          const seen = await observeOperation({ reads, metrics, now });
+          const spanMs = 1000 * gaugeSeconds;
+          const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
+          if (binMs === gaugedMs) return;
+          await keepGauges(pool, seen, { at: new Date(binMs), isStart: gaugedMs === 0 });
+          gaugedMs = binMs;
+        },
+        { onEach: true, whateverTheClock: true },
+      );
+      timekeeper.every("measure-disk", diskMs, async () => {
+        const gigabytes = config.databaseGigabytes;
+        const roomBytes = gigabytes === null ? null : gigabytes * 1e9;
+        const { databaseBytes, freeBytes } = await sampleDisk(pool, { now: now(), roomBytes });
+        metrics.databaseBytes.set(databaseBytes);
+        if (freeBytes !== null) metrics.databaseFreeBytes.set(freeBytes);
+      });
+      timekeeper.every("forget-figures", forgetMs, async () => {
+        await forgetFigures(pool, now());
+        await forgetGauges(pool, now());
+        await accuracy.forget(new Date(now().getTime() - keptDays * 86_400_000));
+      });
+      timekeeper.every("sample-accuracy", sampleMs, async () => {
+        const isDue =
+          ports.isSettled() && (await isSampleDue({ accuracy, now }, config.accuracy.subnetsPerHour));
+        if (!isDue) return;
+        const sample = await sampleAccuracy({ ...ports, accuracy }, config);
+        if (sample === null) return;
+        const { subnetId, ownerId, ownerRttMs, bestId, bestRttMs } = sample;
+        log.debug({ subnetId, ownerId, ownerRttMs, bestId, bestRttMs }, "a delegation was sampled");
+      });
+    },
+    stop: async () => {
+      await counters.figures.flush(writeFigures).catch((error: unknown) => {
+        log.error({ error }, "the last figures could not be written");
+      });
+    },
+  };
+}
+
+// What the overview and the metrics show of the coordinator as it runs.
+
+interface LiveParts {
+  readonly startedAt: Date;
+  readonly gateway: CrawlerGateway;
+  /** Of the whole fleet. */
+  readonly fleet: { online(): readonly CrawlerId[] };
+  readonly queue: DelegationQueue;
+  readonly settling: FleetSettling;
+  readonly state: Pick<CoordinatorState, "generation">;
+}
+
+export function liveState(parts: LiveParts): LiveState {
+  const { startedAt, gateway, fleet, queue, settling, state } = parts;
+  const sessions = gateway.online().length;
+  const phase =
+    fleet.online().length === 0
+      ? "waiting for crawlers"
+      : settling.settled
+        ? "crawling"
+        : "crawlers measure each other";
+  return {
+    startedAt,
+    phase,
+    sessions,
+    roundsUnderWay: queue.running,
+    probesUnderWay: gateway.probesUnderWay,
+    treeGeneration: state.generation,
+  };
+}
+
+// Sets the gauges of what is from what the pages read: one truth for pages, command and Prometheus.
+
+interface ObservePorts {
+  readonly reads: OverviewReads;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<Standing> {
+  const at = now();
+  const [facts, queue, counts, totals, fleet, gauges, leftOut] = await Promise.all([
+    reads.alertFacts(at),
+    reads.queueAges(at),
+    reads.accuracyCounts(at),
+    reads.crawlTotals(),
+    reads.fleet(),
+    reads.crawlerGauges(maxCrawlersMeasured),
+    reads.leftOutUrls(1),
+  ]);
+  metrics.databaseRoundTripSeconds.observe(facts.databaseMs / 1000);
+  setSeconds(metrics.figuresWrittenTimestampSeconds, facts.figuresAtMs);
+  setSeconds(metrics.registryAppliedTimestampSeconds, facts.registryAppliedMs);
+  const found = new Map(alertsOf(facts).map(({ name, count }) => [name, count]));
+  for (const { name, severity } of alertRules) metrics.alerts.set({ name, severity }, found.get(name) ?? 0);
+  const channels = facts.channels ?? [];
+  setEach(metrics.alertChannelFailures, "channel", channels, ({ failures }) => failures);
+  setEach(metrics.alertMessagesWaiting, "channel", channels, ({ waiting }) => waiting);
+  const waiting = new Map(queue.reasons.map(({ reason, hosts }) => [reason, hosts]));
+  for (const reason of waitReasons) metrics.queueHosts.set({ reason }, waiting.get(reason) ?? 0);
+  // An empty queue has the age 0.
+  metrics.queueAgeSeconds.set({ stat: "median" }, queue.medianSeconds ?? 0);
+  metrics.queueAgeSeconds.set({ stat: "p95" }, queue.p95Seconds ?? 0);
+  metrics.queueAgeSeconds.set({ stat: "oldest" }, queue.oldestSeconds ?? 0);
+  metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
+  metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
+  const accuracy = accuracyEstimate(counts);
+  metrics.accuracySamples.set(accuracy.samples);
+  if (accuracy.share === null) metrics.accuracyRatio.remove();
+  else metrics.accuracyRatio.set(accuracy.share);
+  metrics.accuracyIntervalRatio.set({ end: "low" }, accuracy.low);
+  metrics.accuracyIntervalRatio.set({ end: "high" }, accuracy.high);
+  metrics.frontierUrls.set({ state: "due" }, totals.urlsDue);
+  metrics.frontierUrls.set({ state: "leased" }, totals.urlsLeased);
+  metrics.frontierUrls.set({ state: "refused" }, totals.urlsRefused);
+  metrics.frontierUrls.set({ state: "gone" }, totals.urlsGone);
+  metrics.frontierUrls.set({ state: "payment-required" }, totals.urlsPaymentRequired);
+  metrics.frontierLeftOutUrls.set(leftOut.urls);
+  metrics.frontierBoundHosts.set(leftOut.hosts);
+  metrics.indexPages.set(totals.pages);
+  metrics.subnets.set({ state: "delegated" }, totals.subnetsDelegated);
+  metrics.subnets.set({ state: "waiting" }, totals.subnetsWaiting);
+  const crawlers = fleet.filter(({ revoked }) => !revoked);
+  for (const state of ["online", "draining", "offline"] as const)
+    metrics.crawlers.set({ state }, crawlers.filter((crawler) => crawler.state === state).length);
+  const subnets = new Map(fleet.map((one) => [one.name, one.subnets]));
+  setEach(metrics.crawlerUp, "crawler", gauges, ({ online }) => (online ? 1 : 0));
+  setEach(metrics.crawlerSubnets, "crawler", gauges, ({ name }) => subnets.get(name) ?? 0);
+  setEach(metrics.crawlerOpenLeases, "crawler", gauges, (one) => one.openLeases);
+  setEach(metrics.crawlerSpooledResults, "crawler", gauges, ({ waitingResults }) => waitingResults);
+  setEach(metrics.crawlerFetchedBytes, "crawler", gauges, ({ fetchedBytes }) => fetchedBytes);
+  setEach(metrics.crawlerShippedBytes, "crawler", gauges, ({ shippedBytes }) => shippedBytes);
+  metrics.spooledResults.set(gauges.reduce((sum, { waitingResults }) => sum + waitingResults, 0));
+  const openLeases = gauges.reduce((sum, one) => sum + one.openLeases, 0);
+  return { queue, urlsInProgress: totals.urlsLeased, openLeases, crawlers };
+}
+
+/** Anew each time, so that what is no longer there leaves no series behind. */
+function setEach<Label extends string, One extends { readonly name: string }>(
+  gauge: Gauge<Label>,
+  label: Label,
+  all: readonly One[],
+  of: (one: One) => number,
+): void {
+  gauge.reset();
+  for (const one of all) gauge.set({ [label]: one.name } as Record<Label, string>, of(one));
+}
+
+/** For the charts: the fleet every five minutes, each crawler in the first of them of an hour, or of the process. */
+async function keepGauges(
+  pool: Pool,
+  seen: Standing,
+  { at, isStart }: { readonly at: Date; readonly isStart: boolean },
+): Promise<void> {
+  const isFirst = await addGauges(pool, at, gaugesOf(seen));
+  if (!isFirst || (at.getUTCMinutes() !== 0 && !isStart)) return;
+  await addStandings(pool, at, seen.crawlers);
+}
+
+function setSeconds(gauge: Gauge, ms: number | null): void {
+  if (ms !== null) gauge.set(ms / 1000);
+}
+
+/** Without the database, so that it is told while that is gone. `leads`: this one does what one does for all. */
+export function observeOwn(
+  metrics: Metrics,
+  health: Pick<OwnHealth, "facts" | "alerts">,
+  leads: boolean,
+): void {
+  const { silent, unwritable, eventLoop, jobs } = health.facts();
+  metrics.databaseUp.set(silent === null ? 1 : 0);
+  metrics.databaseWritable.set(unwritable === null ? 1 : 0);
+  metrics.coordinatorLeads.set(leads ? 1 : 0);
+  if (eventLoop !== null) {
+    metrics.eventLoopDelaySeconds.set({ stat: "p99" }, eventLoop.p99Ms / 1000);
+    metrics.eventLoopDelaySeconds.set({ stat: "longest" }, eventLoop.mostMs / 1000);
+  }
+  for (const { name, succeededMs, failures } of jobs) {
+    if (succeededMs !== null) metrics.jobLastSuccessTimestampSeconds.set({ job: name }, succeededMs / 1000);
+    metrics.jobFailures.set({ job: name }, failures);
+  }
+  const counts = new Map(health.alerts().map(({ name, count }) => [name, count]));
+  for (const { name, severity } of alertRules) {
+    // What the database knows of it as well is set by `observeOperation`.
+    if (!ownAlertNames.has(name) || (name === "coordinator-silent" && silent === null)) continue;
+    metrics.alerts.set({ name, severity }, counts.get(name) ?? 0);
+  }
+}
+
+export function observeIndex(metrics: Metrics, state: IndexState): void {
+  const { pages, bytes, secondsBehind } =
+    state.type === "ready" ? state : { pages: 0, bytes: 0, secondsBehind: 0 };
+  metrics.searchIndexPages.set(pages);
+  metrics.searchIndexBytes.set(bytes);
+  metrics.searchIndexBehindSeconds.set(secondsBehind);
+}
+
+// What is forgotten in time: incidents and turns that nobody will ask about any more.
+
+interface UpkeepParts {
+  readonly pool: Pool;
+  readonly incidents: IncidentLog;
+  readonly timekeeper: Timekeeper;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+const bringBackDuty = "bring-back-what-is-of-the-future";
+
+/** Gives what is to be called when the clock is right again, with how far it was followed. */
+export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
+  const { pool, incidents, timekeeper, log, now } = parts;
+  timekeeper.every("forget-what-is-old", forgetMs, async () => {
+    await incidents.forgetOld(now());
+    await forgetTurns(pool, now());
+  });
+  // After a start it is looked once: the clock may have been put right while nothing ran.
+  let isSuspect = true;
+  let isKnown = false;
+  timekeeper.every(bringBackDuty, bringBackMs, async () => {
+    const at = now();
+    const last = await lastMinute(pool);
+    const isWritten = last !== null && last.getTime() - at.getTime() > clocksApartMs;
+    if (!isWritten && !isSuspect) return;
+    if (isWritten || isKnown || (await wasAhead(pool, at))) {
+      const hosts = await bringBack(pool, at);
+      log.warn({ hosts }, "what a clock that was ahead had put into the future is back");
+    }
+    await forgetMinutesAfter(pool, new Date(at.getTime() + clocksApartMs));
+    [isSuspect, isKnown] = [false, false];
+  });
+  timekeeper.hurry(bringBackDuty);
+  return (jumpedMs) => {
+    [isSuspect, isKnown] = [true, jumpedMs < 0];
+    timekeeper.hurry(bringBackDuty);
+  };
+}
+
+const bringBackMs = 60_000;
+/** Coordinators' clocks differ by less. */
+const clocksApartMs = 120_000;
+
+type PartOptions = { readonly pool: Pool } & Omit<OverviewPagePorts, "reads">;
+
+export function overviewPart({ pool, ...options }: PartOptions): WebPart {
+  const reads = createOverviewReads(pool, () => performance.now());
+  return overviewPages({ ...options, reads: withOwnFacts(reads, options.health) });
+}

@@ -1,0 +1,179 @@
+/** What reports are made from: pieces of the crawl, the fleet, what was measured, and the names of what is shown. */
+import type { Pool } from "pg";
+import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
+import { rangeText } from "#db/range-text";
+import { readsOver } from "../../database/cached-read.ts";
+import { pagesPerDaySql, probedRtts } from "../../place/delegation/load-store.ts";
+import { coverageOn, coverageOverTime } from "./coverage-store.ts";
+import type { CrawlPiece, ReportedCrawler } from "./crawl-pieces.ts";
+import type { MeasuredRtt } from "./piece-distances.ts";
+
+const mostCrawlers = 10_000;
+
+export type ReportReads = ReturnType<typeof createReportReads>;
+
+/** `recrawlDays`: every page is fetched once in so many days. */
+export function createReportReads(pool: Pool, recrawlDays: () => number) {
+  return {
+    ...readsOver(pool, { crawlers, measuredRtts, peerRtts, denyLists, namedSubnets, organisations }),
+    ...readsOver(pool, { coverageOn, coverageOverTime }),
+    crawlPieces: async () => await crawlPieces(pool, recrawlDays()),
+  };
+}
+
+/** One pass over the hosts, whatever their number. */
+export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<CrawlPiece[]> {
+  const { rows } = await pool.query<CrawlPiece>(
+    `select s.subnet_id as "subnetId", coalesce(f.crawler_id, d.crawler_id) as "crawlerId",
+       case when f.finer_id is not null then f.rtt_ms when not d.anycast then d.rtt_ms end as "rttMs",
+       coalesce(d.anycast and f.finer_id is null, false) as "isAnycast",
+       coalesce(d.cause = 'overload' and f.finer_id is null, false) as "isDisplaced",
+       coalesce(f.delegated_at, d.delegated_at) as "decidedAt",
+       s.country, s.holder_id as "holderId", h.hosts, h.pages, h.pages_per_day as "pagesPerDay"
+     from (
+       select subnet_id, finer_id, count(*)::int as hosts, sum(good_pages + near_duplicates)::float8 as pages,
+         sum(${pagesPerDaySql("$1")})::float8 as pages_per_day
+       from frontier_host
+       where state = 'resolved' and subnet_id is not null
+       group by subnet_id, finer_id
+     ) h
+     join subnet s using (subnet_id)
+     left join delegation d using (subnet_id)
+     left join finer_delegation f on f.finer_id = h.finer_id`,
+    [recrawlDays],
+  );
+  return rows;
+}
+
+export async function crawlers(pool: Pool): Promise<ReportedCrawler[]> {
+  const { rows } = await pool.query<ReportedCrawler>(
+    `select crawler_id as "crawlerId", name, country,
+       case when draining_since is not null and state = 'online' then 'draining' else state end as state,
+       revoked_at is null and t.distrusted_at is null as "isTrusted"
+     from crawler
+     left join crawler_trust t using (crawler_id)
+     order by crawler_id
+     limit ${mostCrawlers}`,
+  );
+  return rows;
+}
+
+/** Subnets whose RTTs are read at once. */
+const batchSize = 1000;
+
+export async function measuredRtts(pool: Pool, subnetIds: readonly SubnetId[]): Promise<MeasuredRtt[]> {
+  const measured: MeasuredRtt[] = [];
+  for (let start = 0; start < subnetIds.length; start += batchSize)
+    measured.push(...(await probedRtts(pool, subnetIds.slice(start, start + batchSize))));
+  return measured;
+}
+
+export interface PeerRtt {
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly rttMs: number;
+}
+
+/** Between these crawlers. */
+export async function peerRtts(pool: Pool, crawlerIds: readonly CrawlerId[]): Promise<PeerRtt[]> {
+  const { rows } = await pool.query<PeerRtt>(
+    `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms as "rttMs"
+     from crawler_rtt
+     where from_crawler_id = any($1::int[]) and to_crawler_id = any($1::int[])`,
+    [crawlerIds],
+  );
+  return rows;
+}
+
+/** What partners' crawlers said with their last hello. */
+export async function denyLists(pool: Pool) {
+  type Denied = { readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } };
+  const { rows } = await pool.query<Denied>(
+    `select crawler_id as "crawlerId", denies from crawler_denies limit ${mostCrawlers}`,
+  );
+  return rows;
+}
+
+export interface NamedSubnet {
+  readonly range: string;
+  readonly name: string;
+  readonly holder: string | null;
+}
+
+type Numbered = Pick<CrawlPiece, "subnetId">;
+
+export async function namedSubnets(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+): Promise<Map<SubnetId, NamedSubnet>> {
+  const { rows } = await pool.query<Omit<NamedSubnet, "range"> & Record<"first" | "last", string> & Numbered>(
+    `select subnet_id as "subnetId", host(first_address) as first, host(last_address) as last, s.name, h.name as holder
+     from subnet s
+     left join holder h using (holder_id)
+     where subnet_id = any($1::int[])`,
+    [subnetIds],
+  );
+  return new Map(
+    rows.map(({ subnetId, first, last, ...row }) => [subnetId, { ...row, range: rangeText(first, last) }]),
+  );
+}
+
+export interface OrganisationRow {
+  readonly holderId: HolderId | null;
+  readonly name: string | null;
+  readonly handle: string | null;
+  /** In which most of its pages are. */
+  readonly country: string | null;
+  readonly subnets: number;
+  readonly hosts: number;
+  readonly pages: number;
+  readonly bytes: number;
+}
+
+/** Those with the most pages, and what all together have; without a holder: one row with none. */
+export async function organisations(pool: Pool, most: number) {
+  const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
+    `with place as (
+       select holder_id, country, subnet_id, count(*)::int as hosts, sum(pages)::float8 as pages,
+         sum(bytes)::float8 as bytes
+       from site
+       where subnet_id is not null
+       group by holder_id, country, subnet_id
+     ),
+     held as (
+       select holder_id, count(distinct subnet_id) as subnets, sum(hosts) as hosts, sum(pages) as pages, sum(bytes) as bytes
+       from place
+       group by holder_id
+     ),
+     total as (
+       select count(holder_id) as organisations, coalesce(sum(subnets), 0) as subnets, coalesce(sum(hosts), 0) as hosts,
+         coalesce(sum(pages), 0) as pages, coalesce(sum(bytes), 0) as bytes
+       from held
+     ),
+     most as (
+       select * from held order by pages desc, bytes desc, holder_id limit $1
+     )
+     select m.holder_id as "holderId", h.name, h.handle, at.country, coalesce(m.subnets, 0)::int as subnets,
+       coalesce(m.hosts, 0)::int as hosts, coalesce(m.pages, 0)::float8 as pages, coalesce(m.bytes, 0)::float8 as bytes,
+       json_build_object('organisations', total.organisations, 'subnets', total.subnets, 'hosts', total.hosts,
+         'pages', total.pages, 'bytes', total.bytes) as "allOf"
+     from total
+     left join most m on true
+     left join holder h on h.holder_id = m.holder_id
+     left join lateral (
+       select country
+       from place
+       where place.holder_id is not distinct from m.holder_id and country is not null
+       group by country
+       order by sum(pages) desc, country
+       limit 1
+     ) at on true
+     order by m.pages desc, m.bytes desc, m.holder_id`,
+    [most],
+  );
+  const { organisations = 0, subnets = 0, hosts = 0, pages = 0, bytes = 0 } = rows[0]?.allOf ?? {};
+  return {
+    rows: rows.filter(({ hosts: own }) => own > 0).map(({ allOf: _, ...row }) => row),
+    all: { organisations, subnets, hosts, pages, bytes },
+  };
+}

@@ -1,0 +1,58 @@
+/** The reports: what they read, what of it is kept for a while, and the hourly count of coverage. */
+
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import type { RecrawlPolicies } from "../../crawl/recrawl/recrawl-settings.ts";
+import { KeptAnswer } from "../../database/cached-read.ts";
+import { countCoverage } from "./coverage-store.ts";
+import { createReportReads } from "./report-reads.ts";
+import { organisationsReport, readCrawl } from "./reports.ts";
+import { type ReportPorts, reportOperations } from "./reports-ask.ts";
+
+export interface ReportPartOptions {
+  readonly pool: Pool;
+  readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
+}
+
+/** Kept at least so long: what they are made from changes slowly. */
+const keptMs = 10_000;
+
+export function reportPart({ pool, config }: ReportPartOptions): WebPart {
+  const reads = createReportReads(pool, () => config.recrawl.intervalHours / 24);
+  const nowMs = () => performance.now();
+  const crawl = new KeptAnswer(() => readCrawl(reads), nowMs, keptMs);
+  const organisations = new KeptAnswer(() => organisationsReport(reads, new Date()), nowMs, keptMs);
+  return addOperations<ReportPorts>(reportOperations, {
+    reads,
+    crawl: () => crawl.get(),
+    organisations: async (now) => ({ ...(await organisations.get()), at: now }),
+  });
+}
+
+export interface ReportDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly log: Pick<Log, "info">;
+  readonly now: () => Date;
+}
+
+const hourMs = 3_600_000;
+/** Until something is in the list of sites, whole; from then on twice as long each time, since the first hour changes most. */
+const firstMs = 10_000;
+
+export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {
+  let everyMs = firstMs;
+  timekeeper.every(
+    "count-coverage",
+    () => everyMs,
+    async () => {
+      const counted = await countCoverage(pool, now());
+      if (counted === null || counted.rows === 0) return;
+      everyMs = Math.min(hourMs, 2 * everyMs);
+      log.info({ ...counted }, "the coverage of the day was counted");
+    },
+  );
+}

@@ -1,0 +1,349 @@
+/**
+ * The index exported to a search engine of the operator's, or into a file: first all pages, then what changed since, from the
+ * change feed. What is sent is always the page as the database has it now, so a batch may be sent again; where the export
+ * stands is kept at the target after each batch, so whoever is killed goes on there.
+ *
+ *   no state, another epoch of the database, or a cursor that the feed no longer reaches
+ *     ──► full: the feed's number is noted ─► every page, by key ─► what is older than that number is removed at the target
+ *     ──► changes: the pages behind the changes after the cursor
+ *
+ * Opt-outs make no changes in the feed: which there are, and of which hosts, is looked at again and again, and what is new is
+ * removed at the target.
+ *
+ * Versions at the target are numbers of the feed.
+ */
+import { z } from "zod";
+import { ExportError } from "#core/errors";
+import type { HostHash, UrlHash } from "#core/ids";
+import type { UrlAddress } from "#core/url-key";
+import type { CursorFault } from "../../../crawl/changes/change-feed-reads.ts";
+import { hiding, type Operation, operationOf, type PageNow } from "./export-operation.ts";
+import type { createExportReads } from "./export-reads.ts";
+
+const hash = z.string().regex(/^-?\d{1,19}$/);
+const keySchema = z.object({
+  hostHash: hash.transform((text) => text as HostHash),
+  urlHash: hash.transform((text) => text as UrlHash),
+});
+
+/** Where an export stands, as it is kept at its target. */
+export const exportStateSchema = z.object({
+  format: z.literal(1),
+  /** Of the database that it is of (table database_epoch). */
+  databaseId: z.string().max(60),
+  epoch: z.number().int().positive(),
+  /** Of the change feed. */
+  cursor: z.number().int().nonnegative(),
+  /**
+   * The full export that is under way, as of the cursor: the last page that was sent, and how many were; null: it is whole.
+   */
+  full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
+  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number then. */
+  optOuts: z.record(
+    z.string().regex(/^\d{1,10}$/),
+    z.object({ hosts: z.string().max(60), at: z.number().int().nonnegative() }),
+  ),
+});
+
+export type ExportState = z.infer<typeof exportStateSchema>;
+
+export interface Written {
+  readonly indexed: number;
+  readonly deleted: number;
+  /** It had them, or something later, already. */
+  readonly alreadyThere: number;
+  /** It does not take them as they are. */
+  readonly rejected: number;
+}
+
+export interface ExportTarget {
+  /** Null: it has none. Text: why it is of no use any more. */
+  state(): Promise<ExportState | string | null>;
+  /** Resolves when the target has them for good. */
+  write(operations: readonly Operation[]): Promise<Written>;
+  keep(state: ExportState): Promise<void>;
+  beginFull(change: number): Promise<void>;
+  /** Removes what was written as of an earlier change; gives how many, or null where it cannot tell. */
+  endFull(change: number): Promise<number | null>;
+}
+
+export interface ExportPorts {
+  readonly reads: ReturnType<typeof createExportReads>;
+  readonly target: ExportTarget;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+  readonly onProgress?: (progress: ExportProgress) => void;
+  /** Why everything is exported (again). */
+  readonly onFull?: (why: string) => void;
+  /** Ends it after the batch that is being sent. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ExportProgress {
+  readonly phase: "all pages" | "changes";
+  readonly done: number;
+  /** 0: nobody knows. */
+  readonly expected: number;
+}
+
+export interface ExportSummary extends Written {
+  /** Why all pages were exported; null: only changes were. */
+  readonly full: string | null;
+  /** Of pages that the index does not have any more, found at the end of a full export; null: there was none, or it cannot be told. */
+  readonly removed: number | null;
+  readonly cursor: ExportState["cursor"];
+  /** It was asked to end before it was done; the next one goes on there. */
+  readonly isCutShort: boolean;
+}
+
+const pagesAtOnce = 200;
+const changesAtOnce = 1000;
+const urlsAtOnce = 5000;
+/** Sent together. */
+const mostBatchBytes = 5_000_000;
+const mostBatchOperations = 5000;
+/** Of a long export: so often it is looked whose sites have opted out meanwhile. */
+const optOutsMs = 10_000;
+
+/** Everything up to the feed's end. `full`: all pages, though the target has them. */
+export async function exportIndex(ports: ExportPorts, { full = false } = {}): Promise<ExportSummary> {
+  return await new Export(ports).run(full);
+}
+
+class Export {
+  readonly #ports: ExportPorts;
+  #state!: ExportState;
+  #written: Written = { indexed: 0, deleted: 0, alreadyThere: 0, rejected: 0 };
+  #operations: Operation[] = [];
+  #bytes = 0;
+  #optOutsMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: ExportPorts) {
+    this.#ports = ports;
+  }
+
+  async run(wantsFull: boolean): Promise<ExportSummary> {
+    const begun = await this.#begin(wantsFull);
+    let [why, removed] = [begun, null as number | null];
+    if (this.#state.full !== null) {
+      why ??= "an export of all pages was broken off, and goes on";
+      removed = await this.#allPages();
+    }
+    const fault = await this.#changes();
+    if (fault !== null) {
+      // The feed let go of changes while it was read.
+      why = fault;
+      await this.#beginFull(why, this.#state);
+      removed = await this.#allPages();
+      await this.#changes();
+    }
+    const isCutShort = this.#isAsked;
+    return { ...this.#written, full: why, removed, cursor: this.#state.cursor, isCutShort };
+  }
+
+  get #isAsked(): boolean {
+    return this.#ports.signal?.aborted ?? false;
+  }
+
+  /** Gives why all pages are to be exported; null: the state tells. */
+  async #begin(wantsFull: boolean): Promise<string | null> {
+    const kept = await this.#ports.target.state();
+    const why = wantsFull ? "asked for" : await this.#whyFull(kept);
+    if (why !== null) {
+      await this.#refuseOlder(kept);
+      await this.#beginFull(why, typeof kept === "string" ? null : kept);
+    } else this.#state = kept as ExportState;
+    return why;
+  }
+
+  async #whyFull(kept: ExportState | string | null): Promise<string | null> {
+    if (kept === null) return "the first export to this target";
+    if (typeof kept === "string") return kept;
+    const { databaseId, epoch } = await this.#ports.reads.database();
+    if (kept.databaseId !== databaseId) return "the target has the pages of another database";
+    if (kept.epoch !== epoch)
+      return `the database went back: it is in epoch ${epoch}, and was in ${kept.epoch}`;
+    const read = await this.#ports.reads.changed(kept.cursor, 1);
+    if (read.type !== "read" && read.type !== "unknown") return faultWords(read);
+    return null;
+  }
+
+  /** Whoever went back without a new epoch would write versions that the target takes for old ones. */
+  async #refuseOlder(kept: ExportState | string | null): Promise<void> {
+    if (kept === null || typeof kept === "string") return;
+    const { databaseId } = await this.#ports.reads.database();
+    const { last } = await this.#ports.reads.feed();
+    if (kept.databaseId === databaseId) {
+      if (kept.cursor > last) throw new ExportError(faultWords({ type: "unknown", last }));
+      return;
+    }
+    if (kept.cursor >= last)
+      throw new ExportError(
+        `the target has pages of another database, as of change ${kept.cursor}, and this one's latest is ${last}: ` +
+          "their versions would win; name another index, or a new file",
+      );
+  }
+
+  async #beginFull(why: string, before: ExportState | null): Promise<void> {
+    const { reads, target, onFull } = this.#ports;
+    onFull?.(why);
+    const database = await reads.database();
+    // Before the first page is read: what changes meanwhile has a higher number.
+    const { last: cursor } = await reads.feed();
+    const isSame = before?.databaseId === database.databaseId;
+    // Whoever opted out since is removed with the first batch, and not when all pages are through.
+    const optOuts = isSame
+      ? before.optOuts
+      : Object.fromEntries([...(await reads.optOuts())].map(([id, hosts]) => [id, { hosts, at: cursor }]));
+    this.#state = { format: 1, ...database, cursor, full: { after: null, pages: 0 }, optOuts };
+    await target.beginFull(cursor);
+    await target.keep(this.#state);
+  }
+
+  /** Gives how many the target had that are in the index no more. */
+  async #allPages(): Promise<number | null> {
+    const { reads, target } = this.#ports;
+    const expected = await reads.expectedPages();
+    const { cursor } = this.#state;
+    let { after, pages } = this.#state.full!;
+    let next = this.#ahead(after);
+    for (let isLast = false; !isLast; ) {
+      const found = await next;
+      isLast = found.length < pagesAtOnce;
+      if (found.length > 0) {
+        const { hostHash, urlHash } = found.at(-1)!;
+        after = { hostHash, urlHash };
+        if (!isLast) next = this.#ahead(after);
+      }
+      pages += found.length;
+      for (const page of found) this.#add(operationOf(page, cursor));
+      this.#tell({ phase: "all pages", done: pages, expected });
+      if (!this.#isBatch && !isLast) continue;
+      await this.#send({ ...this.#state, full: { after, pages } });
+      if (this.#isAsked) return null;
+      await this.#lookAtOptOuts();
+    }
+    const removed = await target.endFull(cursor);
+    this.#state = { ...this.#state, full: null };
+    await target.keep(this.#state);
+    return removed;
+  }
+
+  /** While a batch is sent, the next pages are read. */
+  #ahead(after: UrlAddress | null): Promise<PageNow[]> {
+    const read = this.#ports.reads.walk(after, pagesAtOnce);
+    // Where the batch before fails, nobody waits for this one.
+    read.catch(() => {});
+    return read;
+  }
+
+  /** Up to the feed's end; gives why it cannot be read from the cursor. */
+  async #changes(): Promise<string | null> {
+    const { reads } = this.#ports;
+    this.#optOutsMs = Number.NEGATIVE_INFINITY;
+    const from = this.#state.cursor;
+    const expected = (await reads.feed()).last - from;
+    for (;;) {
+      if (this.#isAsked) return null;
+      await this.#lookAtOptOuts();
+      const since = this.#state.cursor;
+      const read = await reads.changed(since, changesAtOnce);
+      if (read.type === "unknown") throw new ExportError(faultWords(read));
+      if (read.type !== "read") return faultWords(read);
+      // Each page once, as of its latest change.
+      const latest = new Map(read.pages.map((page) => [`${page.hostHash}/${page.urlHash}`, page]));
+      const changed = [...latest.values()];
+      for (let at = 0; at < changed.length; at += pagesAtOnce) {
+        const some = changed.slice(at, at + pagesAtOnce);
+        for (const [index, page] of (await reads.pages(some)).entries())
+          this.#add(operationOf(page, some[index]!.number));
+        // The cursor stays: what of these is sent already is sent once more after a kill.
+        if (this.#isBatch) await this.#send(this.#state);
+      }
+      if (read.next > since) await this.#send({ ...this.#state, cursor: read.next });
+      this.#tell({ phase: "changes", done: read.next - from, expected });
+      if (!read.more) return null;
+    }
+  }
+
+  /** What is new is removed at the target, what has ended comes back. */
+  async #lookAtOptOuts(): Promise<void> {
+    const { reads, nowMs } = this.#ports;
+    if (nowMs() - this.#optOutsMs < optOutsMs) return;
+    this.#optOutsMs = nowMs();
+    const [now, kept] = [await reads.optOuts(), this.#state.optOuts];
+    for (const [id, hosts] of now) if (kept[id]?.hosts !== hosts) await this.#hide(id, hosts);
+    for (const id of Object.keys(kept).map(Number)) if (!now.has(id)) await this.#showAgain(id);
+  }
+
+  async #hide(optOutId: number, hosts: string): Promise<void> {
+    const { reads } = this.#ports;
+    // All that was sent so far is as of this number at most.
+    const { last: at } = await reads.feed();
+    for (let after: UrlAddress | null = null; ; ) {
+      const keys: UrlAddress[] = await reads.urlsOfOptOut(optOutId, after, urlsAtOnce);
+      for (const key of keys) this.#add(hiding(key, at));
+      if (keys.length < urlsAtOnce) break;
+      after = keys.at(-1)!;
+      await this.#send(this.#state);
+    }
+    await this.#send({ ...this.#state, optOuts: { ...this.#state.optOuts, [optOutId]: { hosts, at } } });
+  }
+
+  /** Not before the feed has gone on: only then there is a version above the one that hid the pages. */
+  async #showAgain(optOutId: number): Promise<void> {
+    const { reads } = this.#ports;
+    const { last } = await reads.feed();
+    if (last <= this.#state.optOuts[optOutId]!.at) return;
+    for await (const keys of reads.pagesOnceCovered(optOutId)) {
+      for (const page of await reads.pages(keys)) this.#add(operationOf(page, last));
+      if (this.#isBatch) await this.#send(this.#state);
+    }
+    const { [optOutId]: _, ...optOuts } = this.#state.optOuts;
+    await this.#send({ ...this.#state, optOuts });
+  }
+
+  #add(operation: Operation): void {
+    this.#operations.push(operation);
+    this.#bytes += 100 + (operation.op === "index" ? operation.source.length : 0);
+  }
+
+  get #isBatch(): boolean {
+    return this.#bytes >= mostBatchBytes || this.#operations.length >= mostBatchOperations;
+  }
+
+  async #send(state: ExportState): Promise<void> {
+    const { target } = this.#ports;
+    if (this.#operations.length > 0) {
+      const written = await target.write(this.#operations);
+      this.#written = {
+        indexed: this.#written.indexed + written.indexed,
+        deleted: this.#written.deleted + written.deleted,
+        alreadyThere: this.#written.alreadyThere + written.alreadyThere,
+        rejected: this.#written.rejected + written.rejected,
+      };
+    }
+    [this.#operations, this.#bytes] = [[], 0];
+    if (state !== this.#state) await target.keep(state);
+    this.#state = state;
+  }
+
+  #tell(progress: ExportProgress): void {
+    this.#ports.onProgress?.(progress);
+  }
+}
+
+function faultWords(fault: CursorFault): string {
+  switch (fault.type) {
+    case "too-old":
+      return `changes through number ${fault.removedThrough} are no longer kept (policy changes.keepDays)`;
+    case "lost":
+      return `the database went back on ${fault.wentBackAt.toISOString()}, behind what was exported`;
+    case "unknown":
+      return `the target has changes that the database does not know: its latest is ${fault.last}. ${wentBackWords}`;
+  }
+}
+
+const wentBackWords =
+  "It went back to an earlier state, which no coordinator has noticed yet: start one, or run nearcrawl database restored, " +
+  "then export again";

@@ -1,0 +1,107 @@
+/**
+ * A page as a search engine of the operator's gets it: one document a page, its id made of the page's hashes, its version of
+ * the change feed's number, so that whoever is sent the same twice, or late, has the latest in the end.
+ */
+import type { UrlAddress } from "#core/url-key";
+import type { UseAnswers } from "#protocol/preferences";
+import { readLexemes } from "../../../crawl/changes/text-difference.ts";
+
+/** What one document says. What a page does not state is null. */
+export interface ExportedDocument {
+  readonly url: string;
+  readonly host: string;
+  readonly title: string;
+  readonly description: string;
+  readonly headings: readonly string[];
+  /** The text's first words, as it is written. */
+  readonly excerpt: string;
+  /** The whole text as the crawler stemmed it: its lexemes in their order with a space between, without stop words. */
+  readonly lexemes: string;
+  /** The Postgres text search configuration that made them, such as `english`: whose stemmer queries need. */
+  readonly text_search_config: string;
+  /** ISO 639-1. */
+  readonly language: string | null;
+  /** Where the registries place the host's address, ISO 3166-1. */
+  readonly country: string | null;
+  readonly content_type: string;
+  readonly canonical_url: string | null;
+  readonly published_at: string | null;
+  readonly modified_at: string | null;
+  /** The fetch that the text is of. */
+  readonly fetched_at: string;
+  /** Who fetched it. */
+  readonly crawler: string | null;
+  readonly words: number;
+  /** Other hosts that link to it, at most 1000, and its PageRank: both as they were when the document was written. */
+  readonly linking_hosts: number;
+  readonly page_rank: number | null;
+  /** Pages with nearly the same text have one group; a copy is not the first of them. */
+  readonly text_group: string | null;
+  readonly is_copy: boolean;
+  /** What the site states of the page's uses: `ai-train=denied`. */
+  readonly uses: readonly string[];
+  /** The change feed's number as of which this was written. What has a lower one after a full export is in the index no more. */
+  readonly change: number;
+}
+
+/** What is to be done at the target, in its order. */
+export type Operation =
+  | { readonly op: "index"; readonly id: string; readonly version: number; readonly source: string }
+  | { readonly op: "delete"; readonly id: string; readonly version: number };
+
+/** A page as the database has it now; null in `page`: it has none, or its own search does not show it. */
+export interface PageNow extends UrlAddress {
+  readonly page:
+    | (Omit<ExportedDocument, "lexemes" | "uses" | "change"> & {
+        readonly lexemes: string;
+        readonly uses: UseAnswers | null;
+      })
+    | null;
+}
+
+/** Longer texts are cut: some hostile pages have lexemes that come to a thousand times their bytes. */
+const mostTextCharacters = 1_000_000;
+
+/** 32 hexadecimal digits: the host's hash and the URL's, as `nearcrawl graph export` names them. */
+export function documentId({ hostHash, urlHash }: UrlAddress): string {
+  return [hostHash, urlHash]
+    .map((hash) => BigInt.asUintN(64, BigInt(hash)).toString(16).padStart(16, "0"))
+    .join("");
+}
+
+/** As of that change. A later change of the page has a higher number, and reads the page again. */
+export function operationOf({ page, ...key }: PageNow, change: number): Operation {
+  const id = documentId(key);
+  if (page === null) return { op: "delete", id, version: versionOf(change) };
+  const { lexemes, uses, ...facts } = page;
+  const document: ExportedDocument = {
+    ...facts,
+    lexemes: textOf(lexemes),
+    uses: Object.entries(uses ?? {}).map(([use, answer]) => `${use}=${answer}`),
+    change,
+  };
+  return { op: "index", id, version: versionOf(change), source: JSON.stringify(document) };
+}
+
+/** Of what is hidden without a change of its own, such as a site that opts out: it comes after all that was written as of `change`. */
+export function hiding(key: UrlAddress, change: number): Operation {
+  return { op: "delete", id: documentId(key), version: versionOf(change) + 1 };
+}
+
+/**
+ * Two versions a change, from 1 on, for engines know no version 0. Numbers of changes stay below 4.5e15 until the year 2100
+ * (journal/epoch), so that a version is a whole number to JavaScript, too.
+ */
+const versionOf = (change: number) => 2 * change + 1;
+
+function textOf(lexemes: string): string {
+  const places: (string | undefined)[] = [];
+  let left = mostTextCharacters;
+  readLexemes(lexemes, (lexeme, place) => {
+    if (left < lexeme.length) return;
+    left -= lexeme.length + 1;
+    const before = places[place];
+    places[place] = before === undefined ? lexeme : `${before} ${lexeme}`;
+  });
+  return places.filter((one) => one !== undefined).join(" ");
+}

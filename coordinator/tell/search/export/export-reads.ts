@@ -1,0 +1,145 @@
+/** What an export reads of the database: all pages in the order of their keys, those that changed, and whose sites have opted out. */
+import type { Pool } from "pg";
+import type { UrlHash } from "#core/ids";
+import type { UrlAddress } from "#core/url-key";
+import { changedPages, createChangeFeed } from "../../../crawl/changes/change-feed-reads.ts";
+import { columnsOf } from "../../../database/transaction.ts";
+import { currentEpoch } from "../../../run/journal/epoch-store.ts";
+import { hostsCoveredBy } from "../../../run/opt-outs/mark-writes.ts";
+import { countPages } from "../memory/index-page-reads.ts";
+import type { PageNow } from "./export-operation.ts";
+
+export function createExportReads(pool: Pool) {
+  return {
+    database: async () => {
+      const { databaseId, epoch } = await currentEpoch(pool);
+      return { databaseId, epoch };
+    },
+    feed: async () => await createChangeFeed(pool).state(),
+    changed: async (since: number, most: number) => await changedPages(pool, since, most),
+    /** As the server estimates. */
+    expectedPages: async () => await countPages(pool),
+    /** In the order of their keys, behind that one; fewer than `most` are the last. */
+    walk: async (after: UrlAddress | null, most: number) =>
+      await pagesIn(pool, walkSql, [...keyOr(after), most]),
+    pages: async (keys: readonly UrlAddress[]) =>
+      await pagesIn(pool, keysSql, columnsOf(keys, ["hostHash", "urlHash"])),
+    /** The hosts of each in short, which is another text as soon as they are others. */
+    optOuts: async () => await optOuts(pool),
+    urlsOfOptOut: async (optOutId: number, after: UrlAddress | null, most: number) =>
+      await keysOf(pool, urlsOfOptOutSql, [optOutId, ...keyOr(after), most]),
+    /** Of an opt-out that has ended. */
+    pagesOnceCovered: async function* (optOutId: number): AsyncGenerator<readonly UrlAddress[]> {
+      const hosts = await hostsCoveredBy(pool, optOutId);
+      for (const { host_hash: host } of hosts)
+        for (let after: UrlHash | string = first; ; ) {
+          const keys = await keysOf(pool, pagesOfHostSql, [host, after, pagesAtOnce]);
+          if (keys.length > 0) yield keys;
+          if (keys.length < pagesAtOnce) break;
+          after = keys.at(-1)!.urlHash;
+        }
+    },
+  };
+}
+
+const keyOr = (key: UrlAddress | null) => [key?.hostHash ?? first, key?.urlHash ?? first];
+
+const pagesAtOnce = 500;
+
+/** Below every key. */
+const first = "-9223372036854775808";
+
+/** Of pages `p` and their hosts `h`: what the index's own search shows. */
+const isShown = `p.url_hash is not null and not p.noindex and h.opt_out_id is null
+      and coalesce(s.answers ->> 'search', 'allowed') = 'allowed'`;
+
+/** `key` has the pages' keys. */
+const columns = `key.host_hash as "hostHash", key.url_hash as "urlHash", ${isShown} as "isShown",
+  p.url, p.host, p.title, p.description, array(select jsonb_array_elements(p.headings) ->> 'text') as headings, p.excerpt,
+  case when ${isShown} then p.lexemes::text end as lexemes, p.text_search_config, p.language, n.country, p.content_type,
+  p.canonical_url, p.published_at, p.modified_at, p.fetched_at, c.name as crawler, p.words, p.popularity as linking_hosts,
+  r.page_rank::float8 as page_rank, p.text_group, p.duplicate_url_hash is not null as is_copy, s.answers as uses`;
+
+const joins = `
+  left join frontier_host h on h.host_hash = key.host_hash
+  left join subnet n using (subnet_id)
+  left join crawler c on c.crawler_id = p.crawler_id
+  left join preference_set s on s.set_id = p.preference_set
+  left join url_rank r on r.host_hash = key.host_hash and r.url_hash = key.url_hash`;
+
+const walkSql = `
+  select ${columns}
+  from (
+    select host_hash, url_hash from page
+    where (host_hash, url_hash) > ($1::bigint, $2::bigint)
+    order by host_hash, url_hash
+    limit $3
+  ) key
+  left join page p on p.host_hash = key.host_hash and p.url_hash = key.url_hash${joins}
+  order by key.host_hash, key.url_hash`;
+
+const keysSql = `
+  select ${columns}
+  from unnest($1::bigint[], $2::bigint[]) with ordinality as key (host_hash, url_hash, at)
+  left join page p on p.host_hash = key.host_hash and p.url_hash = key.url_hash${joins}
+  order by key.at`;
+
+type Page = NonNullable<PageNow["page"]>;
+
+interface Dates {
+  readonly published_at: Date | null;
+  readonly modified_at: Date | null;
+  readonly fetched_at: Date;
+}
+
+type PageRow = UrlAddress & Omit<Page, keyof Dates> & Dates & { readonly isShown: boolean };
+
+async function pagesIn(pool: Pool, text: string, values: readonly unknown[]): Promise<PageNow[]> {
+  const { rows } = await pool.query<PageRow>(text, [...values]);
+  return rows.map(({ hostHash, urlHash, isShown: isPage, published_at, modified_at, fetched_at, ...row }) => {
+    if (!isPage) return { hostHash, urlHash, page: null };
+    const dates = {
+      published_at: published_at?.toISOString() ?? null,
+      modified_at: modified_at?.toISOString() ?? null,
+      fetched_at: fetched_at.toISOString(),
+    };
+    return { hostHash, urlHash, page: { ...row, ...dates } };
+  });
+}
+
+/** Of the hosts of each, in a few characters, which are others as soon as the hosts are. */
+async function optOuts(pool: Pool): Promise<ReadonlyMap<number, string>> {
+  const { rows } = await pool.query<{ id: number; hosts: string }>(
+    `select opt_out_id as id, count(*) || ':' || bit_xor(host_hash) as hosts
+     from frontier_host
+     where opt_out_id is not null
+     group by opt_out_id
+     order by opt_out_id`,
+  );
+  return new Map(rows.map(({ id, hosts }) => [id, hosts]));
+}
+
+/** All that is known of them: of a confirmed opt-out the pages themselves are gone. */
+const urlsOfOptOutSql = `
+  select host_hash as "hostHash", url_hash as "urlHash"
+  from (
+    (select u.host_hash, u.url_hash from frontier_host h join frontier_url u using (host_hash)
+     where h.opt_out_id = $1 and (u.host_hash, u.url_hash) > ($2::bigint, $3::bigint)
+     order by u.host_hash, u.url_hash limit $4)
+    union
+    (select p.host_hash, p.url_hash from frontier_host h join page p using (host_hash)
+     where h.opt_out_id = $1 and (p.host_hash, p.url_hash) > ($2::bigint, $3::bigint)
+     order by p.host_hash, p.url_hash limit $4)
+  ) known
+  order by host_hash, url_hash
+  limit $4`;
+
+const pagesOfHostSql = `
+  select host_hash as "hostHash", url_hash as "urlHash" from page
+  where host_hash = $1 and url_hash > $2::bigint
+  order by url_hash
+  limit $3`;
+
+async function keysOf(pool: Pool, text: string, values: readonly unknown[]): Promise<UrlAddress[]> {
+  return (await pool.query<UrlAddress>(text, [...values])).rows;
+}

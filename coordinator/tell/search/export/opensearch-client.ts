@@ -1,0 +1,346 @@
+/**
+ * The export into an index of OpenSearch (or what speaks the same API): batches by `_bulk` with external versions, so that what
+ * is sent twice, or late, changes nothing. Where the export stands is a document of the index itself: whoever restores,
+ * copies or deletes the index has its cursor restored, copied or deleted with it.
+ *
+ *   429, 5xx, no answer     sent again after a pause that doubles, with what the target says in Retry-After
+ *   413                     sent in halves
+ *   409 of a document       it is there already, in this version or a later one
+ *   400 of a document       it is left out and told of; where most of a batch is refused so, the export ends: it is the mapping
+ *   anything else           the export ends; what was taken stays, and the next one goes on there
+ */
+
+import { Agent, type Dispatcher } from "undici";
+import { z } from "zod";
+import { ExportError } from "#core/errors";
+import { retryAfterSeconds } from "../../../core/foreign-dates.ts";
+import { type ExportState, type ExportTarget, exportStateSchema, type Written } from "./export-index.ts";
+import type { Operation } from "./export-operation.ts";
+import { indexBody } from "./opensearch-index.ts";
+
+export interface OpenSearchPorts {
+  /** Without a path or credentials. */
+  readonly origin: string;
+  readonly index: string;
+  /** The header's value; null: it lets everybody in. */
+  readonly authorization: string | null;
+  /** Who may have signed its certificate, in PEM form; null: the public authorities. */
+  readonly authorities: string | null;
+  readonly pause: (ms: number) => Promise<void>;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** What does not go as it should, in one line. */
+  readonly onTrouble: (words: string) => void;
+  readonly timeoutMs?: number;
+}
+
+const cursorId = "nearcrawl-cursor";
+
+const usualTimeoutMs = 120_000;
+const connectTimeoutMs = 10_000;
+/** The pauses between them come to some five minutes. */
+const mostTries = 12;
+const firstPauseMs = 500;
+const longestPauseMs = 60_000;
+/** Of one request. */
+const mostBulkBytes = 5_000_000;
+const mostAnswerBytes = 64 * 1024 * 1024;
+const removedAtOnce = 10_000;
+/** Documents that are refused, and told of one by one. */
+const mostTold = 5;
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export class OpenSearchIndex implements ExportTarget {
+  readonly #ports: OpenSearchPorts;
+  readonly #agent: Agent;
+  #told = 0;
+
+  constructor(ports: OpenSearchPorts) {
+    this.#ports = ports;
+    const timeout = ports.timeoutMs ?? usualTimeoutMs;
+    this.#agent = new Agent({
+      connections: 2,
+      headersTimeout: timeout,
+      bodyTimeout: timeout,
+      maxResponseSize: mostAnswerBytes,
+      connect: { timeout: connectTimeoutMs, ...(ports.authorities !== null && { ca: ports.authorities }) },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** Makes the index where there is none. */
+  async state(): Promise<ExportState | string | null> {
+    const { index } = this.#ports;
+    const found = await this.#ask("HEAD", "", null, [404]);
+    if (found.status === 404) {
+      const made = await this.#ask("PUT", "", JSON.stringify(indexBody), [400]);
+      if (made.status === 400 && typeOf(made.body) !== "resource_already_exists_exception")
+        throw new ExportError(`the index ${index} cannot be made: ${reasonOf(made.body)}`);
+      return "the index was not there";
+    }
+    const { status, body } = await this.#ask("GET", `/_doc/${cursorId}`, null, [404]);
+    if (status === 404) return null;
+    const kept = cursorSchema.safeParse(body);
+    return kept.success
+      ? kept.data._source.nearcrawl_cursor
+      : `its document ${cursorId} is no state of an export`;
+  }
+
+  async keep(state: ExportState): Promise<void> {
+    await this.#ask("PUT", `/_doc/${cursorId}`, JSON.stringify({ nearcrawl_cursor: state }));
+  }
+
+  async beginFull(): Promise<void> {}
+
+  /** What was written as of an earlier change. In steps that a target ends well within the time that is waited for an answer. */
+  async endFull(change: number): Promise<number> {
+    // Only what is refreshed is found.
+    await this.#ask("POST", "/_refresh", "");
+    const query = JSON.stringify({ query: { range: { change: { lt: change } } } });
+    for (let removed = 0, conflicts = 0; ; ) {
+      const { body } = await this.#ask(
+        "POST",
+        `/_delete_by_query?conflicts=proceed&refresh=true&max_docs=${removedAtOnce}`,
+        query,
+      );
+      const { deleted, version_conflicts, failures } = this.#read(removalSchema, body);
+      if (failures.length > 0)
+        throw new ExportError(
+          `old documents cannot be removed: ${JSON.stringify(failures[0]).slice(0, 300)}`,
+        );
+      removed += deleted;
+      if (deleted === 0 && version_conflicts === 0) return removed;
+      // Somebody else writes into the index.
+      conflicts = deleted === 0 ? conflicts + 1 : 0;
+      if (conflicts === mostTries)
+        throw new ExportError(
+          `${version_conflicts} old documents change whenever they are to be removed: does something else write into ${this.#ports.index}?`,
+        );
+      if (conflicts > 0) await this.#pause(conflicts, null);
+    }
+  }
+
+  async write(operations: readonly Operation[]): Promise<Written> {
+    const written = { indexed: 0, deleted: 0, alreadyThere: 0, rejected: 0 };
+    for (const batch of batchesOf(operations)) await this.#bulk(batch, written);
+    return written;
+  }
+
+  async #bulk(batch: readonly Operation[], written: Counts): Promise<void> {
+    let left = batch;
+    for (let tries = 1; ; tries += 1) {
+      const path = "/_bulk?filter_path=errors,items.*._id,items.*.status,items.*.error";
+      const answer = await this.#ask("POST", path, left.map(bulkLines).join(""), [413]);
+      if (answer.status === 413) return await this.#halves(left, written);
+      const { items } = this.#read(bulkSchema, answer.body);
+      if (items.length !== left.length)
+        throw new ExportError(`${this.#place} answered ${items.length} of ${left.length} documents`);
+      const outcomes = items.map((item) => Object.values(item)[0]!);
+      const again = left.filter((operation, at) => this.#count(operation, outcomes[at]!, written));
+      this.#refuseMapping(left, outcomes);
+      if (again.length === 0) return;
+      if (tries === mostTries)
+        throw new ExportError(`${this.#place} did not take ${again.length} documents in ${tries} tries`);
+      await this.#pause(tries, null);
+      left = again;
+    }
+  }
+
+  async #halves(batch: readonly Operation[], written: Counts): Promise<void> {
+    if (batch.length === 1) {
+      written.rejected += 1;
+      this.#tell(batch[0]!, "it is too large for the target (413)");
+      return;
+    }
+    const half = Math.ceil(batch.length / 2);
+    await this.#bulk(batch.slice(0, half), written);
+    await this.#bulk(batch.slice(half), written);
+  }
+
+  /** True: it is to be sent again. */
+  #count(operation: Operation, { status, error }: Outcome, written: Counts): boolean {
+    if (status === 429 || status >= 500) return true;
+    if (status < 300 || (status === 404 && operation.op === "delete"))
+      written[operation.op === "index" ? "indexed" : "deleted"] += 1;
+    else if (status === 409) written.alreadyThere += 1;
+    else if (status === 400) {
+      written.rejected += 1;
+      this.#tell(operation, wordsOf(error));
+    } else
+      throw new ExportError(
+        `${this.#place} answered ${status} to document ${operation.id}: ${wordsOf(error)}`,
+      );
+    return false;
+  }
+
+  #refuseMapping(batch: readonly Operation[], outcomes: readonly Outcome[]): void {
+    const refused = outcomes.filter(({ status }) => status === 400);
+    if (batch.length >= 10 && 2 * refused.length > batch.length)
+      throw new ExportError(
+        `${this.#place} refuses ${refused.length} of ${batch.length} documents, so it is not theirs: ${wordsOf(refused[0]!.error)}`,
+      );
+  }
+
+  #tell(operation: Operation, words: string): void {
+    this.#told += 1;
+    if (this.#told > mostTold) return;
+    const url = operation.op === "index" ? ` (${(JSON.parse(operation.source) as { url: string }).url})` : "";
+    this.#ports.onTrouble(`document ${operation.id}${url} is left out: ${words}`);
+    if (this.#told === mostTold) this.#ports.onTrouble("further ones are only counted");
+  }
+
+  get #place(): string {
+    return `${this.#ports.origin}/${this.#ports.index}`;
+  }
+
+  /** Answers of 2xx, and those that are named; all others end in an ExportError, those that may pass after many tries. */
+  async #ask(
+    method: "GET" | "HEAD" | "PUT" | "POST",
+    path: string,
+    body: string | null,
+    expected: readonly number[] = [],
+  ): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await this.#askOnce(method, path, body).catch((error: unknown) => error as Error);
+      if (!(answer instanceof Error) && (answer.status < 300 || expected.includes(answer.status)))
+        return answer;
+      const words =
+        answer instanceof Error ? causeOf(answer) : `status ${answer.status} ${reasonOf(answer.body)}`.trim();
+      const mayPass =
+        answer instanceof Error ? mayComeBack(answer) : answer.status === 429 || answer.status >= 500;
+      if (!mayPass || tries === mostTries)
+        throw new ExportError(`${this.#place}: ${words}${tries > 1 ? `, after ${tries} tries` : ""}`, {
+          ...(answer instanceof Error && { cause: answer }),
+        });
+      this.#ports.onTrouble(`${this.#place}: ${words}; it is tried again`);
+      await this.#pause(tries, answer instanceof Error ? null : answer.retryAfterMs);
+    }
+  }
+
+  async #askOnce(
+    method: Dispatcher.HttpMethod,
+    path: string,
+    body: string | null,
+  ): Promise<Answer & { readonly retryAfterMs: number | null }> {
+    const { origin, index, authorization } = this.#ports;
+    // Redirects are not followed: the credentials are for this place alone.
+    const answer = await this.#agent.request({
+      origin,
+      path: `/${encodeURIComponent(index)}${path}`,
+      method,
+      body,
+      headers: {
+        accept: "application/json",
+        ...(body !== null && {
+          "content-type": path.startsWith("/_bulk") ? "application/x-ndjson" : "application/json",
+        }),
+        ...(authorization !== null && { authorization }),
+      },
+    });
+    const text = await answer.body.text();
+    const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date()) ?? 0;
+    return {
+      status: answer.statusCode,
+      body: parsed(text),
+      retryAfterMs: seconds > 0 ? Math.min(2 * longestPauseMs, 1000 * seconds) : null,
+    };
+  }
+
+  async #pause(tries: number, wantedMs: number | null): Promise<void> {
+    const { pause, random } = this.#ports;
+    const doubled = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
+    await pause(Math.max(wantedMs ?? 0, doubled * (0.5 + random() / 2)));
+  }
+
+  #read<T>(schema: z.ZodType<T>, body: unknown): T {
+    const read = schema.safeParse(body);
+    if (read.success) return read.data;
+    const fault = read.error.issues[0];
+    throw new ExportError(
+      `${this.#place} does not answer as OpenSearch does (${fault?.path.join(".")}: ${fault?.message})`,
+    );
+  }
+}
+
+type Counts = { -readonly [Name in keyof Written]: Written[Name] };
+
+const cursorSchema = z.object({ _source: z.object({ nearcrawl_cursor: exportStateSchema }) });
+
+const outcomeSchema = z.object({
+  _id: z.string().optional(),
+  status: z.number().int(),
+  error: z.unknown().optional(),
+});
+type Outcome = z.infer<typeof outcomeSchema>;
+
+const bulkSchema = z.object({ items: z.array(z.record(z.string(), outcomeSchema)) });
+
+const removalSchema = z.object({
+  deleted: z.number().int().nonnegative(),
+  version_conflicts: z.number().int().nonnegative().default(0),
+  failures: z.array(z.unknown()).default([]),
+});
+
+function* batchesOf(operations: readonly Operation[]): Generator<readonly Operation[]> {
+  let [from, bytes] = [0, 0];
+  for (const [at, operation] of operations.entries()) {
+    const size = 150 + (operation.op === "index" ? Buffer.byteLength(operation.source) : 0);
+    if (at > from && bytes + size > mostBulkBytes) {
+      yield operations.slice(from, at);
+      [from, bytes] = [at, 0];
+    }
+    bytes += size;
+  }
+  if (from < operations.length) yield operations.slice(from);
+}
+
+function bulkLines(operation: Operation): string {
+  const { op, id, version } = operation;
+  const action = JSON.stringify({ [op]: { _id: id, version, version_type: "external" } });
+  return op === "index" ? `${action}\n${operation.source}\n` : `${action}\n`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === "" ? null : JSON.parse(text);
+  } catch {
+    return text.slice(0, 200);
+  }
+}
+
+const errorSchema = z.object({ type: z.string().optional(), reason: z.string().optional() });
+
+function wordsOf(error: unknown): string {
+  const read = errorSchema.safeParse(error);
+  const words = read.success
+    ? [read.data.type, read.data.reason].filter(Boolean).join(": ")
+    : JSON.stringify(error);
+  return (words ?? "no reason is given").replace(/\p{Cc}/gu, " ").slice(0, 300);
+}
+
+const failureSchema = z.object({ error: errorSchema });
+
+/** OpenSearch's code of a failure. */
+const typeOf = (body: unknown) => failureSchema.safeParse(body).data?.error.type;
+
+/** As OpenSearch says it, or a proxy before it. */
+function reasonOf(body: unknown): string {
+  if (typeof body !== "object" || body === null)
+    return typeof body === "string" ? wordsOf({ reason: body }) : "";
+  return wordsOf((body as { error?: unknown }).error ?? body);
+}
+
+/** A certificate that is not trusted stays so; a connection that fails may not. */
+const mayComeBack = (error: Error): boolean =>
+  !/CERT|SELF_SIGNED|UNABLE_TO|TLS|SSL|RESPONSE_EXCEEDED/.test(codeOf(error));
+
+const codeOf = (error: Error): string => String((error as { code?: unknown }).code ?? "");
+
+const causeOf = (error: Error): string => (error.message || codeOf(error) || error.name).slice(0, 300);

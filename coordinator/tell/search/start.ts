@@ -1,0 +1,62 @@
+/** What is done by the clock for the search: see search/index-upkeep-store.ts. */
+
+import type { Pool } from "pg";
+import type { Timekeeper } from "#core/scheduler";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { keepSearch } from "./index-upkeep-store.ts";
+import type { SearchIndex } from "./memory/index-answer.ts";
+import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";
+import { TouchedPages } from "./memory/index-page-reads.ts";
+import { pageOperations } from "./page-ask.ts";
+import { searchOperations } from "./search-ask.ts";
+import { createSearchReads } from "./search-reads.ts";
+
+const upkeepMs = 5000;
+const forgetMs = 300_000;
+/** Of each turn: at most one part in 25 of a connection goes into this. */
+const turnMs = 200;
+
+export interface SearchDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly now: () => Date;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+/** The index in memory, which nobody waits for. */
+export function searchIndex(options: IndexKeeperOptions): IndexKeeper {
+  const keeper = new IndexKeeper(options);
+  keeper.start();
+  return keeper;
+}
+
+export function scheduleSearch(ports: SearchDutyPorts): void {
+  const touched = new TouchedPages();
+  ports.timekeeper.every("forget-touched-pages", forgetMs, async () =>
+    touched.forgetOld(ports.pool, ports.now()),
+  );
+  ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
+}
+
+/** One turn; gives how many pages were looked at. */
+export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
+  const endMs = nowMs() + turnMs;
+  let pages = 0;
+  for (;;) {
+    const step = await keepSearch(pool, now());
+    pages += step.pages;
+    if (step.rests || nowMs() >= endMs) return pages;
+  }
+}
+
+/** `searchIndex`: the one in memory, which searches ask first. */
+export const searchPart = ({
+  pool,
+  searchIndex,
+}: Pick<SearchDutyPorts, "pool"> & { readonly searchIndex?: SearchIndex }): WebPart =>
+  addOperations(
+    { ...searchOperations, ...pageOperations },
+    createSearchReads(pool, () => performance.now(), searchIndex),
+  );

@@ -1,0 +1,122 @@
+/** What the list of sites is asked, and what is told of them. */
+import { domainToASCII } from "node:url";
+import { z } from "zod";
+import { dateTime, orNull, type ReadOf, record } from "../../web/api-operation.ts";
+
+/**
+ * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
+ * be fetched. unresolved: its address is not known. left-out: all that is known of it is gone, refused or outside what is
+ * crawled.
+ */
+export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
+export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
+/** Sites of a page, and at most. */
+const [usualSites, mostSites] = [50, 1000];
+
+const site = record("ListedSite", {
+  host: z.string(),
+  name: z.string().describe("As people read it: another than host where that is Punycode."),
+  state: z.enum(siteStates),
+  reason: z.string().nullable().describe("Why it is blocked, unresolved or left out."),
+  dueAt: dateTime().nullable().describe("When something of it is next to be fetched; null: nothing is."),
+  crawler: z.string().nullable().describe("By its subnet's delegation or an override; null: not assigned."),
+  inProgressBy: z.string().nullable().describe("The crawler that has it in hand now."),
+  subnet: z.string().nullable(),
+  language: z.string().nullable().describe("Of most of its pages."),
+  country: z.string().nullable().describe("In which its subnet is registered."),
+  organisation: z.string().nullable().describe("That holds its subnet."),
+  tld: z.string().nullable(),
+  channels: z.int(),
+  pages: z.int().describe("With a text of their own, or nearly that of another."),
+  urls: z.int(),
+  dueUrls: z.int(),
+  moreDueUrls: z.boolean().describe("There are more than dueUrls."),
+  failures: z.int().describe("Fetches without a usable answer, of the last seven days."),
+  fetches: z.int().describe("Of the last seven days."),
+  fetchedAt: dateTime().nullable().describe("When one of its URLs was last fetched."),
+  addedAt: dateTime(),
+  rttMs: z.number().nullable().describe("Measured when its crawler was chosen."),
+  bytes: z.number().describe("Fetched of it, ever."),
+});
+
+export const sites = record("Sites", {
+  at: dateTime(),
+  filter: z.record(z.string(), z.string()).describe("What was asked for, as it was understood."),
+  sort: z.enum(siteSorts),
+  order: z.enum(["up", "down"]),
+  sites: z.array(site),
+  count: z.int().describe("Of all that match, as far as they were counted."),
+  isWholeCount: z.boolean().describe("False: there are more than count."),
+  estimate: z.number().nullable().describe("Where there are more, about how many; null: not known."),
+  next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
+  progress: z.strictObject({
+    isFirstRound: z.boolean().describe("The list is being filled: hosts are missing."),
+    roundSeconds: orNull(
+      z.number(),
+      "How long the list takes to look at every host once; null: it never has.",
+    ),
+    knownHosts: z.number().describe("While it is being filled: hosts that the crawl knows, about."),
+  }),
+});
+
+const text = z.string().max(300);
+/** As names are kept: `*.Bücher.example.` is `xn--bcher-kva.example`. */
+const inAscii = text.overwrite((value) => domainToASCII(value.replace(/^(\*?\.)|\.$/g, "")));
+
+const filterParameters = {
+  host: text
+    .toLowerCase()
+    .optional()
+    .meta({
+      ...{ title: "Host begins with", description: "What the host's name begins with.", example: "www." },
+    }),
+  under: inAscii
+    .regex(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/, "no domain, such as example.org")
+    .optional()
+    .meta({
+      title: "In the domain",
+      description: "A domain: its host and all below it.",
+      example: "example.org",
+    }),
+  state: z.enum(siteStates).optional().meta({ title: "State", example: "due" }),
+  crawler: text.optional().meta({ title: "Crawler", description: "By name.", example: "athens" }),
+  language: z
+    .string()
+    .max(3, "no language code, such as el")
+    .regex(/^[a-z]{2,3}$/i, "no language code, such as el")
+    .toLowerCase()
+    .optional()
+    .meta({ title: "Language", description: "ISO 639 code.", example: "el" }),
+  country: z
+    .string()
+    .max(2, "no country code of two letters")
+    .regex(/^[a-z]{2}$/i, "no country code of two letters")
+    .toUpperCase()
+    .optional()
+    .meta({ title: "Country", description: "ISO 3166 code.", example: "CY" }),
+  tld: inAscii
+    .regex(/^[a-z_-][a-z0-9_-]*$/, "no top-level domain, such as gr")
+    .optional()
+    .meta({ title: "TLD", example: "gr" }),
+  organisation: text.optional().meta({
+    ...{ title: "Organisation", description: "A handle, or a name in full.", example: "Example Networks" },
+  }),
+  channel: z.enum(["with", "without"]).optional().meta({ title: "Channel", example: "with" }),
+};
+
+export const sitesInput = z.object({
+  ...filterParameters,
+  sort: z.enum(siteSorts).default("host").meta({ example: "failures" }),
+  order: z.enum(["up", "down"]).optional().meta({
+    description: "Left out: names from a, the longest not fetched first, all else the most first.",
+    example: "down",
+  }),
+  after: text.optional().meta({ description: "The next of the page before.", example: "17~-42" }),
+  limit: z.coerce.number().int().min(1).max(mostSites).default(usualSites).meta({ example: usualSites }),
+});
+
+export type ListedSite = ReadOf<typeof site>;
+export type SiteState = ListedSite["state"];
+export type SiteSort = (typeof siteSorts)[number];
+export type SiteFilter = z.output<z.ZodObject<typeof filterParameters>>;
+export type SitesAnswer = ReadOf<typeof sites>;

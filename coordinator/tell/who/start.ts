@@ -1,0 +1,29 @@
+/** Who crawls it, as a page, as an operation of the API and as a command. */
+import type { Pool } from "pg";
+import type { NameResolver } from "#core/name-resolver";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { following } from "../../core/live-settings.ts";
+import type { FrontierSettings, ScopeSettings } from "../../crawl/frontier/frontier-settings.ts";
+import { frontierOrder } from "../../crawl/frontier/order/strategies.ts";
+import { whoReads } from "./reads.ts";
+import { whoOperations } from "./who-ask.ts";
+
+export const whoPart = ({
+  pool,
+  resolver,
+  config,
+}: {
+  readonly pool: Pool;
+  readonly resolver: NameResolver;
+  readonly config: {
+    readonly scope: ScopeSettings;
+    readonly frontier: FrontierSettings;
+    readonly domainSets: readonly string[];
+  };
+}): WebPart =>
+  addOperations(whoOperations, {
+    ...{ reads: whoReads(pool, () => performance.now()), resolver, domainSets: config.domainSets },
+    scope: following(() => config.scope),
+    order: following(() => frontierOrder(config.frontier)),
+  });
