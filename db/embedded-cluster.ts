@@ -113,6 +113,16 @@ export function finishSwap(home: string): void {
 export const isBetweenFolders = (home: string): boolean =>
   existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
 
+/** Whether the home has no embedded database and never had one. False where it may not be looked into. */
+export function neverHadDatabase(home: string): boolean {
+  try {
+    const folder = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
+    return folder === undefined && !existsSync(swapFileOf(home)) && lostWords(home) === null;
+  } catch {
+    return false;
+  }
+}
+
 /** Why nothing is started in a home that lost its data folder, with what to type; null: the folder is there, or never was. */
 export function lostDataFolder(home: string): string | null {
   try {
