@@ -25,7 +25,13 @@ import type { PoolClient } from "pg";
 import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
 import { bytesText } from "#core/format";
 import { softwareVersion } from "#protocol/software-version";
-import { backupsFolderOf, noteBackup, removeOldBackups, removeUnfinishedBackups } from "./backup-folder.ts";
+import {
+  backupsFolderOf,
+  noteBackup,
+  removeOldBackups,
+  removeUnfinishedBackups,
+  stampAt,
+} from "./backup-folder.ts";
 import {
   type BackedUpFile,
   type BackedUpSchema,
@@ -74,7 +80,7 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   const home = realpathSync(homeFolder);
   const parent = backupsFolder(home, options.folder);
   removeUnfinishedBackups(parent);
-  const unfinished = join(parent, `${nameAt(new Date())}.unfinished-${process.pid}`);
+  const unfinished = join(parent, `${stampAt(new Date())}.unfinished-${process.pid}`);
   const { folder, manifest } = await placed(home, parent, unfinished, options);
   const bytes = bytesOf(manifest);
   const seconds = (performance.now() - startedMs) / 1000;
@@ -99,7 +105,7 @@ async function placed(
 ): Promise<Pick<Backup, "folder" | "manifest">> {
   try {
     const manifest = await takeBackup(home, unfinished, options);
-    const folder = freeName(join(parent, nameAt(new Date(manifest.endedAt))));
+    const folder = freeName(join(parent, stampAt(new Date(manifest.endedAt))));
     renameSync(unfinished, folder);
     await syncPath(parent);
     return { folder, manifest };
@@ -111,9 +117,6 @@ async function placed(
     });
   }
 }
-
-/** Names such as `2026-03-01T12-00-00Z` sort by time and are valid on every file system. */
-const nameAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 
 /** Another backup may have ended in the same second. */
 function freeName(folder: string): string {

@@ -11,6 +11,9 @@ import {
   readManifest,
 } from "./backup-manifest.ts";
 
+/** Names such as `2026-03-01T12-00-00Z` sort by time and are valid on every file system. */
+export const stampAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+
 export const backupsFolderOf = (home: string) => join(home, "backups");
 
 // <home>/backups.json lists the folders of this home's backups and the last complete one.
@@ -151,13 +154,9 @@ export function lastBackup(home: string): LastBackup | null {
 
 /** Returns whether the parent folder is readable and the backup is missing. */
 function isGone(backup: string): boolean {
-  return canRead(dirname(backup)) && !existsSync(manifestFileOf(backup));
-}
-
-function canRead(folder: string): boolean {
   try {
-    readdirSync(folder);
-    return true;
+    readdirSync(dirname(backup));
+    return !existsSync(manifestFileOf(backup));
   } catch {
     return false;
   }

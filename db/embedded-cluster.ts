@@ -25,6 +25,7 @@ import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
+import { stampAt } from "./backup-folder.ts";
 import { copyTree, freeBytesAt, NotCopied } from "./copy-files.ts";
 import {
   accountOf,
@@ -115,6 +116,16 @@ export function finishSwap(home: string): void {
 /** A restore has moved the data folder aside and not replaced it yet. */
 export const isBetweenFolders = (home: string): boolean =>
   existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
+
+/** Returns whether the home never had an embedded database; false when it is not readable. */
+export function neverHadDatabase(home: string): boolean {
+  try {
+    const folder = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
+    return folder === undefined && !existsSync(swapFileOf(home)) && lostWords(home) === null;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * Returns why nothing starts in a home that lost its data folder, and the command to type; null when the folder exists
@@ -331,7 +342,7 @@ async function copyForOwnAccount(
     giveAll(made, account);
     // Another process may have been faster.
     if (lstatSync(dataFolder).ino !== ino) return;
-    const aside = `${dataFolder}.before-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+    const aside = `${dataFolder}.before-${stampAt(new Date())}`;
     mkdirSync(aside, { mode: 0o700 });
     swapDataFolder(home, { fresh: made, aside: join(aside, "postgres") });
     onKeptAside?.(aside);

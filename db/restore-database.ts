@@ -13,7 +13,7 @@ import { bytesText, howMany, instantWords } from "#core/format";
 import { isRunning } from "#core/running-process";
 import { compareVersions } from "#protocol/release";
 import { softwareVersion } from "#protocol/software-version";
-import { isAbandoned, listBackups } from "./backup-folder.ts";
+import { isAbandoned, listBackups, stampAt } from "./backup-folder.ts";
 import { type BackupManifest, bytesOf, readManifest, rowsOf } from "./backup-manifest.ts";
 import { copyFile, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { findPrograms, isForeignId, type ServerAccount } from "./embedded-binaries.ts";
@@ -61,7 +61,7 @@ export interface RestorePlan {
   readonly concerns: readonly string[];
 }
 
-export interface RestoredDatabase {
+interface RestoredDatabase {
   readonly home: string;
   readonly backup: string;
   readonly manifest: BackupManifest;
@@ -303,8 +303,6 @@ function swapIn(home: string, aside: string, { onStep, signal }: RestoreOptions)
   swapDataFolder(home, { fresh: dataFolderOf(aside), aside: kept }, () => onStep?.("swap"));
   return kept;
 }
-
-const stampAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 
 function freeName(folder: string): string {
   let name = folder;

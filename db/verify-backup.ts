@@ -19,7 +19,7 @@ import {
 } from "./recover-backup.ts";
 import { wordsOf } from "./server-database.ts";
 
-export interface VerifiedBackup {
+interface VerifiedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
@@ -37,7 +37,7 @@ export async function verifyBackup(backupFolder: string, options: CopyOptions = 
   return { folder, manifest, bytes: bytesOf(manifest), faults };
 }
 
-export interface TriedBackup {
+interface TriedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;

@@ -2,6 +2,7 @@
 
 import { routePath } from "../web/api-operation.ts";
 import { addDeed } from "./deeds.ts";
+import { formSender } from "./form-sender.ts";
 import type { AnyOperation } from "./operation.ts";
 import { looked } from "./questions.ts";
 import type { WebPart } from "./web-part.ts";
@@ -12,6 +13,7 @@ export function addOperations<Ports>(
 ): WebPart {
   return ({ app, views, deeds }) => {
     app.pages?.push(...Object.values(operations));
+    const sender = formSender(Object.values(operations), ports);
     for (const one of Object.values(operations)) {
       const { page, needs, crawlerIn, titleWhileSlow } = one;
       if (one.method === "get")
@@ -21,7 +23,7 @@ export function addOperations<Ports>(
           ...(titleWhileSlow === undefined ? {} : { titleWhileSlow }),
           view: async (asked) => await looked(one, asked, ports),
         });
-      else addDeed(app, { ...deeds, ports }, one);
+      else addDeed(app, { ...deeds, ports, sender }, one);
     }
   };
 }

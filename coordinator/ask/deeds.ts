@@ -15,7 +15,8 @@ import type { Html } from "../web/html.ts";
 import { isFromElsewhere, requesterOf } from "../web/limits.ts";
 import { type PageError, sendPage } from "../web/page-frame.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
-import { documentHtml, formHtml, formPath, labelOf, trapField } from "./html-rendering.ts";
+import type { FormSender } from "./form-sender.ts";
+import { documentHtml, formHtml, formPath, labelOf, type Refused, trapField } from "./html-rendering.ts";
 import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, Fault, formType } from "./operation.ts";
 import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
@@ -38,6 +39,7 @@ export interface DeedSettings {
 interface DeedPorts extends DeedSettings {
   /** The stores of the operation's room, handed to its `run`. */
   readonly ports: unknown;
+  readonly sender: FormSender;
 }
 
 type Via = Extract<AuditVia, "page" | "api">;
@@ -214,7 +216,11 @@ class Deed {
   }
 
   /** Answers a Fault or a UsageError; any other error is thrown on, because it is ours. */
-  #refuseFor(error: unknown, visit: Visit, body: Readonly<Record<string, unknown>>): FastifyReply {
+  async #refuseFor(
+    error: unknown,
+    visit: Visit,
+    body: Readonly<Record<string, unknown>>,
+  ): Promise<FastifyReply> {
     const operation = this.#operation;
     if (!(error instanceof Fault)) {
       if (!(error instanceof UsageError)) throw error;
@@ -229,17 +235,26 @@ class Deed {
   }
 
   /**
-   * `typed`: shown in the form once more, with what is wrong with it. What has to be confirmed has no form but its page's,
-   * which says what follows and asks for the words.
+   * `typed`: shown once more in the form, with what is wrong with it, on the page that it was sent from, or else alone. What has to
+   * be confirmed has no form but its page's, which says what follows and asks for the words.
    */
-  #refuse(
+  async #refuse(
     fault: PageError,
     visit: Visit,
     typed: object | null = null,
     again: Html | null = null,
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const { request, reply, via } = this.#sent;
     const operation = this.#operation;
+    if (via === "page" && typed !== null && again === null) {
+      const to = formPath(operation, this.#names);
+      const refused: Refused = { operation, to, values: { ...typed }, fault: fault.words };
+      const from = await this.#settings.sender(request, refused, { visit, now: this.#settings.now() });
+      if (from !== null) {
+        reply.code(fault.status);
+        return this.#sendPage(from.shown.title, from.shown.body(visit, refused), visit, from.path);
+      }
+    }
     const fields = fieldsIn(operation.body!.schema);
     const isShown = fields.length > 0 && fields.every(({ name }) => name !== "confirmation");
     const values = typed as Readonly<Record<string, unknown>>;
@@ -253,6 +268,7 @@ class Deed {
               fault: fault.words,
             },
             { viewer: visit },
+            1,
           ));
     if (via === "api" || shown === null)
       return sendError(request, reply, fault, { version: this.#settings.version, viewer: visit });
@@ -260,9 +276,8 @@ class Deed {
     return this.#sendPage(fault.title, shown, visit);
   }
 
-  #sendPage(title: string, body: Html, viewer: Visit): FastifyReply {
-    const { request, reply } = this.#sent;
-    return sendPage(reply, { version: this.#settings.version, viewer, path: request.url, title, body });
+  #sendPage(title: string, body: Html, viewer: Visit, path = this.#sent.request.url): FastifyReply {
+    return sendPage(this.#sent.reply, { version: this.#settings.version, viewer, path, title, body });
   }
 }
 

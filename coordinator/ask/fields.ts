@@ -16,6 +16,8 @@ export interface Field {
   readonly isBytes: boolean;
   /** What each choice means, in words for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
+  /** What it means that none of the choices is taken. */
+  readonly unchosen: string;
   /** What separates the entries of a list: a line end, or any white space where no entry contains any. */
   readonly between: RegExp;
   /** The most characters that it may have. */
@@ -41,6 +43,7 @@ interface Shape {
   readonly $ref?: string;
   /** `hidden`: programs send it, and forms that state its value. `long`: people may write several lines. */
   readonly "x-field"?: "hidden" | "long";
+  readonly "x-unchosen"?: string;
   readonly items?: Shape;
   /** The extension by which several tools show what the values of an enumeration mean. */
   readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
@@ -100,6 +103,7 @@ function fieldOf(
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
     choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
     choiceWords: item["x-enumDescriptions"] ?? shape["x-enumDescriptions"] ?? {},
+    unchosen: shape["x-unchosen"] ?? "–",
     isBytes: /bytes/i.test(name) && (type === "integer" || type === "number"),
     between: betweenItems(item),
     mostLength: shape.maxLength,

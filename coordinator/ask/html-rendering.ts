@@ -31,14 +31,35 @@ import type {
   Seen,
   Table,
 } from "./operation.ts";
-import { htmlCell, htmlOf } from "./words.ts";
+import { htmlCell, htmlOf, isNothing } from "./words.ts";
 
 /** The reader, and the address and question that the document answers. */
 export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly operation: AnyOperation;
+  readonly refused?: Refused;
 }
+
+/** What was typed into a form of the page, and what is wrong with it. */
+export interface Refused {
+  readonly operation: AnyOperation;
+  /** The address that the form was sent to. */
+  readonly to: string;
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly fault: string;
+}
+
+/** Whether it is the form that was refused. Several forms of one operation differ in what they send along. */
+const isRefused = ({ operation, path, values = {}, without = [] }: Form, refused: Refused) =>
+  operation === refused.operation &&
+  formPath(operation, path) === refused.to &&
+  without.every((name) => textOf(values[name]) === textOf(refused.values[name]));
+
+export const holdsRefused = (nodes: readonly Node[], refused: Refused): boolean =>
+  nodes.some((node) =>
+    node.type === "form" ? isRefused(node, refused) : "nodes" in node && holdsRefused(node.nodes, refused),
+  );
 
 export function documentHtml(document: Document, seen: Shown): Html {
   const { title, beside, hasOwnHeading, above = [], nodes } = document;
@@ -77,11 +98,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
             one[3] === undefined
               ? html`<span class="figure">${htmlOf(one[1])}</span>`
               : html`<a class="figure" href="${one[3]}">${htmlOf(one[1])}</a>`
-          }${
-            one[2] === undefined || one[2] === nothing
-              ? nothing
-              : html`<span class="small">${htmlOf(one[2])}</span>`
-          }</dd></div>`,
+          }${isNothing(one[2]) ? nothing : html`<span class="small">${htmlOf(one[2])}</span>`}</dd></div>`,
       )}</dl>`;
     case "table":
       return tableHtml(node, seen);
@@ -116,7 +133,7 @@ function nodeHtml(node: Node, seen: Shown, level = 2): Html {
       return html`<div class="actions" role="group" aria-label="What can be done">${open.map((one) => actionHtml(one, seen))}</div>`;
     }
     case "form":
-      return isFor(node, seen) ? formHtml(node, seen) : nothing;
+      return isFor(node, seen) ? formHtml(asTyped(node, seen), seen) : nothing;
     case "filters":
       return filtersHtml(node, seen);
     case "pager":
@@ -227,7 +244,13 @@ export const labelOf = ({ label, summary }: AnyOperation) => label ?? summary;
 
 const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, "");
 
-export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
+const asTyped = (one: Form, { refused }: Shown): Form =>
+  refused !== undefined && isRefused(one, refused)
+    ? { ...one, values: { ...one.values, ...refused.values }, fault: refused.fault }
+    : one;
+
+/** `level`: of its heading; 1 where it is all that the page shows. */
+export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, level: 1 | 2 = 2): Html {
   const { operation, title, words, label = labelOf(operation), path, values = {}, without = [], fault } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name, isHidden }) => !without.includes(name) && !isHidden && name !== "confirmation",
@@ -245,12 +268,12 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">): Html {
   const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
   const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
   const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
-  const level = fault === undefined ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
-  const heading = title === "" ? nothing : level;
+  const named = level === 2 ? html`<h2>${title}</h2>` : html`<h1>${title}</h1>`;
+  const heading = title === "" ? nothing : named;
   const token = operation.method === "get" ? nothing : operation.isOpen ? trap(slug(to)) : formToken(viewer);
   const body = (kind: string) =>
     html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
-  if (title === undefined) return html`${small}${body("actions")}`;
+  if (title === undefined) return html`${alert}${small}${body("actions")}`;
   return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
 
@@ -275,7 +298,9 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const hasWords = words !== label && words !== "";
-  const under = hasWords ? html`<span class="small" id="${id}-words">${words}</span>` : nothing;
+  const under = hasWords
+    ? html`<span class="small" id="${id}-words">${/[.?!]$/.test(words) ? words : `${words}.`}</span>`
+    : nothing;
   if (type === "boolean") {
     const checked = value === true || value === "yes" ? html` checked` : nothing;
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
@@ -309,9 +334,9 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
 }
 
 /** Begins with an empty choice where the field may be left out. */
-function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
+function choicesOf({ isNeeded, usual, unchosen }: Field, choices: Readonly<Record<string, string>>) {
   const named = Object.entries(choices);
-  return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
+  return isNeeded || usual !== undefined ? named : [["", unchosen] as const, ...named];
 }
 
 /** The width of a filter's field, in characters. */

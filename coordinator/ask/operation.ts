@@ -157,7 +157,15 @@ export interface Column<Row> {
   /** What people see where nothing is known. Left out: a dash. */
   readonly none?: string;
   /** How a page sets the cells: figures to the right; texts wide, broken anywhere, or never broken. */
-  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
+  readonly kind?:
+    | "number"
+    | "number wide"
+    | "wide"
+    | "break"
+    | "wide break"
+    | "nowrap"
+    | "why"
+    | "bar-column";
   /** The address that the cell links to on a page. */
   readonly link?: (row: Row) => string | null;
   /** Small print below the value of the cell. CSV leaves it out. */

@@ -105,7 +105,8 @@ function shownOf(
   const csv = documentCsv(document);
   return {
     ...{ status, value, title: document.title, document },
-    body: () => documentHtml(document, { viewer: visit, path, query, operation }),
+    body: (_, refused) =>
+      documentHtml(document, { viewer: visit, path, query, operation, ...(refused && { refused }) }),
     ...(csv === null ? {} : { csv }),
     ...(document.refreshSeconds === undefined ? {} : { refreshSeconds: document.refreshSeconds }),
   };

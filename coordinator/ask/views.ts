@@ -10,6 +10,7 @@ import { skeleton } from "../web/components.ts";
 import { sendError, wantsJson } from "../web/guard.ts";
 import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
 import { type PageError, sendPage } from "../web/page-frame.ts";
+import type { Refused } from "./html-rendering.ts";
 import type { Document } from "./operation.ts";
 import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
 import { documentCsv, hasRows } from "./text-rendering.ts";
@@ -19,7 +20,7 @@ export interface Shown {
   /** The JSON. Null: this page has none. */
   readonly value: unknown;
   readonly title: string;
-  readonly body: (visit: Visit) => Html;
+  readonly body: (visit: Visit, refused?: Refused) => Html;
   readonly csv?: () => CsvTable;
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;

@@ -36,7 +36,7 @@ export function htmlCell<Row>(column: Column<Row>, row: Row): HtmlValue {
   return isNothing(more) ? linked : html`${linked}<span class="small">${htmlOf(more)}</span>`;
 }
 
-const isNothing = (value: Inline | undefined) =>
+export const isNothing = (value: Inline | undefined) =>
   value === null ||
   value === undefined ||
   value === "" ||

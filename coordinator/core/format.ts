@@ -17,7 +17,7 @@ export function whenWords(instant: string, now: Date): string {
 export function spanWords(seconds: number): string {
   const step = steps.find(([until]) => seconds < until);
   const [, unitSeconds, unit] = step ?? [0, 1, "s"];
-  return `${Math.round(seconds / unitSeconds)} ${unit}`;
+  return `${Math.round(seconds / unitSeconds).toLocaleString("en-GB")} ${unit}`;
 }
 
 /** `2026-03-01 10:20:30 UTC`. */

@@ -1,10 +1,10 @@
-/** Table audit_entry: who changed what. Rows are added and never changed; what they hold is bounded here. */
+/** Table audit_entry: who changed what. Rows are added and never changed; their size is bounded here. */
 import type { Pool, PoolClient } from "pg";
 import type { AuditEntry, AuditLog, AuditQuery, AuditVia } from "#core/audit";
 import { clean } from "./transaction.ts";
 
 const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 80 };
-/** Of one value as JSON; a longer one is cut and says so. */
+/** The bound on one value as JSON; a longer one is cut and marked. */
 const mostValueCharacters = 4000;
 const mostListed = 500;
 
@@ -37,7 +37,7 @@ function bounded(text: string, length: number): string {
   return clean(text.length > length ? `${text.slice(0, length - 1)}…` : text);
 }
 
-/** As JSON text; null: there is nothing to tell. */
+/** Returns JSON text, or null when there is no value. */
 function keptValue(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const json = JSON.stringify(value, withoutSecrets);
@@ -47,14 +47,14 @@ function keptValue(value: unknown): string | null {
   return withoutNul(JSON.stringify({ cutOff: true, characters: json.length, beginning: cut }));
 }
 
-/** Whoever records a change leaves secrets out; what is named like one is left out here in any case. */
+/** Callers leave out secrets; fields with such names are dropped here as a safeguard. */
 const secretName = /secret|password|passphrase|privatekey|private_key|^token$|tokenhash|keyhash/i;
 
 function withoutSecrets(name: string, value: unknown): unknown {
   return secretName.test(name) && typeof value !== "boolean" ? "(not kept)" : value;
 }
 
-/** Postgres' jsonb holds every character but this one, and no half of a pair. */
+/** Postgres' jsonb holds neither NUL nor unpaired surrogates. */
 function withoutNul(json: string): string {
   return json.replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
 }

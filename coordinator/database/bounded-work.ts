@@ -1,8 +1,11 @@
-/** Work that goes on behind the crawl: by one coordinator at a time, in batches, for a bounded time. */
+/** Background work for one coordinator at a time, in batches and for a bounded time. */
 import type { Pool } from "pg";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 
-/** Null: another one is at it. The lock is a connection's: a coordinator that is killed leaves none behind. */
+/**
+ * Returns null while another coordinator does the work. The lock belongs to a connection, so a killed coordinator leaves none
+ * behind.
+ */
 export async function alone<T>(pool: Pool, lockName: string, work: () => Promise<T>): Promise<T | null> {
   const client = await pool.connect();
   try {
@@ -20,12 +23,12 @@ export async function alone<T>(pool: Pool, lockName: string, work: () => Promise
 }
 
 export interface TurnClock {
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly turnMs: number;
 }
 
-/** Batch after batch until one finds nothing, or the turn is over; gives the sum of what they found. */
+/** Runs batches until one finds nothing or the turn is over, and returns the sum of what they found. */
 export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise<number>): Promise<number> {
   const endMs = nowMs() + turnMs;
   let sum = 0;
@@ -36,15 +39,15 @@ export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise
   }
 }
 
-/** An ordinary table, and the instant that a row of it ends with; names and condition are ours. */
+/** A table whose rows expire by a timestamp column; names and condition come from our own code. */
 export interface AgedTable {
   readonly table: string;
   readonly column: string;
-  /** Rows that never end do not fulfil it. */
+  /** Excludes rows that never expire. */
   readonly condition?: string;
 }
 
-/** Deletes the oldest that are older than then, a batch of them; gives how many. */
+/** Deletes one batch of the oldest expired rows and returns how many. */
 export async function deleteOldest(
   pool: Pool,
   { table, column, condition = "true" }: AgedTable,

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from "pg";
 import { bytesToRead, sampleOf } from "#db/table-sizes";
 
 /**
- * Keeps the answer of a question whose cost grows with the tables, so that pages may ask as often as they
- * like: it is asked anew only after `rest` times as long as asking took, and by one caller at a time.
+ * Caches the answer of a query whose cost grows with the tables, so that pages may request it freely: it runs again only after
+ * `rest` times its own duration, and for one caller at a time.
  */
 export class KeptAnswer<T> {
   readonly #ask: () => Promise<T>;
@@ -13,7 +13,7 @@ export class KeptAnswer<T> {
   #answer: { readonly value: T; readonly staleAtMs: number } | null = null;
   #asking: Promise<T> | null = null;
 
-  /** `leastMs`: so long it is kept in any case. `freeMs`: what asking may take without being kept for it. */
+  /** `leastMs` is the shortest time an answer is cached; a query shorter than `freeMs` is not cached for longer. */
   constructor(ask: () => Promise<T>, nowMs: () => number, leastMs = defaultLeastMs, freeMs = 0) {
     this.#ask = ask;
     this.#nowMs = nowMs;
@@ -39,15 +39,15 @@ export class KeptAnswer<T> {
   }
 }
 
-/** Fresh enough for a page that is renewed every two seconds. */
+/** Fresh enough for a page that refreshes every two seconds. */
 const defaultLeastMs = 1000;
 
-/** At most one part in so many of a database connection goes into these questions. */
+/** These queries take at most one part in this many of a database connection's time. */
 const rest = 20;
 
-// How database values become the texts and numbers of a report: ISO dates, milliseconds, names.
+// Converts database values into a report's texts and numbers: ISO dates, milliseconds, names.
 
-/** pg gives ±Infinity for the timestamps of that name; a report has null there. */
+/** pg returns ±Infinity for infinite timestamps; a report has null. */
 export function isoOrNull(value: Date | number | null): string | null {
   return value instanceof Date ? value.toISOString() : null;
 }
@@ -56,14 +56,14 @@ export function iso(value: Date): string {
   return value.toISOString();
 }
 
-/** `real` columns arrive with their binary noise: 12.300000190734863. */
+/** `real` columns arrive with binary noise: 12.300000190734863. */
 export function roundMs(value: number | null): number | null {
   return value === null ? null : Math.round(value * 100) / 100;
 }
 
 /**
- * Rows whose columns are called as the answer's fields. A column `lease.crawler` is a part of `lease`, which is null where the
- * first of its parts is.
+ * Rows whose columns are named as the answer's fields. A column `lease.crawler` becomes a field of `lease`, which is null where
+ * its first field is null.
  */
 export async function readRows<Row>(
   client: Pick<Pool | PoolClient, "query">,
@@ -74,7 +74,7 @@ export async function readRows<Row>(
   return rows.map((row) => nested(row, (value) => value) as Row);
 }
 
-/** The same with times as texts, and null for times that never come. */
+/** The same with times as texts, and null for infinite times. */
 export async function toldRows<Row>(
   client: Pick<Pool | PoolClient, "query">,
   sql: string,
@@ -102,7 +102,7 @@ function nested(row: Readonly<Record<string, unknown>>, of: (value: unknown) => 
 
 type PoolRead = (pool: Pool, ...asked: never[]) => unknown;
 
-/** The same functions over one pool. */
+/** Binds each function to one pool. */
 export function readsOver<Reads extends Readonly<Record<string, PoolRead>>>(pool: Pool, reads: Reads) {
   const bound = Object.entries(reads).map(([name, read]) => [name, read.bind(null, pool)]);
   return Object.fromEntries(bound) as {
@@ -112,29 +112,28 @@ export function readsOver<Reads extends Readonly<Record<string, PoolRead>>>(pool
   };
 }
 
-/** SQL: milliseconds with two digits behind the point, as a report has them. */
+/** SQL that rounds milliseconds to two decimals, as reports show them. */
 export const roundedMs = (column: string): string => `round((${column})::numeric, 2)::float8`;
 
-// Counts of large tables from a part of them. Of a table of more than `mostBytes` a random part of its blocks is read,
-// always the same one, so that a figure on a live page does not tremble; what is counted there times `factor` is
-// about what there is. A small table is read whole and its counts are exact.
+// Estimates counts of large tables. Of a table above `mostBytes` a random but fixed part of its blocks is read, so that figures
+// on a live page do not fluctuate; the sample's count times `factor` is the estimate. A small table is read whole.
 
 export interface TableSample {
-  /** SQL behind the table's name: nothing, or a share of its blocks (db/table-sizes.ts). */
+  /** SQL after the table's name: nothing, or a share of its blocks (db/table-sizes.ts). */
   readonly clause: string;
-  /** 1: the whole table is read. */
+  /** 1 when the whole table is read. */
   readonly factor: number;
 }
 
 export const wholeTable: TableSample = { clause: "", factor: 1 };
 
-/** A fraction of a second of counting from memory, a second from a disk. */
+/** Counting this much takes a fraction of a second from memory, a second from disk. */
 export const defaultMostBytes = 32 * 2 ** 20;
 
-/** Less would be too coarse to count anything. */
+/** A smaller sample would be too coarse. */
 const leastPercent = 0.01;
 
-/** `tables` are names of our own code, never from outside. */
+/** The names of `tables` come from our own code, never from outside. */
 export async function sampleTables<Name extends string>(
   pool: Pool,
   tables: readonly Name[],

@@ -1,6 +1,6 @@
 /**
- * One connection that listens to a Postgres channel of its schema. When it breaks, a new one is taken until it listens
- * again, and then a notice counts as heard: one may have been missed.
+ * Listens to a Postgres channel of its schema on one connection. When that breaks, it reconnects until it listens again and
+ * then reports a notice, because one may have been missed.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -15,14 +15,14 @@ export class ChannelListener {
   #client: PoolClient | null = null;
   #stopped = false;
 
-  /** `payload`: null when notices may have been missed. */
+  /** `payload` is null when notices may have been missed. */
   constructor(pool: Pool, channel: Channel, changed: (payload: string | null) => void) {
     this.#pool = pool;
     this.#channel = channel;
     this.#changed = changed;
   }
 
-  /** Throws when Postgres is not reached, or the connection breaks before it listens: then no connection is held. */
+  /** Throws when Postgres is unreachable or the connection breaks before it listens; no connection is held then. */
   async listen(): Promise<void> {
     const client = await this.#pool.connect();
     client.on("notification", this.#notified);

@@ -18,35 +18,35 @@ import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
 import { fullDiskWords, timeoutWords, usedUpWords } from "#db/server-words";
 
 export interface DatabaseFault {
-  /** For anybody to read: no names, no addresses. */
+  /** Readable by everybody, so it holds no names and no addresses. */
   readonly words: string;
   readonly since: Date;
 }
 
 export interface DatabaseState {
-  /** Null: it answers. */
+  /** Null while the database answers. */
   readonly silent: DatabaseFault | null;
-  /** Null: it can be written, as far as is known. */
+  /** Null while writes work, as far as is known. */
   readonly unwritable: DatabaseFault | null;
-  /** Somebody was refused a connection within the last minute, since others hold all of them; null: nobody was. */
+  /** Set when a connection was refused within the last minute because all are in use. */
   readonly usedUp: DatabaseFault | null;
-  /** The folder that a server on this machine keeps its data in was there, and is not any more; it may answer for a minute yet. */
+  /** Set when a local server's data folder has disappeared; it may still answer for a minute. */
   readonly gone: DatabaseFault | null;
 }
 
-/** Whoever looks waits no longer. */
+/** A caller waits no longer than this. */
 export const lookMs = 1000;
 
 const pingEveryMs = 2000;
 const writeEveryMs = 30_000;
-/** Balancers and monitors ask every few seconds, several of them. */
+/** Several balancers and monitors ask every few seconds. */
 const writeKeptMs = 10_000;
 const noteAgainMs = 1000;
-/** A small write under load may wait for the disk; one that takes so long is none. */
+/** A small write under load may wait for the disk; one that takes longer counts as failed. */
 const mostWriteMs = 10_000;
 const askAnewMs = 10_000;
 
-/** Who was refused tries again within it. */
+/** A refused client retries within this time. */
 const refusedMs = 60_000;
 
 const closeMs = 500;
@@ -56,15 +56,15 @@ const usualConnectMs = 5000;
 interface WatchOptions {
   readonly now: () => Date;
   readonly nowMs: () => number;
-  /** Told when something begins and ends. */
+  /** Reports the beginning and end of a fault. */
   readonly log?: Pick<Log, "warn" | "info">;
   readonly connectMs?: number;
-  /** What time it is by the database's clock, in ms since 1970; so long it took to answer. */
+  /** Receives the database's time in ms since 1970 and how long the answer took. */
   readonly onTime?: (atMs: number, tookMs: number) => void;
 }
 
 export class DatabaseWatch {
-  /** Its own connections, for the few other questions that readiness asks. */
+  /** The watch's own connections, also used by other readiness queries. */
   readonly pool: Pool;
   readonly #now: () => Date;
   readonly #log: Pick<Log, "warn" | "info">;
@@ -80,13 +80,13 @@ export class DatabaseWatch {
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #notedAtMs = Number.NEGATIVE_INFINITY;
-  /** Of a server on this machine that says so. */
+  /** The data folder of a server on this machine, if it reports one. */
   #folder: string | null = null;
   #folderWasThere = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** `nowMs` is a clock that never goes back. `connectMs`: what a connection may take. */
+  /** `nowMs` is monotonic; `connectMs` limits connecting. */
   constructor(
     url: string,
     { now, nowMs, log = silentLog, connectMs = usualConnectMs, onTime = () => {} }: WatchOptions,
@@ -97,7 +97,7 @@ export class DatabaseWatch {
     this.#onTime = onTime;
     this.pool = createPool(url, ownConnections);
     this.pool.options.connectionTimeoutMillis = connectMs;
-    // A way that is cut without a word holds none of them for ever.
+    // Without it, a silently cut network path would block a connection for ever.
     this.pool.options.query_timeout = askAnewMs;
     this.#ping = new Question(this.pool, async (client) => await this.#askSimplest(client));
     this.#write = new Question(this.pool, writeAndTakeBack);
@@ -108,7 +108,7 @@ export class DatabaseWatch {
     return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp, gone: this.#gone };
   }
 
-  /** By the clock from now on. */
+  /** Starts the periodic checks. */
   start(): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
@@ -116,20 +116,20 @@ export class DatabaseWatch {
     }, pingEveryMs).unref();
   }
 
-  /** As it is now, after at most `lookMs`. Whether it can be written is looked at every ten seconds at most. */
+  /** Returns the current state after at most `lookMs`. Writing is checked at most every ten seconds. */
   async look(): Promise<DatabaseState> {
     await this.#turn(writeKeptMs);
     return this.state;
   }
 
-  /** Something failed: where it reads as if the database were the reason, that is looked at right away. */
+  /** Takes an error and checks the database at once when the error suggests that it is the cause. */
   note(error: unknown): void {
     if (this.#closed) return;
     if (isRefusedConnection(error)) this.#sayUsedUp(error);
     if (isConnectionLost(error)) this.#ping.anew();
     else if (!readsLikeDisk(error)) return;
     this.#isSuspect = true;
-    // Where hundreds fail in a second, one look is enough; the next one is the clock's.
+    // When hundreds fail within a second, one check is enough.
     if (this.#nowMs() - this.#notedAtMs < noteAgainMs) return;
     this.#notedAtMs = this.#nowMs();
     void this.#turn(0);
@@ -140,7 +140,7 @@ export class DatabaseWatch {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#ping.anew();
     this.#write.anew();
-    // A server that stands still does not even take leave; what waits for it ends by itself, in ten seconds.
+    // A hanging server never confirms the close; waiting queries end by themselves in ten seconds.
     await within(closeMs, this.pool.end());
   }
 
@@ -151,7 +151,7 @@ export class DatabaseWatch {
     await Promise.all([this.#lookIfAnswers(), isDue ? this.#lookIfWritten() : null]);
   }
 
-  /** A server that lost its files answers what it has in memory, until it looks for its lock file (every minute). */
+  /** A server that lost its files answers from memory until it checks its lock file (every minute). */
   async #lookAtFolder(): Promise<void> {
     if (!this.#folder) return;
     const answer = await answerOf(folderState(this.#folder), diskMs);
@@ -178,7 +178,7 @@ export class DatabaseWatch {
   }
 
   async #lookIfAnswers(): Promise<void> {
-    // Whoever comes while it is asked waits for the rest of the time.
+    // A caller that joins a running query waits only for the rest of its time.
     const leftMs = Math.max(0, lookMs - this.#ping.waitedMs);
     const answer = await answerOf(this.#ping.ask(), leftMs);
     if (answer === askedAnew) return;
@@ -196,7 +196,7 @@ export class DatabaseWatch {
       if (isRefusedConnection(answer)) this.#sayUsedUp(answer);
       this.#saySilent(silentWords(answer));
     }
-    // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
+    // A server that cannot write its log ends and stays down, without mentioning the disk to clients.
     if (this.#silent === null || !this.#folder) return;
     const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
     if (isFull === true) this.#sayUnwritable(fullWords);
@@ -208,7 +208,7 @@ export class DatabaseWatch {
     this.#silent = { words, since: this.#silent?.since ?? this.#now() };
   }
 
-  /** What was written meanwhile has waited for the server, and not for its disk. */
+  /** A write in that time waited for the server, not for its disk. */
   #answers(): void {
     if (this.#silent === null) return;
     this.#log.info({ since: this.#silent.since }, "the database answers again");
@@ -232,7 +232,7 @@ export class DatabaseWatch {
     if (isRefusedConnection(answer)) return this.#sayUsedUp(answer);
     const words = answer === null ? null : writeFaultWords(answer);
     if (words === null) {
-      // A connection that was lost says nothing of the disk.
+      // A lost connection says nothing about the disk.
       if (answer === null || !isConnectionLost(answer)) this.#sayWritable();
     } else this.#sayUnwritable(words);
   }
@@ -257,12 +257,12 @@ export class DatabaseWatch {
 }
 
 const tooLate: unique symbol = Symbol("too late");
-/** Somebody gave the question up, and it says nothing of the database. */
+/** A query that was abandoned says nothing about the database. */
 const askedAnew: unique symbol = Symbol("asked anew");
-/** A disk that hangs is waited for no longer. */
+/** The longest wait for a disk that hangs. */
 const diskMs = 200;
 
-/** A loop that was blocked for longer runs its timers first: what has arrived meanwhile is read before it counts as late. */
+/** A blocked event loop runs its timers first, so data that already arrived is read before the answer counts as late. */
 async function answerOf<T>(asked: Promise<T>, mostMs: number): Promise<T | typeof tooLate> {
   const answered = new AbortController();
   const late = delay(mostMs, undefined, { signal: answered.signal }).then(
@@ -279,14 +279,14 @@ async function answerOf<T>(asked: Promise<T>, mostMs: number): Promise<T | typeo
   }
 }
 
-/** One question on a connection that is kept; whoever asks while it is asked gets the same answer. */
+/** One query on a kept connection; concurrent callers share its answer. */
 class Question {
   readonly #pool: Pool;
   readonly #put: (client: PoolClient) => Promise<void>;
   #client: PoolClient | null = null;
   #askedAtMs = 0;
   #turn = 0;
-  /** Under way; its answer is null where all is well, else the error. */
+  /** The running query; resolves to null when all is well, else to the error. */
   asked: Promise<unknown> | null = null;
 
   constructor(pool: Pool, put: (client: PoolClient) => Promise<void>) {
@@ -309,7 +309,7 @@ class Question {
     return asked;
   }
 
-  /** What is asked counts no more, and the next question gets another connection. */
+  /** Abandons the running query; the next one gets another connection. */
   anew(): void {
     this.#turn += 1;
     const client = this.#client;
@@ -353,9 +353,9 @@ function silentWords(error: unknown): string {
 }
 
 /**
- * A table of nine blocks is written and taken back, and the transaction around it committed, in one statement. Rows in
- * blocks that exist, and the log in its files that are kept at hand, can still be written when the disk is full; new
- * blocks cannot. Unlogged, for the blocks need not go to a standby. Nobody else sees the table, and nothing is left of it.
+ * Writes a table of nine blocks, removes it and commits the surrounding transaction, in one statement. On a full disk, rows in
+ * existing blocks and preallocated log files can still be written, but new blocks cannot. The table is unlogged so that its
+ * blocks do not go to a standby. Nobody else sees it, and nothing remains.
  */
 async function writeAndTakeBack(client: PoolClient): Promise<void> {
   const name = `ready_${randomBytes(6).toString("hex")}`;
@@ -374,19 +374,19 @@ async function writeAndTakeBack(client: PoolClient): Promise<void> {
 
 const fullWords = "the database cannot be written: its disk is full";
 
-/** Whoever may read /ready learns no path from it; `nearcrawl alerts` on the machine says what to type. */
+/** It names no path, because everybody may read /ready; `nearcrawl alerts` on the machine says what to do. */
 const goneWords =
   "the data folder is gone: restore it (nearcrawl database backups, then nearcrawl database restore)";
 
 async function folderState(folder: string): Promise<"there" | "gone" | "unknown"> {
   return await stat(join(folder, "PG_VERSION")).then(
     () => "there",
-    // What others may not look into is none of ours.
+    // A folder that may not be read does not count as gone.
     (error: unknown) => (/^(ENOENT|ENOTDIR)$/.test(codeOf(error) ?? "") ? "gone" : "unknown"),
   );
 }
 
-/** Less than a file of its log needs. */
+/** Less than one file of the server's log. */
 const leastLogBytes = 16 * 2 ** 20;
 
 async function isDiskFull(folder: string): Promise<boolean> {
@@ -396,22 +396,22 @@ async function isDiskFull(folder: string): Promise<boolean> {
   );
 }
 
-/** Null: it says nothing of whether the database can be written. */
+/** Returns null when the error says nothing about whether the database can be written. */
 function writeFaultWords(error: unknown): string | null {
   const code = codeOf(error);
   if (code === readOnly) return "the database cannot be written: it is read-only";
-  // Who writes need not be allowed to make tables: then nothing can be told.
+  // A role without the right to create tables proves nothing.
   if (code === null || code === insufficientPrivilege || !isSqlState(code) || isConnectionLost(error))
     return null;
   if (code === diskFull) return fullWords;
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 
-/** `too_many_connections`: of the server, of a database or of a role; PgBouncer has no code for it. */
+/** `too_many_connections` of the server, a database or a role; PgBouncer has no code for it. */
 const isRefusedConnection = (error: unknown): boolean =>
   codeOf(error) === "53300" || usedUpWords.test(wordsOf(error));
 
-/** Full, read-only, out of order; and what the server says where it can do no better. */
+/** Disk full, read-only or broken, and the server's generic codes. */
 const readsLikeDisk = (error: unknown) =>
   /^(53(?!300)[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
   fullDiskWords.test(wordsOf(error));
@@ -421,10 +421,10 @@ const codeOf = (error: unknown): string | null => {
   return typeof code === "string" ? code : null;
 };
 
-/** Not one of the system's, such as EPIPE. */
+/** Excludes system codes such as EPIPE. */
 const isSqlState = (code: string) => /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
 
-/** Of a class that Postgres leaves to others. */
+/** A class that Postgres leaves to applications. */
 const takenBack = "NC001";
 
 const insufficientPrivilege = "42501";

@@ -1,6 +1,6 @@
 /**
- * What the coordinator changes by itself, written to the audit log where a person would ask later who did it. A note that
- * cannot be written is logged; what was done is done.
+ * Writes the coordinator's own changes to the audit log where somebody may ask later who made them. A failed write is logged;
+ * the change stays.
  */
 import type { Pool } from "pg";
 import type { Change } from "#core/audit";
@@ -13,7 +13,7 @@ interface OwnChangePorts {
   readonly now: () => Date;
 }
 
-/** Never rejects. `actor`: whoever brought it about; left out: the coordinator. */
+/** Never rejects. `actor` is who caused the change; absent: the coordinator. */
 export type NoteChange = (
   change: Change,
   by?: { readonly actor: string; readonly remoteAddress: string | null },

@@ -1,7 +1,7 @@
 /**
- * Transactions of the stores. Rows are locked in a fixed order everywhere: the outbox' bite, spool, lease (by id),
- * host (by hash); the URLs of a host change only under its host's lock. Where two transactions collide all the same,
- * Postgres ends one of them, and it runs again from the start.
+ * Transactions of the stores. Rows are locked in a fixed order everywhere: the outbox's batch, spool, lease (by id), host (by
+ * hash); the URLs of a host change only under its host's lock. When two transactions still deadlock, Postgres ends one and it
+ * runs again from the start.
  */
 
 import { createHash } from "node:crypto";
@@ -10,14 +10,14 @@ import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { foreignDateMs } from "../core/foreign-dates.ts";
 import { timerMs } from "../core/timer-ms.ts";
 
-/** deadlock_detected and serialization_failure: nothing was written, and another try may succeed. */
+/** deadlock_detected and serialization_failure: nothing was written, and a retry may succeed. */
 const passingCodes: readonly string[] = ["40P01", "40001"];
 
 const maxTries = 10;
 
 /**
- * Runs `work` in one transaction; after a collision again, so it must change nothing but the database. `settings`: SQL that
- * sets what holds for it.
+ * Runs `work` in one transaction and repeats it after a collision, so it must change nothing but the database. `settings` is
+ * SQL that applies to the transaction.
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -38,26 +38,26 @@ const isPassing = (error: unknown): boolean =>
   passingCodes.includes(sqlStateOf(error)) || isOutdatedPlan(error);
 
 /**
- * feature_not_supported, of the function that looks a plan over: a migration changed what a statement answers that this
- * connection had prepared. The server may say so in any language.
+ * feature_not_supported from the function that checks a plan: a migration changed the result of a statement that this
+ * connection had prepared. The server's text may be in any language.
  */
 const isOutdatedPlan = (error: unknown): boolean =>
   sqlStateOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
-/** The five characters that Postgres names an error by; empty for any other error. */
+/** Returns Postgres' five-character error code; empty for any other error. */
 export function sqlStateOf(error: unknown): string {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
 
 /**
- * A key twice in one command, data exceptions, broken constraints, program limits, syntax errors in input; and what our own
- * reckoning throws over a number or text that it did not expect. Another try with the same values fails again.
+ * Duplicate keys in one command, data exceptions, violated constraints, program limits, syntax errors in input, and what our
+ * own code throws for an unexpected number or text. A retry with the same values fails again.
  */
 export const isFaultyValue = (error: unknown): boolean =>
   /^(21|22|23|54|42601)/.test(sqlStateOf(error)) || error instanceof RangeError || error instanceof TypeError;
 
-/** The values of rows column by column: the arrays that `unnest` makes rows of again. */
+/** Turns rows into one array per column, which `unnest` turns back into rows. */
 export function columnsOf<Row extends object>(
   rows: readonly Row[],
   names: readonly (keyof Row)[],
@@ -66,8 +66,8 @@ export function columnsOf<Row extends object>(
 }
 
 /**
- * Rows of a statement with many columns, each of which is named once: `host_hash bigint, url text`. Of the rows the fields are
- * those of the same names in camel case; one that is missing is a fault of the program.
+ * Passes rows to a statement with many columns, each named once: `host_hash bigint, url text`. The rows' fields have the same
+ * names in camel case; a missing field is a bug.
  */
 export function rowsGiven(spec: string) {
   const columns = spec.split(",").map((one) => one.trim().split(" ") as [name: string, type: string]);
@@ -75,7 +75,7 @@ export function rowsGiven(spec: string) {
   const names = columns.map(([name]) => name);
   return {
     names,
-    /** SQL: the rows as `given`, from this parameter on. */
+    /** Returns SQL for the rows as `given`, starting at this parameter. */
     sql: (first = 1): string =>
       `unnest(${columns.map(([, type], at) => `$${first + at}::${type}[]`).join(", ")}) as given (${names.join(", ")})`,
     valuesOf: (rows: readonly object[]): unknown[][] =>
@@ -89,8 +89,8 @@ export function rowsGiven(spec: string) {
 }
 
 /**
- * Numbers as an array of Postgres reads them. The driver looks at each value of an array for quotes, which takes a
- * coordinator longer than all else that it does with links.
+ * Formats numbers as a Postgres array. The driver would check each value for quotes, which takes longer than all other work
+ * with links.
  */
 export function listOf(values: Iterable<string | number>): string {
   return `{${[...values].join()}}`;
@@ -106,7 +106,7 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, set
     return result;
   } catch (error) {
     broken = isOutdatedPlan(error);
-    // A connection that cannot even roll back is closed instead of going back to the pool.
+    // A connection that cannot roll back is closed instead of returned to the pool.
     await client.query("rollback").catch(() => {
       broken = true;
     });
@@ -116,38 +116,38 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, set
   }
 }
 
-// Texts and numbers of crawlers as columns can hold them.
+// Crawlers' texts and numbers in a form that columns can hold.
 
-/** NUL is the one character that Postgres' text cannot hold; half of a surrogate pair is no character, and breaks its JSON. */
+/** Removes NUL, which Postgres' text cannot hold, and unpaired surrogates, which break its JSON. */
 export function clean(text: string): string {
   return text.replaceAll("\0", "").replace(/\p{Cs}/gu, "\ufffd");
 }
 
-/** The largest number that Postgres' integer holds. */
+/** The largest value of Postgres' integer. */
 const maxInteger = 2_147_483_647;
 
 export function asInteger(value: number): number {
   return Math.min(Math.round(value), maxInteger);
 }
 
-/** The first web page is of 1991; what is dated earlier, or later than tomorrow, is no date of a page. */
+/** The first web page is of 1991; an earlier date, or one after tomorrow, is not a page's. */
 const earliestMs = Date.UTC(1990, 0, 1);
 
 const dayMs = 86_400_000;
 
-/** A day or time of ISO 8601 (without a zone: UTC); null where it is none, or cannot be a page's. */
+/** Parses an ISO 8601 day or time (UTC without a zone); returns null when it cannot be a page's. */
 export function pageDate(text: string | undefined, now: Date): Date | null {
   const atMs = foreignDateMs(text ?? "");
   return atMs === null || atMs < earliestMs || atMs > now.getTime() + dayMs ? null : new Date(atMs);
 }
 
-// Statements that run all day, prepared: each connection parses and plans them once. Planning is what they mostly cost
-// otherwise, since every table that grows with the web has a plan for each of its parts.
+// Prepares frequent statements: each connection parses and plans them once. Planning is most of their cost otherwise, since
+// tables that grow with the web have a plan for each partition.
 
-/** A connection keeps what it has prepared until it ends: texts beyond so many are run as they are. */
+/** A connection keeps prepared statements until it ends, so further texts run unprepared. */
 const mostTexts = 500;
 
-/** `text` is one of a few, which differ in nothing that users give. */
+/** `text` must be one of a few constants that do not depend on user input. */
 export async function prepared<Row extends QueryResultRow>(
   client: Pool | PoolClient,
   text: string,
@@ -158,22 +158,20 @@ export async function prepared<Row extends QueryResultRow>(
 }
 
 /**
- * Settings of a transaction in which each connection plans prepared statements once. Left to itself the server plans them
- * anew for each batch, which is most of what a short one costs: it takes parts of tables that are never read for expensive.
- * For the same reason it would compile them. A plan that is made once knows no sizes, and would go through tables that were
- * empty then: they are read by their indexes.
+ * Transaction settings that make each connection plan prepared statements once. By default the server plans again for each
+ * batch, which is most of a short batch's cost, because it overestimates partitions that are never read; for the same reason it
+ * would compile them. A generic plan knows no sizes and would scan tables that were empty then, so indexes are enforced.
  */
 export const plannedOnce = `set local plan_cache_mode = force_generic_plan; set local jit = off;
   set local enable_seqscan = off`;
 
 /**
- * The same for batches in which lists of hundreds meet: a plan that knows no sizes would compare each of one with all of
- * another. Lists are joined by hash; what is to be looked up by key, row after row, must be said to be so (`cross join
- * lateral`, `offset 0`).
+ * The same for batches that join lists of hundreds, which a generic plan would compare pairwise. Lists are joined by hash;
+ * lookups by key, row after row, must say so (`cross join lateral`, `offset 0`).
  */
 export const plannedOnceByHash = `${plannedOnce}; set local enable_nestloop = off`;
 
-/** The same connection; what is asked of it with values is prepared. */
+/** Wraps the connection so that queries with values are prepared. */
 export function preparing(client: PoolClient): PoolClient {
   const query = (text: unknown, values?: unknown) =>
     typeof text === "string" && Array.isArray(values)
@@ -184,7 +182,7 @@ export function preparing(client: PoolClient): PoolClient {
 
 const names = new Map<string, string>();
 
-/** A connection refuses another text under a name that it knows, so the name is made of the text. */
+/** A name is derived from the text, because a connection refuses another text under a known name. */
 function nameOf(text: string): string | null {
   const known = names.get(text);
   if (known !== undefined) return known;

@@ -245,7 +245,7 @@ export const crawlerReleaseReport = z.object({
   type: z.literal("crawler:release-report"),
   version: releaseVersion,
   /**
-   * refused    not genuine, expired, revoked, older than what runs, or not for this dock
+   * refused    not genuine, expired, revoked, older than what runs, or not for this supervisor
    * pinned     the partner stays with another release
    * delayed    the partner takes it later
    * running    it runs and is well

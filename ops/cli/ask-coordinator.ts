@@ -11,7 +11,7 @@ import type { Database } from "#db/server-database";
 import { withoutPassword } from "#db/server-url";
 import { commandActor, recordCommand } from "./audit-command-change.ts";
 import { type CommandContext, socketPathOf, withDatabase } from "./command-context.ts";
-import { readFrom } from "./read-database.ts";
+import { readFrom, refuseNothing } from "./read-database.ts";
 
 export interface Question {
   readonly method: HttpMethod;
@@ -41,6 +41,7 @@ const patienceMs = 300_000;
 export async function askCoordinator(context: CommandContext, question: Question): Promise<Answer> {
   const running = await askRunning(context, question);
   if (running !== null) return running;
+  if (!question.setsUp) refuseNothing(context);
   return await withDatabase(context, async (database) => {
     if (question.setsUp) await migrate(database);
     return await readFrom(database, context, async () => await askInProcess(database, context, question));

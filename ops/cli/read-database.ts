@@ -1,7 +1,8 @@
-/** For commands that only look: a database where nothing was set up yet is said so, not created. */
+/** For commands that only look: where nothing was set up yet they say so, and create nothing. */
 
 import type { Command } from "commander";
 import { DatabaseError } from "#core/errors";
+import { neverHadDatabase } from "#db/embedded-cluster";
 import type { Database } from "#db/server-database";
 import { type CommandContext, type ContextOptions, withDatabase } from "./command-context.ts";
 
@@ -12,7 +13,14 @@ export async function readDatabase<T>(
   context: CommandContext,
   read: (database: Database) => Promise<T>,
 ): Promise<T> {
+  refuseNothing(context);
   return await withDatabase(context, async (database) => await readFrom(database, context, read));
+}
+
+/** Throws a DatabaseError where opening the embedded database would create it. */
+export function refuseNothing({ databaseUrl, home }: CommandContext): void {
+  if (databaseUrl === null && neverHadDatabase(home))
+    throw new DatabaseError(`nothing has been set up in ${home}: run nearcrawl up first`);
 }
 
 /** Of one that is open already. */

@@ -185,7 +185,14 @@ describe("what is asked for", () => {
     const unconfirmed = await send("apply", { planId });
     expect([unconfirmed.statusCode, words(unconfirmed)]).toEqual([422, expect.stringContaining("ripencc")]);
     expect(commands.orders).toHaveLength(before);
-    expect((await read(`/registry/plans/${planId}`, operator)).body).toContain("Suspicious shrinkage");
+    const form = formBy(operator, "/registry/apply", { planId: String(planId) });
+    const address = `/registry/plans/${planId}`;
+    const from = { ...form.headers, host: "crawl.example", referer: `http://crawl.example${address}` };
+    const again = await app.inject({ ...form, headers: from });
+    expect(again.statusCode).toBe(422);
+    expect(again.body).toContain('<p class="fault" role="alert">');
+    expect(again.body).toContain("By registry");
+    expect((await read(address, operator)).body).toContain("Suspicious shrinkage");
     ({ jobId: applied } = (await send("apply", { planId, confirmShrinkage: true })).json());
     const result = { generation: 1, isNew: true, plan: { changes: { removed: 5 } }, seconds: { total: 2 } };
     commands.end({ result });

@@ -8,7 +8,7 @@ import { queueAges } from "#coordinator/tell/overview/queue-reads";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { everyRead } from "../support/every-read.ts";
-import { bearer } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import {
   arrivedResult,
   newWorld,
@@ -130,4 +130,26 @@ it("refuses what is no site and what is no time", async () => {
 
   expect(answers).toEqual([422, 400, 400, 400]);
   expect(await createSiteCapStore(world.pool).list()).toHaveLength(1);
+});
+
+it("shows a form that was refused on the page that it was sent from, with what was typed", async () => {
+  const anna = await signIn(world.database, "operator");
+  const typed = { site: "b.example", seconds: "many", words: "by <phone>" };
+  const sent = formBy(anna, "/fleet/site-caps", typed);
+  const sentFrom = async (referer: string) =>
+    await app.inject({ ...sent, headers: { ...sent.headers, host: "crawl.example", referer } });
+
+  const page = await sentFrom("http://crawl.example/fleet/site-caps?x=1");
+  const alone = await sentFrom("https://elsewhere.example/fleet/site-caps");
+
+  expect([page.statusCode, alone.statusCode]).toEqual([400, 400]);
+  for (const { body } of [page, alone]) {
+    expect(body).toContain('role="alert">Seconds between requests to one host: ');
+    expect(body).toContain('value="by &lt;phone&gt;"');
+    expect(body.match(/<h1/g)).toHaveLength(1);
+  }
+  expect(page.body).toContain("<h1>Caps on sites</h1>");
+  expect(page.body).toContain("<table");
+  expect(page.body).toContain('<a href="/fleet/site-caps" aria-current="page"');
+  expect(alone.body).not.toContain("<table");
 });

@@ -106,7 +106,7 @@ const addChannel = post({
     }),
     seeds: z.array(url).max(channelBounds.seeds).default([]).meta({
       title: "Seeds",
-      description: "Crawled regardless of include.",
+      description: "Where the crawl of the channel begins. They are crawled whatever the paths below say.",
       example: "https://www.example.org/docs/index.html",
     }),
     include: patterns.meta({
@@ -116,7 +116,7 @@ const addChannel = post({
     }),
     exclude: patterns.meta({
       title: "Skip paths that match",
-      description: "Skipped, included or not.",
+      description: "Skipped even where a path above includes them.",
       example: "/docs/old/",
     }),
     maxDepth: z

@@ -1,7 +1,7 @@
 /**
- * Somebody says that he is a crawler: by its name, its key or an invitation, and, where an identity belongs to the
- * name, by a signature over this connection's challenge. What a stolen key opens without the identity: nothing.
- * Copies of a whole folder show later, by their tickets.
+ * Authenticates a connecting crawler by its name and its key or an invitation. If the name has an identity, the
+ * crawler must also sign this connection's challenge, so a stolen key alone opens nothing. Copies of a whole folder
+ * are detected later, by their tickets.
  */
 
 import type { Secrets } from "#core/access-types";
@@ -15,21 +15,21 @@ import type { CrawlerStore } from "./crawler-store.ts";
 import type { KeyHolder, RedemptionFault } from "./identity.ts";
 import type { IdentityStore } from "./identity-store.ts";
 
-/** Who came, before it was believed. */
+/** What a crawler sent, before it is verified. */
 export interface Introduction {
   readonly hello: CrawlerHello;
-  /** What this connection was given to sign. */
+  /** The challenge this connection was given to sign. */
   readonly challenge: string;
-  /** Of its TLS connection; null where TLS ends before this coordinator, or there is none. */
+  /** The TLS connection's binding; null when TLS ends before this coordinator or is not used. */
   readonly tlsBinding: string | null;
   readonly remoteAddress: string;
 }
 
 export interface Admitted {
   readonly crawlerId: CrawlerId;
-  /** Its identity, as it is bound to its name; null: it has none, and signs nothing. */
+  /** The identity bound to the name; null when it has none and signs nothing. */
   readonly publicKey: string | null;
-  /** To be sent right after the welcome: the key that an invitation was traded for. */
+  /** Sent right after the welcome: the key issued for an invitation. */
   readonly first: readonly CoordinatorMessage[];
 }
 
@@ -40,7 +40,7 @@ interface AdmissionPorts {
   readonly secrets: Secrets;
 }
 
-/** What invitations' secrets begin with; no key does. */
+/** Prefix of invitation secrets; no key starts with it. */
 export const invitationPrefix = "inv_";
 
 export async function admitCrawler(
@@ -54,7 +54,7 @@ export async function admitCrawler(
   if (holder === null) return (await readmit(introduction, ports, now)) ?? { refuse: wrongKey };
   const fault = identityFault(introduction, holder);
   if (holder.revoked) {
-    // With its identity it is the crawler that was removed, which cannot know that yet, and the operator does.
+    // The identity matches a removed crawler, which does not know yet that it was removed.
     if (fault !== null || holder.publicKey === null)
       noteRevokedKey(introduction, holder.crawlerId, ports, now);
     return { refuse: shutOut };
@@ -68,10 +68,7 @@ export async function admitCrawler(
   return { crawlerId, publicKey, first: [] };
 }
 
-/**
- * After the database went back, a crawler whose key it does not know any more: its identity is enough, once, and it gets
- * another key.
- */
+/** Readmits, once and by identity alone, a crawler whose key the database lost when it was restored; it gets a new key. */
 async function readmit(
   introduction: Introduction,
   { identities, secrets }: AdmissionPorts,
@@ -97,7 +94,7 @@ const withKey = (
   first: [{ type: "coordinator:key", key, scopes: [...scopes], oldKeySeconds: 0 }],
 });
 
-/** The public key of whoever has signed the hello, for this connection; null: nobody has. */
+/** Returns the public key that signed this connection's hello, or null when none did. */
 function provenIdentity(introduction: Introduction): string | null {
   const publicKey = introduction.hello.identity?.publicKey ?? null;
   if (publicKey === null || isPassedOn(introduction)) return null;
@@ -132,7 +129,6 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
   return { kind: "bad-signature", words: "the hello is not signed with its key for this connection" };
 }
 
-/** Of whoever holds this key, on this connection. */
 export function isHelloSigned({ hello, challenge }: Introduction, publicKey: string): boolean {
   const { identity, name, spoolId } = hello;
   if (!identity) return false;
@@ -141,12 +137,12 @@ export function isHelloSigned({ hello, challenge }: Introduction, publicKey: str
   return isSignedBy(publicKey, text, signature);
 }
 
-/** Signed, if at all, for a TLS connection that does not end here. */
+/** Checks whether the hello was signed for another TLS connection, that is, relayed. */
 function isPassedOn({ hello: { identity }, tlsBinding }: Introduction): boolean {
   return tlsBinding !== null && identity?.binding !== undefined && identity.binding !== tlsBinding;
 }
 
-/** The key was right, so whoever holds it should not; a wrong signature alone is counted where it is refused. */
+/** Records the misuse only if the key was right; a wrong signature alone is counted where it is refused. */
 function noteMisuse(
   { hello, remoteAddress }: Introduction,
   { crawlerId }: KeyHolder,
@@ -216,7 +212,6 @@ const faultWords = (name: string) =>
 
 const wrongKey: Refusal = { code: "wrong-key", reason: "no crawler of that name has this key", retry: false };
 
-/** Of a crawler that its operator has shut out. */
 export const shutOut: Refusal = {
   code: "revoked",
   reason: "the operator has shut this crawler out",
@@ -225,13 +220,13 @@ export const shutOut: Refusal = {
 
 const badSignature = (reason: string): Refusal => ({ code: "bad-signature", reason, retry: false });
 
-// A crawler with an identity arrives: its ticket is traded for the next one, unless its folder turns out a copy.
+// A crawler with an identity trades its ticket for the next one, unless its folder proves to be a copy.
 
 interface TicketPorts {
   readonly identities: Pick<IdentityStore, "noteArrival" | "tradeTicket">;
   readonly incidents: IncidentNotes;
   readonly secrets: Secrets;
-  /** Whether the database is another than the coordinator took it for; left out: it is not asked. */
+  /** Reports whether the database was restored from a backup; not checked when omitted. */
   readonly hasGoneBack?: () => Promise<boolean>;
 }
 
@@ -241,7 +236,7 @@ interface TicketHolder {
   readonly remoteAddress: string;
 }
 
-/** The ticket of the welcome; null: it has no identity. */
+/** Returns the ticket for the welcome, or null when the crawler has no identity. */
 export async function takeTicket(
   arrival: TicketHolder & { readonly publicKey: string | null },
   ports: TicketPorts,
@@ -259,7 +254,7 @@ export async function takeTicket(
   const { instanceId } = identity;
   const traded = await ports.identities.tradeTicket({ crawlerId, shown, next, instanceId, address, now });
   if ("copied" in traded) {
-    // Nobody is shut out for a ticket that the database has forgotten: the coordinator is about to start over.
+    // A ticket that a restored database has forgotten is no reason to refuse: the coordinator is about to restart.
     if (await ports.hasGoneBack?.()) return { refuse: startsOver };
     return { refuse: noteCopy(arrival, traded.copied, { ...ports, now }) };
   }
@@ -278,7 +273,7 @@ const startsOver: Refusal = {
   retry: true,
 };
 
-/** Two machines have one identity, as `evidence` shows: the operator hears of it, and this one is refused. */
+/** Reports to the operator that two machines share one identity, and refuses this one. */
 export function noteCopy(
   { crawlerId, hello, remoteAddress }: TicketHolder,
   evidence: string,
@@ -305,7 +300,7 @@ function noteMove(
   incidents.note({ crawlerId, kind, words, remoteAddress, at: now });
 }
 
-/** In one form, IPv4 as such; null: not an address. */
+/** Normalises an address, with mapped IPv4 as plain IPv4; returns null when it is no address. */
 function plainAddress(text: string): string | null {
   const address = parseAddress(text);
   return address === null ? null : formatAddress(unmapAddress(address));

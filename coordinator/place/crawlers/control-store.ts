@@ -1,6 +1,6 @@
 /**
- * Which crawlers hand their subnets over, and which were not yet given what is nearest to them (table crawler).
- * Both outlive a coordinator and its crawlers' sessions.
+ * Which crawlers are draining, and which have not yet been given the subnets nearest to them (table crawler). Both
+ * states survive restarts of coordinators and crawlers.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
@@ -9,10 +9,10 @@ import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import type { BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 import type { SessionEnd } from "./session-ends.ts";
 
-/** `online` and `draining` are the two ways of being connected. */
+/** A connected crawler is either `online` or `draining`. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
 
-/** Draining anew what is draining changes nothing but who asked for it; a partner's word never replaces another's. */
+/** Draining a crawler again only updates who asked, and a partner never replaces an operator. */
 export async function drainCrawler(
   pool: Pool,
   name: string,
@@ -35,8 +35,8 @@ export async function drainCrawler(
 }
 
 /**
- * What it had went to others, so it is to be given what is nearest to it. A partner takes back what it drained itself,
- * and nothing that is not trusted.
+ * The crawler joins anew, since its subnets went to others. A partner can only resume what it drained itself, and only
+ * a trusted crawler.
  */
 export async function resumeCrawler(
   pool: Pool,
@@ -63,7 +63,7 @@ export async function resumeCrawler(
   );
 }
 
-/** `sql` changes a crawler's row and returns its crawler_id; false: there is none that it applies to. */
+/** Runs an update that returns crawler_id; returns false when no row matched. */
 async function changeOne(pool: Pool, sql: string, values: readonly unknown[]): Promise<boolean> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<ChangedRow>(sql, [...values]);
@@ -76,7 +76,7 @@ interface ChangedRow {
   readonly crawler_id: number;
 }
 
-/** Running coordinators, of crawlers whose rows were changed. */
+/** Notifies running coordinators of the changed crawlers. */
 export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedRow[]): Promise<void> =>
   await tell(
     client,
@@ -93,15 +93,15 @@ export interface Departure {
 }
 
 /**
- * Offline; one that said that it leaves for good hands its subnets over from now on. Of each, false: it is another
- * coordinator's by now, which knows better. In one statement for all, since a whole fleet may go at once.
+ * Marks crawlers offline, and draining if they leave for good. Returns false for a crawler that another coordinator
+ * has taken over. One statement handles all, since a whole fleet may leave at once.
  */
 export async function crawlersLeave(
   pool: Pool,
   departures: readonly Departure[],
   coordinatorNumber: number | null,
 ): Promise<boolean[]> {
-  // Who left and came and left within the time of one statement left last.
+  // Of several departures of one crawler in a batch, the last counts.
   const last = [...new Map(departures.map((one) => [one.crawlerId, one])).values()];
   const given = last.map((one) => ({ ...one, code: one.code ?? null, forGood: one.forGood ?? false }));
   const { rows } = await pool.query<{ crawler_id: number }>(
@@ -136,14 +136,13 @@ export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void>
   await pool.query("update crawler set joining_since = null where crawler_id = $1", [crawlerId]);
 }
 
-/** What a crawler that never came has until its partner says (table `crawler`). */
+/** Budget of a crawler that has never connected, until its partner states one (defaults of table `crawler`). */
 const usual = { pages: 100_000, bytes: 10_000_000_000 } as const;
 
-/** SQL. */
 const budgetOf = (columns: string): string =>
   `json_build_object('pagesPerDay', ${columns}pages_per_day, 'bytesPerDay', ${columns}bytes_per_day)`;
 
-/** What is left out stays. Null: there is no crawler of that name. */
+/** Omitted limits stay as they are. Returns null when no crawler has that name. */
 export async function grantBudget(
   pool: Pool,
   name: string,

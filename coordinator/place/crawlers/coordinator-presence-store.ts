@@ -1,18 +1,18 @@
 /**
- * Coordinators that share a database: which run, and which one leads. Each has a number, holds an advisory lock of it on a
- * connection of its own (gone when the coordinator is, however it ended), and counts up the beats of its row, which the
- * others watch with clocks of their own (a machine that is lost may keep its connection for hours). Nobody's wall clock
- * matters, the database's included.
+ * Keeps track of which coordinators share a database and which one leads. Each has a number, holds an advisory lock on
+ * it on a connection of its own (released when the coordinator ends, however it ends), and increments a heartbeat
+ * counter in its row. The others time that counter with their own monotonic clocks, because a lost machine may keep
+ * its connection for hours. No wall clock matters, not even the database's.
  *
- *   runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that came to no
- *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            other are offline
+ *   runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that are not
+ *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            connected elsewhere: offline
  *
- * A coordinator that is frozen, cut off or far too slow keeps its lock, its transactions keep their rows, and everybody waits.
- * Who sees it first removes its row and ends its sessions (db/coordinator-locks): what it had begun is rolled back, and every
- * session that it opens later is refused. It notices, and starts over under a new number.
+ * A frozen or cut-off coordinator keeps its lock, and its transactions keep their rows, so everybody waits. Whoever
+ * notices first removes its row and ends its sessions (db/coordinator-locks): open transactions roll back and new
+ * sessions are refused. The replaced coordinator notices and starts over under a new number.
  *
- * One leads: it does what is done once for the fleet. When it is gone, another takes the lead, by one statement that
- * succeeds for one of them. What the former one still writes of it is refused (`fence`), should it only have lost its lock.
+ * The leader does what is done once for the fleet. When it is gone, another takes the lead with one statement that
+ * only one of them can win. `fence` refuses later writes of a former leader that merely lost its lock.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -43,8 +43,9 @@ const lockMs = 20_000;
 const beatMs = 1000;
 
 /**
- * Its lock is held, by a machine that may be gone: in so long, and so many looks of ours, it has beaten fewer times than this, and
- * counts as gone. A database that stood still, stood still for all. Coordinators of earlier versions beat every 2 s.
+ * A coordinator that holds its lock counts as gone when it beats fewer times than this, over this period and this
+ * number of our looks. Counting looks excludes the time in which the database itself stood still. Earlier versions
+ * beat every 2 s.
  */
 const silentMs = 8000;
 
@@ -52,29 +53,29 @@ const silentLooks = 8;
 
 const leastBeats = 3;
 
-/** Notices make a coordinator look more often than it beats. */
+/** Bounds the list, since notifications cause more looks than there are beats. */
 const mostLooks = 200;
 
-/** Beats came no later than this, or this coordinator may have been replaced without knowing. Who lacks its lock for so long is. */
+/** After this time without a beat, or without its lock, a coordinator may have been replaced without knowing it. */
 const lapsedMs = 5000;
 
-/** Crawlers of one that is gone have so long to come to another. */
+/** Time the crawlers of a lost coordinator have to connect to another one. */
 const absentMs = 20_000;
 
-/** An address that nobody was reached at for a day is forgotten. */
+/** Addresses not confirmed for a day are forgotten. */
 const addressHours = 24;
 
-/** How often it is said that an address is still good. */
+/** How often an address is confirmed. */
 const addressMs = 300_000;
 
-/** Whoever is silent and did not come back is told of for so long. */
+/** How long a silent coordinator is reported. */
 const silentToldMs = 24 * 3_600_000;
 
 const lockKey = coordinatorLockKey();
 
 /**
- * Numbers of the coordinators whose connection stands. Asked for alone: an engine that spreads statements over servers (Citus)
- * joins no catalogue with its tables. Who is in a table that was read before had its lock by then.
+ * Returns the numbers of coordinators whose lock is held. A separate query, because Citus cannot join the catalogue
+ * with its own tables. A coordinator whose row was read earlier had its lock by then.
  */
 async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<number>> {
   const { rows } = await client.query<{ number: number }>(
@@ -83,17 +84,17 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
   return new Set(rows.map(({ number }) => number));
 }
 
-/** Whether a coordinator works on this database now. */
+/** Whether any coordinator runs on this database. */
 export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
-/** Who was offline keeps its reason and its code; $1 is the reason, $2 the time. */
+/** Crawlers that are already offline keep their reason and code. $1 is the reason, $2 the time. */
 const absent = `
   offline_reason = case when state = 'offline' then offline_reason else $1 end,
   offline_code = case when state = 'offline' then offline_code else '${"coordinator-gone" satisfies SessionEndCode}' end,
   last_seen_at = case when state = 'offline' then last_seen_at else coalesce(last_seen_at, $2) end,
   state = 'offline'`;
 
-/** Nobody is connected to a coordinator that starts: what is no other's that runs is its own from now on. */
+/** At its start, a coordinator takes over every crawler that belongs to no running coordinator. */
 export async function takeOverAtStart(
   pool: Pool,
   coordinatorNumber: number | null,
@@ -113,7 +114,7 @@ export async function takeOverAtStart(
   );
 }
 
-/** Throws NoLongerLeads in a transaction of one that does not lead (any more). */
+/** Throws NoLongerLeads inside the transaction when this coordinator does not lead. */
 export async function fence(client: PoolClient, coordinatorNumber: number): Promise<void> {
   const { rowCount } = await client.query("select from fleet_lead where coordinator_number = $1", [
     coordinatorNumber,
@@ -127,37 +128,39 @@ interface Registered {
 }
 
 interface PresenceOptions {
-  /** A clock that never goes back. */
+  /** Monotonic clock. */
   readonly nowMs?: () => number;
-  /** By which the others tell people of this one. */
+  /** The name under which other coordinators report this one. */
   readonly name?: string | null;
-  /** A pool of sessions of that name for the lock and the beats alone; left out: those of `begin`, which nobody ends. */
+  /**
+   * Opens a pool of that session name for the lock and the beats; by default the pool passed to `begin` is used, which
+   * nobody closes.
+   */
   readonly sessions?: (sessionName: string) => Pool;
   readonly log?: Log;
 }
 
 interface PresenceHooks {
-  /** The lead is this coordinator's: memory is brought up to date before its duties begin. */
+  /** Called when this coordinator takes the lead; its duties begin once memory is up to date. */
   onLead(): Promise<void>;
-  /** Another one has come or gone. */
+  /** Called when another coordinator starts or ends. */
   onOthers(): void;
-  /** Others may have taken this coordinator for gone, and notices been missed. */
+  /** Called after a gap in which others may have replaced this coordinator or notifications may be lost. */
   onRegained(): Promise<void>;
-  /** Crawlers of coordinators that are gone count as offline from now on. */
+  /** Called when crawlers of lost coordinators are marked offline. */
   onTakenOver(crawlers: number): Promise<void>;
   readonly now: () => Date;
 }
 
 interface Seen {
-  /** The latest last; by this coordinator's own clock. */
+  /** Oldest first, by this coordinator's own clock. */
   readonly looks: readonly { readonly beats: number; readonly atMs: number }[];
-  /** Since when it is gone. */
   readonly goneMs: number | null;
 }
 
-/** One that stopped beating without having said that it ends. */
+/** A coordinator that stopped beating without announcing its end. */
 export interface SilentCoordinator {
-  /** Host and port, or its number. */
+  /** Host and port, or else its number. */
   readonly name: string;
   readonly forMs: number;
 }
@@ -177,12 +180,11 @@ export class CoordinatorPresence {
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #schema: string;
-  /** Resolves, with words, when others have taken over from this one: it has to start over. */
+  /** Resolves with a reason when other coordinators have replaced this one, which must then start over. */
   readonly replaced: Promise<string>;
   #onReplaced: (words: string) => void = () => {};
   #isReplaced = false;
   readonly #ownsPool: boolean;
-  /** Monotonic. */
   readonly #nowMs: () => number;
   readonly #name: string | null;
   readonly #takingBack = gatherArrivals(async (connected: readonly CrawlerId[]) => {
@@ -198,15 +200,15 @@ export class CoordinatorPresence {
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
   #others: ReadonlySet<number> = new Set();
-  /** Locks without a row as of the last look: of somebody who ends, or whose sessions nobody has ended yet. */
+  /** Locks without a row at the last look: their coordinators are ending, or their sessions are not ended yet. */
   #strayLocks: ReadonlySet<number> = new Set();
-  /** By number; those that ended say so, and are not among them. */
+  /** By coordinator number. Coordinators that end normally announce it and are not listed. */
   readonly #silent = new Map<number, { readonly name: string; readonly sinceMs: number }>();
   #othersNames: ReadonlySet<string> = new Set();
   #leaderlessSinceMs: number | null = null;
-  /** As of the last look: whose the lead is; null: nobody's. */
+  /** The leader at the last look; null when there was none. */
   #seenLead: number | null = null;
-  /** The term that is this coordinator's, and whether its memory is up to date for it. */
+  /** The term in which this coordinator leads, and whether its memory is up to date for it. */
   #term: number | null = null;
   #firstTerm: number | null = null;
   #isReady = false;
@@ -232,9 +234,9 @@ export class CoordinatorPresence {
     });
   }
 
-  /** Where nobody leads, this one does from the start. From now on it beats, also while its start waits for somebody's rows. */
+  /** Takes the lead if nobody has it. Beats from now on, even while the start waits for locks. */
   static async begin(pool: Pool, options: PresenceOptions = {}): Promise<CoordinatorPresence> {
-    // The row comes first: sessions with its number are refused without it.
+    // The row must come first, because sessions with an unregistered number are refused.
     const { rows } = await pool.query<Registered>(
       `insert into running_coordinator (coordinator_number, beats, name)
        values (nextval('coordinator_number'), 0, $1)
@@ -254,42 +256,41 @@ export class CoordinatorPresence {
     return presence;
   }
 
-  /** Of all sessions of this coordinator. */
+  /** Name of all database sessions of this coordinator. */
   get sessionName(): string {
     return coordinatorSession(this.number, this.#schema);
   }
 
-  /** Whether this one does what is done once for the fleet. */
+  /** Whether this coordinator is the leader and ready for its duties. */
   get leads(): boolean {
     return this.#term !== null && this.#isReady && this.isPresent;
   }
 
-  /** Whether others see it as one that runs, as far as is known here. */
+  /** Whether the others see it as running, as far as is known here. */
   get isPresent(): boolean {
     return !this.#isReplaced && (this.#others.size === 0 || this.reachesDatabase);
   }
 
-  /** False: others may have taken over from it, and it cannot know. */
+  /** When false, others may have replaced this coordinator without its knowledge. */
   get reachesDatabase(): boolean {
     return !this.#isReplaced && this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
 
-  /** The same, or it is about to: its memory is being brought up to date. */
+  /** Like `leads`, but also true while memory is still being brought up to date. */
   get holdsLead(): boolean {
     return this.#term !== null;
   }
 
-  /** Numbers of the others that run. */
   get others(): ReadonlySet<number> {
     return this.#others;
   }
 
-  /** For how long nobody has led as far as is seen from here, or this one has not come to do so; 0: somebody does. */
+  /** How long nobody has led, or this leader has not been ready; 0 while there is a leader. */
   get leaderlessMs(): number {
     return this.#leaderlessSinceMs === null ? 0 : this.#nowMs() - this.#leaderlessSinceMs;
   }
 
-  /** Those that are silent and have not come back, by the same name or as they were. */
+  /** Silent coordinators that have not come back, under their old number or their name. */
   get silentOthers(): readonly SilentCoordinator[] {
     const nowMs = this.#nowMs();
     return [...this.#silent.values()]
@@ -297,21 +298,21 @@ export class CoordinatorPresence {
       .map(({ name, sinceMs }) => ({ name, forMs: nowMs - sinceMs }));
   }
 
-  /** By the clock from now on. */
+  /** Starts the timers. */
   follow(hooks: PresenceHooks): void {
     this.#hooks = hooks;
-    // What was read since `begin` may lack the last that the leader before has done.
+    // Data read since `begin` may lack the former leader's last changes.
     if (this.#term !== this.#firstTerm) this.#isReady = false;
     if (this.#timer === undefined) this.#next();
   }
 
-  /** Listens there from now on. */
+  /** Publishes the address at which it now accepts crawlers. */
   async stateAddress(crawlerUrl: string): Promise<void> {
     this.#crawlerUrl = crawlerUrl;
     await this.#sayAddress();
   }
 
-  /** The lead and the crawlers are others' at once. */
+  /** Gives up the lead and the crawlers at once. */
   async end(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -338,7 +339,7 @@ export class CoordinatorPresence {
     await client.query("commit");
   }
 
-  /** Beats, sees who else does, and takes the lead where nobody has it. */
+  /** Beats, checks the other coordinators, and takes the lead when nobody has it. */
   async look(): Promise<void> {
     this.#looking ??= this.#inTurn(async () => {
       try {
@@ -351,7 +352,7 @@ export class CoordinatorPresence {
     await this.#looking;
   }
 
-  /** It is connected here, and others may have taken it for absent. */
+  /** Reclaims a crawler that is connected here but that others may have marked absent. */
   async takeBack(crawlerId: CrawlerId): Promise<void> {
     await this.#takingBack.ask(crawlerId);
   }
@@ -360,7 +361,8 @@ export class CoordinatorPresence {
     const client = this.#client;
     if (client === null || this.#stopped) return;
     const beganMs = this.#nowMs();
-    // Over a slow way it keeps its lock until it is replaced: others would take it for one that is gone, with what it has locked.
+    // On a slow connection it keeps its lock until it is replaced; otherwise others would count it as gone while it
+    // holds row locks.
     const answer = await within(lockMs, this.#ask(client));
     if (answer === null) return this.#drop(client, new Error(`no answer within ${lockMs / 1000} s`));
     const { look, locked } = answer;
@@ -376,13 +378,13 @@ export class CoordinatorPresence {
     if (this.#crawlerUrl !== null && beganMs - this.#saidUrlAtMs >= addressMs) await this.#sayAddress();
   }
 
-  /** Who is not locked after the rows were read is gone, or has not come yet. */
+  /** Reads the rows before the locks: whoever then holds no lock is gone or has not started. */
   async #ask(client: PoolClient): Promise<{ look: Look | undefined; locked: ReadonlySet<number> }> {
     const { rows } = await client.query<Look>(lookSql, [this.number]);
     return { look: rows[0], locked: await lockedNumbers(client) };
   }
 
-  /** The way to the database is cut, or its sessions were ended: another connection is taken where there is one to be had. */
+  /** Replaces a connection that broke or was ended by the server. */
   #drop(client: PoolClient, error: Error): void {
     if (this.#client !== client) return;
     this.#client = null;
@@ -398,7 +400,7 @@ export class CoordinatorPresence {
     this.#onReplaced(new Replaced().message);
   }
 
-  /** Its row goes first, or a session that it opens meanwhile would stay. */
+  /** Removes the row before ending sessions; otherwise a session opened in between would survive. */
   async #replace(client: PoolClient, number: number): Promise<void> {
     await client.query("delete from running_coordinator where coordinator_number = $1", [number]);
     const name = coordinatorSession(number, this.#schema);
@@ -423,7 +425,7 @@ export class CoordinatorPresence {
     this.#leaderlessSinceMs = isLed ? null : (this.#leaderlessSinceMs ?? this.#nowMs());
   }
 
-  /** Gives those that are to be replaced. */
+  /** Returns the coordinators that are to be replaced. */
   #note({ others }: Look, locked: ReadonlySet<number>): number[] {
     const nowMs = this.#nowMs();
     const seen = new Map<number, Seen>();
@@ -446,7 +448,7 @@ export class CoordinatorPresence {
         name !== null && seen.get(number)?.goneMs === null ? [name] : [],
       ),
     );
-    // Whose row is gone has ended; what it could not say of its crawlers any more is found out in time.
+    // A coordinator whose row is gone has ended. Crawlers it did not report are found later.
     for (const [number, { goneMs, ...before }] of this.#seen) {
       const sinceMs = goneMs ?? nowMs;
       if (!seen.has(number) && nowMs - sinceMs < 2 * absentMs)
@@ -460,7 +462,7 @@ export class CoordinatorPresence {
     return replaced;
   }
 
-  /** One that was killed and started again at the same place is this one. */
+  /** A coordinator killed and restarted at the same address counts as the same one. */
   #noteSilence(number: number, { name, isGone }: { readonly name: string; readonly isGone: boolean }): void {
     if (!isGone || name === this.#name) this.#silent.delete(number);
     else if (!this.#silent.has(number)) this.#silent.set(number, { name, sinceMs: this.#nowMs() });
@@ -500,7 +502,7 @@ export class CoordinatorPresence {
     this.#isReady = true;
   }
 
-  /** Crawlers of those, and of such as nobody knows any more. */
+  /** Takes over the crawlers of these coordinators and of unknown ones. */
   async #takeOver(
     { gone, going }: { readonly gone: readonly number[]; readonly going: readonly number[] },
     now: Date,
@@ -564,7 +566,7 @@ export class CoordinatorPresence {
     const client = await this.#pool.connect();
     client.on("error", (error) => this.#drop(client, error));
     try {
-      // Waits where Postgres has not noticed yet that the connection before is lost.
+      // Waits while Postgres has not yet noticed that the former connection is lost.
       const lock = client.query(`select pg_advisory_lock(${lockKey}, $1)`, [this.number]);
       if ((await within(lockMs, lock)) === null) throw new Error(`no lock within ${lockMs / 1000} s`);
     } catch (error) {
@@ -592,7 +594,7 @@ export class CoordinatorPresence {
   }
 }
 
-/** As many as `isSilent` needs. */
+/** Keeps only what `isSilent` needs. */
 function recentLooks(looks: Seen["looks"]): Seen["looks"] {
   const last = looks.at(-1)!.atMs;
   const isSpare = (at: number) =>
@@ -609,7 +611,7 @@ function isSilent(looks: Seen["looks"]): boolean {
   );
 }
 
-/** No row: this coordinator was replaced. */
+/** Returns no row when this coordinator was replaced. */
 const lookSql = `
   with beat as (
     update running_coordinator set beats = beats + 1
@@ -627,7 +629,7 @@ const lookSql = `
   from beat
   left join fleet_lead l on true`;
 
-/** Where crawlers reach the coordinators of this database: those that ran last first. */
+/** Addresses at which crawlers reach this database's coordinators, most recently active first. */
 export async function coordinatorAddresses(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ crawler_url: string }>(
     `select crawler_url
@@ -639,7 +641,7 @@ export async function coordinatorAddresses(pool: Pool): Promise<string[]> {
   return rows.map((row) => row.crawler_url);
 }
 
-/** Of a page's address, where the crawlers' socket is beside it. */
+/** The URL of the crawlers' socket next to a page's URL. */
 export function socketUrl(text: string): string {
   if (!canParseUrl(text)) return text;
   const url = new URL(text);
@@ -650,15 +652,14 @@ export function socketUrl(text: string): string {
 const usualBackupHours = 48;
 
 interface CoordinatorPlace {
-  /** http:// or https://. */
   readonly webUrl: string;
-  /** SHA-256 of the SubjectPublicKeyInfo of its certificate, base64url; null: it has none of its own. */
+  /** SHA-256 of the certificate's SubjectPublicKeyInfo in base64url; null without a certificate of its own. */
   readonly certificatePin: string | null;
-  /** `webUrl` was set: a proxy with another certificate may stand there. */
+  /** True when `webUrl` is configured, so a proxy with another certificate may answer there. */
   readonly hasPublicUrl?: boolean;
-  /** Its own (`domainSets` of its settings), as text; left out: none. */
+  /** Its configured `domainSets`, as text; none when omitted. */
   readonly domainSets?: readonly string[];
-  /** After how many hours without a backup people are told (`backup.warnAfterHours`); null: never; left out: 48. */
+  /** Hours without a backup before a warning (`backup.warnAfterHours`); null never warns, and the default is 48. */
   readonly backupWarnHours?: number | null;
 }
 
@@ -678,7 +679,7 @@ export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace,
   );
 }
 
-/** Null: no coordinator has started here yet. */
+/** Returns null when no coordinator has started here yet. */
 export async function readCoordinatorPlace(pool: Pool): Promise<CoordinatorPlace | null> {
   const { rows } = await pool.query<CoordinatorPlace>(
     `select web_url as "webUrl", certificate_pin as "certificatePin", has_public_url as "hasPublicUrl",

@@ -1,4 +1,4 @@
-/** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
+/** Tables crawler, spool and crawler_rtt: the registered crawlers and the RTTs between them. */
 
 import type { Pool } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -23,7 +23,7 @@ import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./
 
 export type CrawlerStore = ReturnType<typeof createCrawlerStore>;
 
-/** `coordinatorNumber`: of the coordinator whose crawlers come and go by this store; null: of none that runs. */
+/** `coordinatorNumber` is the coordinator that records arrivals and departures; null for tools that run none. */
 export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null) {
   const arrivals = gatherArrivals(
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
@@ -36,15 +36,15 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     async (reports: readonly MeasuredPeers[]) => await saveReports(pool, reports),
   );
   return {
-    /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
+    /** Adds a crawler or replaces the key of an existing one; returns its id. The key is passed hashed. */
     register: async (crawler: Parameters<typeof registerCrawler>[1]): Promise<CrawlerId> =>
       await registerCrawler(pool, crawler),
 
-    /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
+    /** Returns the crawler that holds a valid key with this hash, or null. */
     authenticate: async (name: string, keyHash: string): Promise<KeyHolder | null> =>
       await keys.ask({ name, keyHash }),
 
-    /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
+    /** Records the hello and marks the crawler online; returns the spool's acknowledged sequence. */
     arrive: async (arrival: {
       crawlerId: CrawlerId;
       hello: CrawlerHello;
@@ -54,12 +54,12 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     }): Promise<number> => await arrivals.ask(arrival),
 
     /**
-     * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
-     * coordinator by now, and nothing was changed.
+     * `forGood` means it will not come back, so its subnets are handed over at once. Returns false, without changes,
+     * when the crawler is connected to another coordinator by now.
      */
     leave: async (departure: Departure): Promise<boolean> => await departures.ask(departure),
 
-    /** Of each crawler one. */
+    /** Expects at most one per crawler. */
     heartbeats: async (
       heard: readonly {
         readonly crawlerId: CrawlerId;
@@ -68,49 +68,49 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
       }[],
     ): Promise<void> => await saveHeartbeats(pool, heard),
 
-    /** By their numbers, ascending: all, or those of the numbers given. */
+    /** Sorted by id; all crawlers, or those given. */
     list: async (crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> => await list(pool, crawlerIds),
 
-    /** At coordinator start: nobody is connected, but to other coordinators that run. */
+    /** At a coordinator's start, marks all crawlers absent that are not connected to another running coordinator. */
     markAbsent: async (reason: string, now: Date): Promise<void> =>
       await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
-    /** `keptByEach`: of what each of these crawlers measured, so many pairs are kept, the latest; left out: all. */
+    /** `keptByEach` limits the pairs kept per measuring crawler to the most recent ones; by default all are kept. */
     saveRtts: async (
       rtts: readonly PeerRtt[],
       now: Date,
       keptByEach: number = Number.POSITIVE_INFINITY,
     ): Promise<void> => await measured.ask({ rtts, now, keptByEach }),
 
-    /** All, or those that these crawlers have measured. */
+    /** All RTTs, or those measured by the given crawlers. */
     async rtts(from?: readonly CrawlerId[]): Promise<PeerRtt[]> {
       const all: PeerRtt[] = [];
       await readEachRtts(pool, (rtts) => all.push(...rtts), from);
       return all;
     },
 
-    /** The same, some at a time, without a list of them all. */
+    /** Visits all RTTs in portions, without building one list. */
     readEachRtts: async (visit: (rtts: readonly PeerRtt[]) => void): Promise<void> =>
       await readEachRtts(pool, visit),
 
     /**
-     * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
-     * `by`: the operator, when it is left out.
+     * Marks the named crawler as draining and notifies coordinators; returns false when there is none. `by` defaults
+     * to the operator.
      */
     drain: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await drainCrawler(pool, name, now, by),
 
     /**
-     * Takes a draining crawler back into the fleet; false when there is none of that name, or when its partner may not
-     * take it back: an operator drained it, or it is not trusted. Running coordinators are told.
+     * Ends draining and notifies coordinators. Returns false when there is no such crawler, or when its partner may
+     * not resume it because an operator drained it or it is not trusted.
      */
     resume: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await resumeCrawler(pool, name, now, by),
 
-    /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
+    /** Its subnets went to others, so on return it is to be given those nearest to it. */
     mustJoin: async (crawlerId: CrawlerId, now: Date): Promise<void> => await mustJoin(pool, crawlerId, now),
 
-    /** It was given what is nearest to it. */
+    /** The crawler was given the subnets nearest to it. */
     hasJoined: async (crawlerId: CrawlerId): Promise<void> => await hasJoined(pool, crawlerId),
 
     /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
@@ -122,7 +122,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
   };
 }
 
-/** Who is offline by now keeps the time of its end. */
+/** A crawler that is offline by now keeps the time it ended. */
 async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartbeats"]>[0]): Promise<void> {
   const rows = heard.map(({ crawlerId, heartbeat: { type: _, ...said }, at }) => ({
     crawlerId,
@@ -141,7 +141,7 @@ async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartb
 
 type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
 
-/** First the spools: what is opened and not noted after all is opened already when its crawler comes again. */
+/** Opens spools first: if recording the arrival then fails, the spool exists when the crawler retries. */
 async function arrive(
   pool: Pool,
   arrivals: readonly ArrivingCrawler[],
@@ -152,7 +152,7 @@ async function arrive(
   return acknowledged;
 }
 
-/** How far each one's spool was acknowledged. */
+/** Returns the acknowledged sequence of each spool. */
 async function openSpools(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise<number[]> {
   const crawlerIds = arrivals.map(({ crawlerId }) => crawlerId);
   const spoolIds = arrivals.map(({ hello }) => hello.spoolId);
@@ -177,7 +177,10 @@ async function openSpools(pool: Pool, arrivals: readonly ArrivingCrawler[]): Pro
   return arrivals.map(({ crawlerId, hello }) => spools.get(`${crawlerId} ${hello.spoolId}`) ?? 0);
 }
 
-/** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
+/**
+ * One statement for all, since a whole fleet may arrive at once. Every part of it sees the crawlers as they were
+ * before.
+ */
 async function noteArrivals(
   pool: Pool,
   arrivals: readonly ArrivingCrawler[],
@@ -203,7 +206,7 @@ async function noteArrivals(
          partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
          concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
          speaks_ipv6 = given.speaks_ipv6,
-         -- Who left for good and comes all the same is taken back; what an operator asked for stays.
+         -- A crawler that left for good is taken back when it returns; what an operator asked for stays.
          draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
          drain_asked_by = nullif(drain_asked_by, 'crawler'),
          state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
@@ -295,17 +298,17 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
   });
 }
 
-/** Of a large fleet, pairs that stay the same are written again after so long: most of what it measures says nothing new. */
+/** In a large fleet an unchanged RTT is rewritten only this often, because most measurements repeat known values. */
 const rttWrittenAgain = "interval '30 minutes'";
 
-/** The measurement has not changed by more than jitter (as in the coordinator's memory, peer-matrix), and was written lately. */
+/** True when the RTT changed by no more than jitter (the rule of peer-matrix) and was written recently. */
 const isWritten = `
   abs(r.rtt_ms - given.rtt_ms) <= 2 + 0.1 * r.rtt_ms and r.method = given.method
     and r.measured_at > $5::timestamptz - ${rttWrittenAgain} and r.measured_at <= $5::timestamptz`;
 
 /**
- * What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts.
- * Of each crawler the pairs that were written longest ago go when there are too many.
+ * Ignores peers that are not registered. Of several values for a pair the last counts. When a crawler has too many
+ * pairs, those written longest ago are removed.
  */
 async function saveRtts(pool: Pool, { rtts, now, keptByEach }: MeasuredPeers): Promise<void> {
   const latest = [...new Map(rtts.map((one) => [`${one.from}-${one.to}`, one])).values()];
@@ -351,21 +354,20 @@ async function saveRtts(pool: Pool, { rtts, now, keptByEach }: MeasuredPeers): P
 interface MeasuredPeers {
   readonly rtts: readonly PeerRtt[];
   readonly now: Date;
-  /** Infinite: all are kept, and each is written. */
+  /** Infinity keeps all pairs and writes each. */
   readonly keptByEach: number;
 }
 
-/** They came within a moment: the last one's time is that of all, as is the size of the fleet. */
+/** The reports arrived together, so the last one's time and fleet size apply to all. */
 async function saveReports(pool: Pool, reports: readonly MeasuredPeers[]): Promise<readonly undefined[]> {
   await saveRtts(pool, { ...reports.at(-1)!, rtts: reports.flatMap(({ rtts }) => rtts) });
   return reports.map(() => undefined);
 }
 
-/** Crawlers whose measurements are read at once: some 20,000 rows. */
+/** Crawlers per query: some 20,000 rows. */
 const rttsReadOf = 200;
 
-/** Every pair in ascending order. */
-/** Of all crawlers, or of those that have measured. */
+/** All crawlers' RTTs, or those measured by the given ones. */
 async function readEachRtts(
   pool: Pool,
   visit: (rtts: readonly PeerRtt[]) => void,
@@ -394,15 +396,15 @@ async function readEachRtts(
   }
 }
 
-/** Of one crawler; older ones are forgotten. */
+/** Absences kept per crawler. */
 export const mostAbsences = 100;
 
-/** A process that ended longer before the absence than this was another one. */
+/** A reported process end this long before the absence belongs to an earlier process. */
 const endingMinutes = 10;
 
 const wasAway = "c.offline_reason is not null and c.last_seen_at is not null";
 
-/** Part of the statement of arrivals, `given`: SQL that notes the absence before each. */
+/** SQL fragment of the arrivals statement over `given`: notes the absence before each arrival. */
 const notedAbsences = `
   insert into crawler_absence (crawler_id, away_since, back_at, reason, last_words)
   select crawler_id, c.last_seen_at, greatest(given.at, c.last_seen_at), c.offline_reason,
@@ -411,7 +413,7 @@ const notedAbsences = `
   join given using (crawler_id)
   where ${wasAway}`;
 
-/** Another part of it: what is too much with those that are noted. */
+/** SQL fragment of the same statement: deletes absences beyond the limit. */
 const forgottenAbsences = `
   delete from crawler_absence a
   using given
@@ -425,7 +427,7 @@ const forgottenAbsences = `
       limit 1
     )`;
 
-/** The latest first; empty when there is none, or no crawler of that name. */
+/** Latest first; empty when there are none or the crawler does not exist. */
 export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   const { rows } = await pool.query<Absence>(
     `select a.away_since as since, a.back_at as until, a.reason, a.last_words as "lastWords"
@@ -438,7 +440,7 @@ export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   return rows;
 }
 
-/** SQL: the joined crawler of that alias as one value, null when the outer join found none. */
+/** SQL that returns the joined crawler as one value, or null when the outer join found none. */
 export const crawlerJson = (alias: string): string =>
   `case when ${alias}.crawler_id is null then null else
      json_build_object('crawlerId', ${alias}.crawler_id, 'name', ${alias}.name, 'state', ${alias}.state) end`;

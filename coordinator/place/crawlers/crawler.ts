@@ -1,4 +1,4 @@
-/** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
+/** The registered crawlers as stored, and the connected fleet, as the flows see them. */
 import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -9,9 +9,9 @@ import type { Partition } from "../domain-sets/partition.ts";
 export interface CrawlerRecord {
   readonly crawlerId: CrawlerId;
   readonly name: string;
-  /** By which it is placed: as its partner states it, else as it is seen. */
+  /** The address that locates it: stated by its partner, or else the observed one. */
   readonly address: string | null;
-  /** Where its last connection came from; absent: it has not come yet. */
+  /** Source of its last connection; absent until it first connects. */
   readonly seenAddress?: string;
   readonly subnetId: SubnetId | null;
   readonly country: string | null;
@@ -22,32 +22,32 @@ export interface CrawlerRecord {
   readonly bytesPerDay: number;
   readonly concurrentHosts: number;
   readonly probeMethods: readonly ProbeMethod[];
-  /** True: it contacts no site over IPv6, as its last hello said; absent: it does, or said nothing yet. */
+  /** Set when its last hello said that it contacts no site over IPv6. */
   readonly withoutIpv6?: true;
   readonly state: "online" | "offline" | "draining";
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;
-  /** Since when it is to hand its subnets over, online or not; null: it is not. */
+  /** When it began draining, online or not; null when it is not draining. */
   readonly drainingSince: Date | null;
-  /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
+  /** Since when it waits for the subnets nearest to it, having joined a working fleet; null when it has them. */
   readonly joiningSince: Date | null;
-  /** Since when it is where it is: what was measured from and to it before is void. Absent: it has never moved. */
+  /** When it moved to its current place, which voids earlier RTTs from and to it. Absent if it never moved. */
   readonly placedAt?: Date;
-  /** Of the coordinator that it is, or was last, connected to. Absent: none said so. */
+  /** The coordinator that it is or was last connected to. */
   readonly coordinatorNumber?: number;
-  /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */
+  /** Set when its key only allows measurements: it gets no subnets or leases. */
   readonly measuresOnly?: true;
-  /** Since when its results are not believed; absent: they are. */
+  /** Since when its results are not believed. */
   readonly distrustedSince?: Date;
-  /** Since when its probe reports are not; absent: they are. */
+  /** Since when its probe reports are not believed. */
   readonly probesDoubtedSince?: Date;
-  /** Which hosts it may have by its domain sets; absent: any. */
+  /** Hosts allowed by its domain sets; any when absent. */
   readonly partition?: Partition;
 }
 
 /**
- * Where other crawlers measure the way to it: what is stated alone is not believed where something else of the public
- * Internet is seen, or a crawler could have the whole fleet measure the way to a stranger.
+ * The address at which other crawlers measure it. A stated address alone is not used when another public one is
+ * observed; otherwise a crawler could have the whole fleet probe a stranger.
  */
 export function peerAddressOf({ address, seenAddress }: CrawlerRecord): string | null {
   const seen = parseAddress(seenAddress ?? "");
@@ -61,19 +61,22 @@ export interface PeerRtt {
   readonly method: ProbeMethod;
 }
 
-/** `partner`: whoever hosts it. */
+/** `partner` is whoever hosts the crawler. */
 export type DrainedBy = "operator" | "partner";
 
-/** The connected fleet, as the gateway offers it. */
+/** The connected fleet, provided by the gateway. */
 export interface Fleet {
   online(): readonly CrawlerId[];
-  /** Asks a crawler to measure; resolves with its report, or with a `failed` outcome when it is gone or silent past the deadline. Never rejects. */
+  /**
+   * Asks a crawler to measure. Resolves with its report, or with a `failed` outcome when it is gone or passes the
+   * deadline. Never rejects.
+   */
   probe(
     crawlerId: CrawlerId,
     target: {
       host: string;
       address: string;
-      /** True: the address that the crawler itself resolves the host to is measured, and reported with the outcome. */
+      /** When true, probes the address to which the crawler resolves the host, and reports it with the outcome. */
       byName?: boolean;
       port: number;
       secure: boolean;
@@ -84,28 +87,26 @@ export interface Fleet {
   ): Promise<ProbeOutcome>;
 }
 
-/** What a probe comes to where nobody reports whether the target was asked. */
+/** Outcome of a probe when nobody reports whether the target was contacted. */
 export function unreported(method: ProbeMethod, reason: string): ProbeOutcome {
   return { type: "failed", code: "unreported", method, reason: reason.slice(0, 500) };
 }
 
-/** Neither its results nor its probe reports are doubted; one that is not registered any more is not believed. */
+/** True when neither results nor probe reports are distrusted; false for unregistered crawlers. */
 export function isBelieved(crawler: CrawlerRecord | null): boolean {
   if (crawler === null) return false;
   return crawler.distrustedSince === undefined && crawler.probesDoubtedSince === undefined;
 }
 
-// Pages and bytes that each crawler has fetched today (UTC), against what its partner allows a day (paper
-// section 4.4: the size a crawler has to check each day). Kept in memory and read back from the fetches at
-// the start. A result is counted when it arrives, so the crawler's own limit, which counts at once, is the
-// one that holds to the byte.
+// Pages and bytes that each crawler fetched today (UTC), against its partner's daily limits (paper section 4.4: the
+// size a crawler has to check each day). Kept in memory and restored from the fetches at start. Results count on
+// arrival, so only the crawler's own limit is exact to the byte.
 
 interface Spent {
   readonly pages: number;
   readonly bytes: number;
 }
 
-/** A crawler and its partner's limits. */
 interface DayLimits {
   readonly crawlerId: CrawlerId;
   readonly pagesPerDay: number;
@@ -115,16 +116,16 @@ interface DayLimits {
 const msPerDay = 86_400_000;
 const nothing: Spent = { pages: 0, bytes: 0 };
 
-/** The usual size of a page counts as much as so many pages of today. */
+/** Weight of the default page size, in pages of today. */
 const pagesOfUsualSize = 5;
 
 export class DayBudget {
   #day = Number.NaN;
   readonly #spent = new Map<CrawlerId, Spent>();
-  /** Told of what `spend` is told. */
+  /** Called with every `spend`. */
   onSpend: (crawlerId: CrawlerId, spent: Spent) => void = () => {};
 
-  /** What was fetched today before this coordinator started. */
+  /** Loads what was fetched today before this coordinator started. */
   restore(spent: readonly (Spent & { readonly crawlerId: CrawlerId })[], now: Date): void {
     for (const one of spent) this.hear(one.crawlerId, one, now);
   }
@@ -134,20 +135,19 @@ export class DayBudget {
     this.onSpend(crawlerId, spent);
   }
 
-  /** Spent by way of another coordinator. */
+  /** Adds what was spent through another coordinator. */
   hear(crawlerId: CrawlerId, { pages, bytes }: Spent, now: Date): void {
     this.#turnPage(now);
     const before = this.#spent.get(crawlerId) ?? nothing;
     this.#spent.set(crawlerId, { pages: before.pages + pages, bytes: before.bytes + bytes });
   }
 
-  /** What was fetched today. */
   spent(crawlerId: CrawlerId, now: Date): Spent {
     this.#turnPage(now);
     return this.#spent.get(crawlerId) ?? nothing;
   }
 
-  /** Pages that both limits still allow today, at the mean size of today's pages. */
+  /** Pages that both limits still allow today, at today's mean page size. */
   left({ crawlerId, pagesPerDay, bytesPerDay }: DayLimits, now: Date): number {
     const { pages, bytes } = this.spent(crawlerId, now);
     const meanPageBytes = (bytes + pagesOfUsualSize * defaultMeanPageBytes) / (pages + pagesOfUsualSize);
@@ -163,28 +163,28 @@ export class DayBudget {
   }
 }
 
-/** Pages and bytes a day; null: as the partner allows. */
+/** Pages and bytes per day; null means the partner's limit. */
 export interface Budget {
   readonly pagesPerDay: number | null;
   readonly bytesPerDay: number | null;
 }
 
-/** What is left out stays as it is. */
+/** Omitted values stay as they are. */
 export type BudgetChange = Partial<Budget>;
 
 export interface ChangedBudget {
   readonly before: Budget;
   readonly granted: Budget;
-  /** The least of what is granted and what the partner allows. */
+  /** The smaller of the grant and the partner's limit. */
   readonly inForce: { readonly pagesPerDay: number; readonly bytesPerDay: number };
 }
 
 export interface Absence {
   readonly since: Date;
   readonly until: Date;
-  /** The coordinator's own record. */
+  /** Recorded by the coordinator. */
   readonly reason: string;
-  /** How the process before ended, as it says; null: it did not end, or did not say. */
+  /** How the crawler says its former process ended; null when it did not end or did not say. */
   readonly lastWords: string | null;
 }
 
@@ -192,7 +192,7 @@ export interface IssuedKey {
   readonly keyId: number;
   readonly scopes: readonly KeyScope[];
   readonly issuedAt: Date;
-  /** Null: nobody has said or shown that it arrived. */
+  /** Null until the crawler confirms or shows the key. */
   readonly keptAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -205,14 +205,14 @@ export interface CrawlerName {
   readonly state: "online" | "offline" | "draining";
 }
 
-// Who is over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check
-// each day"). A partner states pages and bytes per day, and neither may be exceeded.
+// Which crawlers are over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to
+// check each day"). A partner states pages and bytes per day; neither may be exceeded.
 
-/** Taken while no page has been measured yet: the page that our crawl benchmarks use. */
+/** Used until a page has been measured; the page size of our crawl benchmarks. */
 export const defaultMeanPageBytes = 40_000;
 
-/** Leases of a crawler come back to the frontier. */
+/** Returns a crawler's leases to the frontier. */
 export interface LeaseReturns {
-  /** Returns how many came back. `held`: leases that it says it still has. */
+  /** Returns how many leases were returned. `held` lists the leases that the crawler says it still has. */
   returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
 }

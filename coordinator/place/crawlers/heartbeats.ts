@@ -1,19 +1,18 @@
 /**
- * What crawlers say of themselves every few seconds: kept here and written together once a second, since 10,000 crawlers
- * say it hundreds of times a second. How often they are to say it grows with the fleet, up to what still tells in time
- * that one has vanished.
+ * Collects heartbeats and writes them together once a second, since 10,000 crawlers send hundreds per second. The
+ * interval grows with the fleet, up to what still detects a lost crawler in time.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import type { CrawlerStore } from "./crawler-store.ts";
 
-/** Of each crawler of the fleet: 10,000 of them say it 333 times a second. */
+/** Interval per crawler of the fleet: 10,000 crawlers send 333 heartbeats a second. */
 const msPerCrawler = 3;
-/** Three that are missed, and a quarter, are less than the two minutes after which a crawler counts as gone. */
+/** Three missed beats and a quarter stay below the two minutes after which a crawler counts as gone. */
 const mostMs = 30_000;
 const writtenTogether = 1000;
 
-/** How often each crawler of a fleet of this size is to say that it is there; `leastMs`: as the operator set it. */
+/** The heartbeat interval for a fleet of this size; `leastMs` is the operator's minimum. */
 export function heartbeatMsFor(crawlers: number, leastMs: number): number {
   return Math.max(leastMs, Math.min(mostMs, crawlers * msPerCrawler));
 }
@@ -36,7 +35,7 @@ export class Heartbeats {
     this.#heard.set(crawlerId, { crawlerId, heartbeat, at });
   }
 
-  /** What cannot be written is lost: the next one says as much. */
+  /** Heartbeats that cannot be written are dropped; the next ones carry the same information. */
   async write(): Promise<void> {
     const heard = [...this.#heard.values()].sort((a, b) => a.crawlerId - b.crawlerId);
     this.#heard = new Map();

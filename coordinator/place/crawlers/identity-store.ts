@@ -1,4 +1,4 @@
-/** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
+/** Tables crawler and crawler_key: tickets and addresses of identities; keys issued, kept and replaced. */
 
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
@@ -23,13 +23,13 @@ import {
 import { redeemInvitation } from "./invitation-store.ts";
 import { askSigningKey } from "./signing-key-store.ts";
 
-/** How long the keys before a new one stay good when nobody has said otherwise. */
+/** How long replaced keys stay valid by default. */
 const defaultGraceHours = 24;
 
-/** A crawler that has just joined is about to say that it has its key. */
+/** A crawler that has just joined confirms its key within seconds. */
 const firstKeySeconds = 60;
 
-/** SQL: when the keys of crawler `c` before a new one end. */
+/** SQL for the end of crawler `c`'s replaced keys. */
 const graceEnd = (now: string, hours: string): string =>
   `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
 
@@ -43,21 +43,27 @@ export function createIdentityStore(pool: Pool) {
     noteArrival: async (arrival: SeenArrival, now: Date): Promise<void> =>
       await arrivals.ask({ ...arrival, now }),
 
-    /** Accepts the shown ticket and puts the next in its place, or says why the folder is a copy. */
+    /** Accepts the shown ticket and issues the next, or says why the folder is a copy. */
     tradeTicket: async (trade: TicketTrade): Promise<TradedTicket> => await trades.ask(trade),
 
-    /** A key was shown. One that was not known to have arrived has, and the keys before it end after their grace. */
+    /**
+     * Records that a key was shown. If its arrival was not known, it is now, and older keys end after their grace
+     * period.
+     */
     async noteKeyUse({ crawlerId, keyId }: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void> {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    /** The crawler has the newest key on its disk: those before it end after their grace, and its invitation is used up. */
+    /**
+     * The crawler stored its newest key on disk: older keys end after their grace period, and its invitation is used
+     * up.
+     */
     keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
       await keepKey(pool, { crawlerId, keyId: null, now }),
 
     /**
-     * A key for the crawler beside those that it has. Those that it was sent before and never said to have kept stay
-     * good for the grace: one of them may be all that it has on its disk.
+     * Issues an additional key. Unconfirmed earlier keys stay valid for the grace period, since one of them may be the
+     * only one on the crawler's disk.
      */
     async issueKey(
       { crawlerId, keyHash, scopes }: { crawlerId: CrawlerId; keyHash: string; scopes: readonly KeyScope[] },
@@ -81,9 +87,8 @@ export function createIdentityStore(pool: Pool) {
     },
 
     /**
-     * Of these, the crawlers with an identity whose newest kept key is to be replaced: an operator has asked, or it
-     * is older than `maxAgeDays`; and those that have kept none. One that was sent a key less than `resendMs` ago is
-     * left out.
+     * Of the given crawlers, those whose newest kept key must be replaced (an operator asked, or it is older than
+     * `maxAgeDays`) or that kept none. Skips those sent a key within `resendMs`.
      */
     dueRotations: async (
       crawlerIds: readonly CrawlerId[],
@@ -91,8 +96,8 @@ export function createIdentityStore(pool: Pool) {
     ): Promise<DueRotation[]> => await dueRotations(pool, crawlerIds, rule),
 
     /**
-     * The crawler with that name and identity, while the database went back since its last ticket: it may have got keys that the
-     * database does not know. Null: there is none, or it has been here since.
+     * The crawler of that name and identity if the database was restored after its last ticket, so that it may hold
+     * keys the database has lost; otherwise null.
      */
     async readmitted(
       name: string,
@@ -117,7 +122,7 @@ export function createIdentityStore(pool: Pool) {
       return rows[0] ?? null;
     },
 
-    /** Of these, the crawlers that their operator has shut out. */
+    /** Of the given crawlers, those that an operator has revoked. */
     async shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]> {
       const { rows } = await pool.query<{ id: CrawlerId }>(
         "select crawler_id as id from crawler where crawler_id = any($1) and revoked_at is not null",
@@ -126,7 +131,7 @@ export function createIdentityStore(pool: Pool) {
       return rows.map(({ id }) => id);
     },
 
-    /** Takes an invitation and gives the crawler this key. */
+    /** Redeems an invitation and gives the crawler this key. */
     redeem: async (redemption: Redemption): Promise<Redeemed | { readonly refused: RedemptionFault }> =>
       await inTransaction(pool, async (client) => await redeemInvitation(client, redemption)),
   };
@@ -147,7 +152,7 @@ async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Prom
          seen_address = coalesce(given.address, c.seen_address),
          last_end_at = coalesce(given.end_at, c.last_end_at),
          last_words = coalesce(given.words, c.last_words),
-         -- Of one that was never here before, the identity has signed nothing that somebody may still want to verify.
+         -- A crawler that was never here has signed nothing with its identity that anyone may still want to verify.
          signing_keys_since = case when given.signing_keys then coalesce(c.signing_keys_since,
            case when c.seen_address is null then '-infinity' else given.at end) end
      from unnest($1::int[], $2::inet[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::boolean[])
@@ -163,7 +168,7 @@ interface KeyUse {
   readonly now: Date;
 }
 
-/** Of each: whether it was not known to have arrived. */
+/** For each, whether its arrival was not known before. */
 async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ key_id: number; is_new: boolean }>(
     `update crawler_key k
@@ -177,7 +182,7 @@ async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean
   return used.map(({ keyId }) => isNew.get(keyId) ?? false);
 }
 
-/** Read, judged and written without a lock between: where another trade came first, it is judged again. */
+/** Reads, judges and writes without holding a lock; if another trade came first, it judges again. */
 async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<TradedTicket[]> {
   const done = new Map<TicketTrade, TradedTicket>();
   for (let open = [...trades]; open.length > 0; open = open.filter((trade) => !done.has(trade))) {
@@ -208,7 +213,7 @@ async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<Trad
         changes.map(({ before }) => before),
       ],
     );
-    // Every trade makes another ticket.
+    // Every trade creates a new ticket.
     const made = new Set(rows.map((row) => row.ticket_hash));
     for (const { trade, movedFrom, alternates } of changes)
       if (made.has(trade.next)) done.set(trade, { movedFrom, alternates });
@@ -216,7 +221,7 @@ async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<Trad
   return trades.map((trade) => done.get(trade)!);
 }
 
-/** What was known of a folder before the database went back says nothing of it (coordinator/journal). */
+/** A folder known before the database was restored is treated as unknown (coordinator/journal). */
 const unknownFolder: KnownFolder = { ticket: null, ticketBefore: null, arrivals: [] };
 
 async function foldersOf(
@@ -236,10 +241,9 @@ async function foldersOf(
 }
 
 /**
- * `keyId` null: the newest, if it was not kept yet; else nothing happens. What a crawler
- * shows is on its disk, what it said to have kept may have been another: so the kept one has no end any more, unless
- * a newer one was used since, and newer ones that were not stay good, and count as kept once they are shown. A
- * replacement that was asked for since that key was made is still to come.
+ * When `keyId` is null, marks the newest key as kept, unless it already is. A key that is shown is on disk, while the
+ * one confirmed earlier may have been another. So the kept key loses its end unless a newer one was used since; unused
+ * newer keys stay valid and count as kept once shown. A replacement requested since that key was made is still due.
  */
 async function keepKey(
   pool: Pool,
@@ -326,11 +330,11 @@ async function dueRotations(
   return rows;
 }
 
-// Table crawler_key: the keys of one crawler for operators and its partner; the hashes stay here.
+// Table crawler_key: a crawler's keys as shown to operators and its partner, without hashes.
 
 const mostListed = 20;
 
-/** The latest first. */
+/** Latest first. */
 export async function keysOfCrawler(pool: Pool, name: string): Promise<IssuedKey[]> {
   const { rows } = await pool.query<IssuedKey>(
     `select k.key_id as "keyId", k.scopes, k.created_at as "issuedAt", k.kept_at as "keptAt",
@@ -350,7 +354,7 @@ export interface ShownKey {
   readonly keyHash: string;
 }
 
-/** Of each: the crawler of that name whose key hashes so, as long as the key is good; null: there is none. */
+/** For each, the crawler of that name that holds a valid key with this hash, or null. */
 export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Promise<(KeyHolder | null)[]> {
   const { rows } = await pool.query<KeyHolder & { readonly place: number }>(
     `select given.ordinality::int as place, c.crawler_id as "crawlerId", c.revoked_at is not null as revoked,
@@ -367,7 +371,7 @@ export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Pr
   return holders;
 }
 
-/** Of a row of table crawler: whether its newest key is for measurements alone. */
+/** SQL over a row of table crawler: whether its newest key only allows measurements. */
 export const measuresOnly = `coalesce((
   select not 'crawl' = any(k.scopes)
   from crawler_key k
@@ -377,8 +381,8 @@ export const measuresOnly = `coalesce((
 ), false)`;
 
 /**
- * A crawler of that name with this key and no other. One that is there keeps its number and loses its identity:
- * who holds the new key may come without one.
+ * Registers a crawler with this key and no other. An existing one keeps its number but loses its identity, since the
+ * new key's holder may have none.
  */
 export async function registerCrawler(
   pool: Pool,

@@ -1,29 +1,28 @@
-/** What the flows know of crawlers' identities and keys, and of the invitations by which crawlers get them. */
+/** Identities and keys of crawlers, and the invitations through which crawlers get them. */
 import type { CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 
-/** Whom a key belongs to. */
+/** The crawler a key belongs to. */
 export interface KeyHolder {
   readonly crawlerId: CrawlerId;
-  /** Its operator has shut it out, whatever key it shows. */
+  /** An operator has revoked it, whatever key it shows. */
   readonly revoked: boolean;
   readonly keyId: number;
   readonly scopes: readonly KeyScope[];
-  /** Ed25519, 32 bytes in base64url; null: it needs to show none. */
+  /** Ed25519, 32 bytes in base64url; null when no identity is required. */
   readonly publicKey: string | null;
 }
 
-/** Where somebody arrived from, and what the process before said at its end. */
+/** Where a crawler connected from, and what its former process reported at its end. */
 export interface SeenArrival {
   readonly crawlerId: CrawlerId;
-  /** Null: unknown. */
   readonly address: string | null;
   readonly lastEnd: { readonly at: string; readonly reason: string } | null;
-  /** It makes signing keys of its own, so that its identity signs no requests; left out: it does not. */
+  /** True when it makes separate signing keys, so that its identity signs no requests. */
   readonly signingKeys?: boolean | undefined;
 }
 
-/** Tickets as their SHA-256 in hex. */
+/** Tickets are passed as SHA-256 in hex. */
 export interface TicketTrade {
   readonly crawlerId: CrawlerId;
   readonly shown: string | null;
@@ -47,7 +46,7 @@ export interface Redemption {
   readonly secretHash: string;
   readonly name: string;
   readonly publicKey: string;
-  /** Of the key that the crawler gets. */
+  /** Hash of the crawler's new key. */
   readonly keyHash: string;
   readonly now: Date;
 }
@@ -71,14 +70,14 @@ export type RedemptionFault =
     }
   | { readonly type: "expired"; readonly at: Date };
 
-/** An invitation as operators see it; its secret is not kept. */
+/** An invitation as operators see it; its secret is not stored. */
 export interface InvitationRecord {
   readonly invitationId: number;
   readonly name: string;
-  /** For a crawler that is there and gets a new identity. */
+  /** True when it gives an existing crawler a new identity. */
   readonly renews: boolean;
   readonly scopes: readonly KeyScope[];
-  /** Null: what the partner allows. */
+  /** Null means the partner's limit. */
   readonly pagesPerDay: number | null;
   readonly bytesPerDay: number | null;
   readonly createdBy: string;
@@ -87,37 +86,36 @@ export interface InvitationRecord {
   readonly redeemedAt: Date | null;
   readonly revokedAt: Date | null;
   /**
-   * open: may be used; joining: used, the crawler has not said that it has its key; joined: used up; expired: it was
-   * not used in time, or its crawler was three days joining (nearcrawl fleet reinvite).
+   * open: usable. joining: redeemed, but the crawler has not confirmed its key. joined: used up. expired: not redeemed
+   * in time, or joining for three days (nearcrawl fleet reinvite).
    */
   readonly state: "open" | "joining" | "joined" | "expired" | "revoked";
 }
 
-// Whether a crawler's folder was copied, told by what two machines with one identity cannot both show:
+// Detects a copied crawler folder by what two machines with one identity cannot both show.
 //
-// tickets    Every welcome carries a new one, shown at the next arrival. Good is the last one, or the one
-// before it (which led to the last one) as long as the last was never shown: then the crawler ended
-// before it had kept it. Once two machines have taken turns, one of them shows an older one.
-// instances  A process that comes back after another one of the same folder was let in is a second living one,
-// even where both share the files.
+// - Tickets: every welcome carries a new ticket, to be shown at the next arrival. Valid is the last one, or the one
+//   before it while the last was never shown (the crawler ended before storing it). Once two machines have taken
+//   turns, one of them shows an older ticket.
+// - Instances: a process that returns after another process of the same folder was admitted is a second living one,
+//   even if both share the files.
 //
-// Addresses are no proof: machines move, and lines change. Going back and forth is told, not punished.
+// Addresses prove nothing, since machines move and lines change. Alternating addresses are reported, not punished.
 
-/** An arrival that was let in. */
+/** An admitted arrival. */
 export interface FolderArrival {
-  /** ISO 8601. */
   readonly at: string;
-  /** Where the connection came from; null: unknown. */
+  /** Source of the connection; null when unknown. */
   readonly address: string | null;
   readonly instanceId: string;
 }
 
-/** What is kept of an identity's folder. Tickets as their hashes. */
+/** What is stored about an identity's folder; tickets are hashed. */
 export interface KnownFolder {
   readonly ticket: string | null;
-  /** What was shown for `ticket`; null: nothing, it was the first. */
+  /** The ticket that was traded for `ticket`; null for the first one. */
   readonly ticketBefore: string | null;
-  /** The latest first, at most `keptArrivals`. */
+  /** Latest first, at most `keptArrivals`. */
   readonly arrivals: readonly FolderArrival[];
 }
 
@@ -125,16 +123,16 @@ export type FolderVerdict =
   | { readonly copied: string }
   | {
       readonly folder: KnownFolder;
-      /** The address that it came from the last time, when this one is another. */
+      /** The previous address, if it differs from this one. */
       readonly movedFrom: string | null;
-      /** Two addresses took turns within a day, each time with a new process. */
+      /** Two addresses alternated within a day, each time with a new process. */
       readonly alternates: boolean;
     };
 
 const keptArrivals = 8;
 const alternationMs = 86_400_000;
 
-/** Holds an arrival against what is known; `nextTicket` is what its welcome will carry. */
+/** Judges an arrival by what is known of the folder; `nextTicket` is the ticket of its welcome. */
 export function judgeFolder(
   known: KnownFolder,
   shown: FolderArrival & { readonly ticket: string | null },
@@ -170,7 +168,7 @@ function secondInstance(
   return `this process comes back after another one of the same identity was here (from ${other?.address ?? "an unknown address"} at ${other?.at})`;
 }
 
-/** The last four arrivals at other addresses than the one before went A, B, A, B, each as a new process. */
+/** True when the last four address changes went A, B, A, B, each with a new process. */
 function alternates(arrivals: readonly FolderArrival[]): boolean {
   const turns = arrivals.filter(({ address }, index) => address !== arrivals[index + 1]?.address).slice(0, 4);
   const [a, b, c, d] = turns;

@@ -1,17 +1,17 @@
-/** Table invitation: what operators have handed out, and what became of it. */
+/** Table invitation: the invitations that operators issued, and their outcome. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import type { InvitationRecord, Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 
-/** More are looked up by SQL. */
+/** Older invitations are available by SQL. */
 const mostListed = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 
 export function createInvitationStore(pool: Pool) {
   return {
-    /** A crawler of that name is there (`renews`: or is not): then nothing is made. */
+    /** Creates nothing when a crawler of that name exists (with `renews`: when none does). */
     async create(
       invitation: Pick<
         InvitationRecord,
@@ -39,7 +39,7 @@ export function createInvitationStore(pool: Pool) {
       return rows[0]?.invitation_id ?? (invitation.renews ? "no-such-crawler" : "name-taken");
     },
 
-    /** The latest first, at most 500. */
+    /** Latest first, at most 500. */
     async list(now: Date): Promise<InvitationRecord[]> {
       const { rows } = await pool.query<InvitationRecord>(
         `select invitation_id as "invitationId", name, renews, scopes, pages_per_day as "pagesPerDay",
@@ -61,7 +61,7 @@ export function createInvitationStore(pool: Pool) {
       return rows;
     },
 
-    /** Its line was used, or somebody says so: the first time counts, while it can be used. */
+    /** Records the first download of its install command while it can be used. */
     async noteDownload(invitationId: number, now: Date): Promise<void> {
       await pool.query(
         `update invitation set downloaded_at = $2
@@ -71,7 +71,7 @@ export function createInvitationStore(pool: Pool) {
       );
     },
 
-    /** By number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
+    /** Revokes by number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
     async revoke(
       which: { readonly invitationId: number } | { readonly name: string },
       now: Date,
@@ -88,11 +88,11 @@ export function createInvitationStore(pool: Pool) {
   };
 }
 
-// An invitation becomes a crawler: its row is locked, so that of two who show the same secret one is refused. The
-// same identity may redeem it again until its crawler has said that it keeps its key; the key sent before ends then.
-// Whether it says so or not, it opens nothing any more three days after it was first redeemed.
+// Turns an invitation into a crawler. Its row is locked, so that of two who show the same secret one is refused. The
+// same identity may redeem it again, which ends the key sent before, until its crawler confirms its key, and at most
+// until three days after the first redemption.
 
-/** For so long after it was first redeemed an invitation helps a crawler that has lost its key on the way. */
+/** Days after the first redemption in which a crawler that lost its key may redeem again. */
 const joiningDays = 3;
 
 const dayMs = 86_400_000;
@@ -110,7 +110,7 @@ interface RedeemedRow {
   public_key: string | null;
   crawler_id: number | null;
   kept_at: Date | null;
-  /** Of the crawler that it has become, as it is now; null: it has become none, or that one has no identity. */
+  /** Current public key of the crawler it became; null when it became none or that one has no identity. */
   bound_key: string | null;
   shut_out: boolean | null;
 }
@@ -153,7 +153,7 @@ async function faultOf(
   return rowCount === 0 ? null : { type: "identity-taken" };
 }
 
-/** Shown again by the identity that has redeemed it: what became of the crawler since counts. */
+/** On repeated redemption by the same identity, the crawler's current state decides. */
 function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   if (row.crawler_id === null) return { type: "gone" };
   if (row.shut_out) return { type: "shut-out" };
@@ -162,7 +162,7 @@ function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   return endsAt <= now ? { type: "expired", at: endsAt } : null;
 }
 
-/** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */
+/** Creates or renews the crawler of this identity; returns null when the name is taken or there is none to renew. */
 async function bind(
   client: PoolClient,
   row: RedeemedRow,
@@ -199,8 +199,8 @@ async function bind(
 const isTakenBack = "(draining_since is not null and drain_asked_by is distinct from 'trust')";
 
 /**
- * Taken back into the fleet, too, however it was shut out: what it had may have gone to others. Who is not trusted
- * stays out of work until an operator trusts it again.
+ * A renewed crawler rejoins the fleet however it was revoked, since its subnets may have gone to others. A distrusted
+ * one gets no work until an operator trusts it again.
  */
 const renewal = `
   update crawler

@@ -1,27 +1,27 @@
-/** Keys of crawlers are replaced as they get old. */
+/** Replaces crawlers' keys as they age. */
 import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { DueRotation } from "./identity.ts";
 import type { IdentityStore } from "./identity-store.ts";
 
-// Connected crawlers get new keys: those for which an operator has asked, and those whose keys are old. The one
-// before stays good until the crawler has said (or shown) that the new one is on its disk, and for a grace after
-// that, so that no crash on the way locks a crawler out.
+// Sends new keys to connected crawlers when an operator asked or the key is old. The former key stays valid until the
+// crawler confirms (or shows) the new one, and for a grace period after that, so that a crash in between locks no
+// crawler out.
 
 interface RotationPorts {
   readonly identities: Pick<IdentityStore, "dueRotations" | "issueKey">;
-  /** False: it is gone, or too old to be given keys. */
+  /** Returns false when the crawler is gone or too old to receive keys. */
   readonly gateway: { send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean };
   readonly secrets: Secrets;
   readonly log: { info(fields: object, message: string): void };
   readonly now: () => Date;
 }
 
-/** A key serves 90 days, as certificates of the public authorities do; one that was sent may take a minute to be kept. */
+/** A key serves 90 days, like public certificates; a sent one may take a minute to be stored. */
 export const keyRule = { maxAgeDays: 90, resendMs: 60_000 } as const;
 
-/** Returns how many were sent a new key. */
+/** Returns how many crawlers were sent a new key. */
 export async function rotateKeys(
   crawlerIds: readonly CrawlerId[],
   ports: RotationPorts,

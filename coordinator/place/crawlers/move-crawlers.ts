@@ -1,7 +1,7 @@
 /**
- * Leads crawlers' moves to other hosts: asks one end, then the other, passes parts on, and has the last word in the
- * database. What it keeps in memory is only what is under way in the two sessions; a coordinator that is started anew
- * lets open moves fail, and each crawler goes on where it was.
+ * Leads crawlers' moves to other hosts: asks one end, then the other, forwards parts, and commits in the database.
+ * Memory only holds what is under way in the two sessions. When a coordinator restarts, open moves fail and each
+ * crawler continues where it was.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
@@ -13,23 +13,23 @@ import { type MoveStep, stepSeconds } from "./moves.ts";
 
 interface MoverPorts {
   readonly moves: MoveStore;
-  /** False: it is not connected, or too old to know what a move is. */
+  /** Returns false when the crawler is not connected or too old to know moves. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly refuse: (crawlerId: CrawlerId, refusal: Refusal) => boolean;
-  /** Of several coordinators, the one that the crawler is connected to begins its move; left out, there is one. */
+  /** With several coordinators, the one connected to the crawler begins its move; by default there is one. */
   readonly mayBegin?: (crawlerId: CrawlerId) => boolean;
-  /** A crawler is another host's, and the crawler that was there hands its subnets over. */
+  /** Called when a crawler has a new host; the crawler formerly there hands its subnets over. */
   readonly onMoved: () => Promise<void>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
 
-/** A move as it stands in this process. */
+/** The in-memory state of a move. */
 interface LiveMove {
   readonly record: CrawlerMoveRecord;
   step: MoveStep;
   bytes: number;
-  /** The part that is under way; null: none. */
+  /** The part under way, or null. */
   wanted: number | null;
 }
 
@@ -44,14 +44,14 @@ export class Mover {
     this.#ports = ports;
   }
 
-  /** Before anybody is let in. */
+  /** To be called before any crawler is admitted. */
   async start(): Promise<void> {
     const { moves, now, log } = this.#ports;
     const failed = await moves.failOpen("the coordinator was restarted meanwhile", now());
     if (failed > 0) log.warn({ failed }, "moves that were under way have failed; their crawlers go on");
   }
 
-  /** Takes up what was asked for, and ends what does not get on. */
+  /** Starts requested moves and ends stalled ones. */
   async review(): Promise<void> {
     await this.#inTurn(async () => {
       for (const record of await this.#ports.moves.open()) {
@@ -79,7 +79,7 @@ export class Mover {
     });
   }
 
-  /** A session has ended; one that ends before the move is made ends the move. */
+  /** A session that ends before the move is committed ends the move. */
   async onLeave(crawlerId: CrawlerId, reason: string): Promise<void> {
     await this.#inTurn(async () => {
       for (const { record } of [...this.#live.values()]) {
@@ -89,7 +89,7 @@ export class Mover {
     });
   }
 
-  /** A crawler is about to be welcomed; what to refuse it with when the identity that it has is not its name's any more. */
+  /** Returns a refusal for an arriving crawler whose identity no longer belongs to its name. */
   async onArrival(arrival: {
     readonly crawlerId: CrawlerId;
     readonly name: string;
@@ -102,7 +102,10 @@ export class Mover {
     return (await this.refusalOf(arrival.publicKey, arrival.name)) ?? staleIdentity;
   }
 
-  /** For somebody who has shown that this identity is his: where it went, or what it has become; null: nothing is known. */
+  /**
+   * Says, to somebody who proved this identity, where its crawler moved or what it has become; null when nothing is
+   * known.
+   */
   async refusalOf(publicKey: string | null, name: string): Promise<Refusal | null> {
     const made = publicKey === null ? null : await this.#ports.moves.madeBy({ publicKey, name });
     return made === null ? null : movedRefusal(made, name);
@@ -172,7 +175,7 @@ export class Mover {
 
   /* ------------------------------------------------------------------ what they share */
 
-  /** False: it is at another step. */
+  /** Returns false when the move is at another step. */
   async #step(move: LiveMove, from: MoveStep, to: MoveStep, packed?: Said<"packed">): Promise<boolean> {
     const { moves, now } = this.#ports;
     const next = { from, to, ...(packed && { packed }) };
@@ -198,7 +201,7 @@ export class Mover {
     this.#drop(record, words);
   }
 
-  /** Both ends go on as they were. */
+  /** Both ends continue as they were. */
   #drop({ moveId, crawlerId, otherCrawlerId }: CrawlerMoveRecord, words: string): void {
     if (!this.#live.delete(moveId)) return;
     const asks = { what: "failed", reason: words.slice(0, 500) } as const;
@@ -216,7 +219,7 @@ export class Mover {
 const nameIn = ({ crawlerId: id, name, otherName }: CrawlerMoveRecord, crawlerId: CrawlerId) =>
   crawlerId === id ? name : otherName;
 
-/** In words for whoever looks after the host that hears it. */
+/** Addressed to whoever looks after the receiving host. */
 function movedRefusal({ name, otherName }: CrawlerMoveRecord, to: string): Refusal {
   const reason =
     to === name
@@ -232,11 +235,11 @@ const staleIdentity: Refusal = {
 };
 
 export interface MoveDuties extends Pick<Mover, "start" | "review" | "onMessage" | "onLeave" | "onArrival"> {
-  /** What to tell somebody who was not let in: that his crawler has moved, when it was that. */
+  /** Explains to a refused crawler that it has moved, if it has. */
   refusalOf(introduction: Introduction, otherwise: Refusal): Promise<Refusal>;
 }
 
-/** Lets somebody in as `admit` decides, or tells him that his crawler has moved. */
+/** Admits the crawler as `admit` decides, or refuses it because it has moved. */
 export async function admitUnlessMoved(
   introduction: Introduction,
   admit: () => Promise<Admitted | { readonly refuse: Refusal }>,

@@ -1,6 +1,6 @@
 /**
- * Table crawler_move. Who runs a crawler is the public key in its row (table crawler), which changes in the same
- * transaction as the move's step. Locks: crawlers by number, then the move.
+ * Table crawler_move. The public key in a crawler's row (table crawler) says who runs it; it changes in the same
+ * transaction as the move's step. Lock order: crawlers by number, then the move.
  */
 import type { Pool, PoolClient } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -16,7 +16,7 @@ export function createMoveStore(pool: Pool) {
     async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
   );
   return {
-    /** Running coordinators are told. */
+    /** Notifies running coordinators. */
     ask: async (
       asked: { readonly name: string; readonly otherName: string },
       now: Date,
@@ -27,11 +27,11 @@ export function createMoveStore(pool: Pool) {
       return (await read(pool, "where move_id = $1", [moveId]))[0] ?? null;
     },
 
-    /** Those that can still fail, oldest first. */
+    /** Moves that can still fail, oldest first. */
     open: async (): Promise<CrawlerMoveRecord[]> =>
       await read(pool, "where step = any($1) order by move_id", [openMoveSteps]),
 
-    /** From one step to the next; false: it is not there (any more). */
+    /** Advances one step; returns false when the move is not at `from`. */
     async advance(
       moveId: number,
       {
@@ -55,7 +55,7 @@ export function createMoveStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    /** Something happened: so much was sent. */
+    /** Records progress in sent bytes. */
     async progressed(moveId: number, sentBytes: number, now: Date): Promise<void> {
       await pool.query(
         "update crawler_move set sent_bytes = $2, changed_at = $3 where move_id = $1 and step = 'sending'",
@@ -64,14 +64,13 @@ export function createMoveStore(pool: Pool) {
     },
 
     /**
-     * The crawler's name is the other host's identity from now on, with that host's keys and ticket; the other
-     * crawler's name opens nothing any more and hands its subnets over. False: the move is no longer at `sending`, or
-     * one of the two has another identity by now, and nothing changed.
+     * Binds the crawler's name to the other host's identity, keys and ticket; the other crawler's name is revoked and
+     * drained. Returns false, without changes, when the move is no longer at `sending` or either identity has changed.
      */
     commit: async (moveId: number, now: Date): Promise<boolean> =>
       await inTransaction(pool, async (client) => await commit(client, moveId, now)),
 
-    /** False: it cannot fail any more. */
+    /** Returns false when it can no longer fail. */
     async fail(moveId: number, words: string, now: Date): Promise<boolean> {
       const failed = await failMoves(pool, { which: "move_id = $4", value: moveId, words, now });
       return failed.length === 1;
@@ -82,9 +81,8 @@ export function createMoveStore(pool: Pool) {
     },
 
     /**
-     * A crawler arrives, with this identity: open moves that it takes part in have failed, and one that it has made is
-     * complete. `isOutdated`: the identity is not the crawler's any more. All in one transaction, so that an arrival and
-     * a commit come one after the other.
+     * On a crawler's arrival, its open moves fail and a committed one completes. `isOutdated` means the identity no
+     * longer belongs to the crawler. One transaction orders an arrival against a commit.
      */
     arrives: async (
       arrival: { readonly crawlerId: CrawlerId; readonly publicKey: string | null },
@@ -94,7 +92,7 @@ export function createMoveStore(pool: Pool) {
       return await inTransaction(pool, async (client) => await arrives(client, arrival, now));
     },
 
-    /** The last move that this identity took part in under this name, if it was made. */
+    /** The last move of this identity under this name, if it was committed. */
     async madeBy({
       publicKey,
       name,
@@ -115,7 +113,7 @@ export function createMoveStore(pool: Pool) {
   };
 }
 
-/** Of each, as for nearly everybody; a move that is asked for from now on begins with the session that this one becomes. */
+/** True for nearly all crawlers. A move requested later begins with the session now starting. */
 async function haveNoMove(
   pool: Pool,
   arrivals: readonly Parameters<MoveStore["arrives"]>[0][],
@@ -178,7 +176,7 @@ async function commit(client: PoolClient, moveId: number, now: Date): Promise<bo
   return true;
 }
 
-/** `which`: a condition on $4. */
+/** `which` is a condition on $4. */
 async function failMoves(
   client: Pool | PoolClient,
   failing: { readonly which: string; readonly value: unknown; readonly words: string; readonly now: Date },
@@ -211,7 +209,7 @@ async function read(
 
 const mostListed = 500;
 
-/** The latest first; `name`: those that this crawler took part in, on either side. */
+/** Latest first; `name` selects the moves of one crawler, on either side. */
 export async function moveList(pool: Pool, name: string | null): Promise<MoveLine[]> {
   const { rows } = await pool.query<MoveLine>(
     `select move_id as "moveId", name, other_name as "otherName", step, words, asked_at as "askedAt",
@@ -271,7 +269,7 @@ async function askMove(
   return await insert(client, crawler, other, now);
 }
 
-/** What is not believed on a host would be not believed there under another name, too. */
+/** A crawler that is distrusted must not escape this by moving to another name. */
 function refusalOf(crawler: Party, other: Party): MoveRefusal | null {
   if (crawler.is_shut_out || other.is_shut_out) return "shut-out";
   if (crawler.public_key === null || other.public_key === null) return "no-identity";
@@ -301,11 +299,10 @@ async function insert(client: PoolClient, crawler: Party, other: Party, now: Dat
   return rows[0]!.move_id;
 }
 
-// A crawler becomes the other host's: its row gets that host's public key, ticket and keys, and keeps everything else
-// (number, delegations, leases, spools, trust, what its operator grants). The key scopes are the crawler's own. The
-// other crawler's row has no key any more, and hands its subnets over as one that was drained.
+// Gives a crawler's row the other host's public key, ticket and keys, and keeps everything else (number, delegations,
+// leases, spools, trust, grants). Key scopes stay the crawler's own. The other crawler's row loses its keys and is
+// drained.
 
-/** Both rows are locked. */
 async function bindToHost(
   client: PoolClient,
   { crawlerId, otherCrawlerId }: CrawlerMoveRecord,
@@ -337,7 +334,7 @@ async function bindToHost(
     [otherCrawlerId],
   );
   const folder = rows[0]!;
-  // In this order: a public key is one crawler's at a time.
+  // The order matters, because a public key belongs to one crawler at a time.
   await client.query(retirement, [otherCrawlerId, now]);
   await client.query(
     `update crawler
@@ -376,14 +373,13 @@ const retirement = `
 export interface CrawlerMoveRecord {
   readonly moveId: number;
   readonly crawlerId: CrawlerId;
-  /** Whose host it is to run on. */
+  /** The crawler on whose host it is to run. */
   readonly otherCrawlerId: CrawlerId;
   readonly name: string;
   readonly otherName: string;
   readonly fromPublicKey: string;
   readonly toPublicKey: string;
   readonly step: MoveStep;
-  /** Why it failed. */
   readonly words: string;
   readonly changedAt: Date;
   readonly bytes: number;

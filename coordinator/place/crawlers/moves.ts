@@ -1,6 +1,6 @@
 /**
- * Where a crawler's move to another host stands, and which of the two hosts may run it. There is no step at which
- * both may, or neither: what decides is one row of the database, and it changes once.
+ * The steps of a crawler's move to another host, and which of the two hosts may run it. At no step may both or
+ * neither: one row of the database decides, and it changes once.
  *
  *   asked → emptying → packing → sending → moved → running
  *     └────────┴──────────┴─────────┴→ failed
@@ -9,10 +9,10 @@
 export const moveSteps = ["asked", "emptying", "packing", "sending", "moved", "running", "failed"] as const;
 export type MoveStep = (typeof moveSteps)[number];
 
-/** Steps from which a move can still fail: the old host runs the crawler. */
+/** Steps at which a move can still fail and the old host runs the crawler. */
 export const openMoveSteps: readonly MoveStep[] = ["asked", "emptying", "packing", "sending"];
 
-/** So long may pass at a step without anything happening, in seconds; null: for ever. */
+/** Seconds that a step may take without progress; null is unlimited. */
 export const stepSeconds: Readonly<Record<MoveStep, number | null>> = {
   asked: 30,
   emptying: 90,

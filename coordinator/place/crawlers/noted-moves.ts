@@ -1,9 +1,8 @@
-/** Moves of crawlers that were made, or failed, are in the audit log. */
+/** Records committed and failed moves in the audit log. */
 import type { Change } from "#core/audit";
 import type { NoteChange } from "../../database/own-changes-store.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
 
-/** A move that is made, and one that failed. */
 export function notedMoves(moves: MoveStore, note: NoteChange): MoveStore {
   return {
     ...moves,

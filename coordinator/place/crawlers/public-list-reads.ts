@@ -6,32 +6,29 @@ import { oldKeySeconds } from "./signing-keys.ts";
 export interface PublicKey {
   /** Ed25519, 32 bytes in base64url. */
   readonly publicKey: string;
-  /** When it was published, and until when its signatures may be good; null: an identity, which has no end. */
+  /** When it was published and until when its signatures may be valid; null for an identity, which never ends. */
   readonly from: Date | null;
   readonly until: Date | null;
 }
 
-// The fleet as sites may know it: the addresses that requests come from, and the keys that sign them. An address
-// counts once a connection has come from it: what a crawler merely states may be anybody's.
+// The fleet as sites may see it: source addresses and signing keys. An address counts only once a connection has come
+// from it, because a crawler may state anybody's address.
 
-/** A crawler that was connected so lately may have asked something that a webmaster now finds in a log. */
+/** A crawler connected this recently may appear in a webmaster's log. */
 const recentDays = 7;
 
-/** The fleet as sites may know it, so that they can tell whether a request is ours. */
+/** Lets sites verify whether a request is ours. */
 export type FleetOutside = ReturnType<typeof createFleetOutside>;
 
 export function createFleetOutside(pool: Pool) {
   return {
-    /**
-     * Public addresses that crawlers are or were lately seen to connect from, save those of crawlers whose partner wishes
-     * otherwise; in their order.
-     */
+    /** Sorted public addresses that crawlers connect from or recently did, except where a partner opted out. */
     async addresses(now: Date): Promise<string[]> {
       const { rows } = await pool.query<{ address: string }>(addressesSql, [now]);
       return rows.map((row) => row.address).filter(isPublic);
     },
 
-    /** By which their requests are verified: of crawlers that are not shut out. */
+    /** Keys that verify requests, of crawlers that are not revoked. */
     async publicKeys(now: Date): Promise<PublicKey[]> {
       const { rows } = await pool.query<PublicKey>(publicKeysSql, [now, oldKeySeconds]);
       return rows.map(({ publicKey, from, until }) => ({ publicKey, from, until }));
@@ -40,8 +37,8 @@ export function createFleetOutside(pool: Pool) {
 }
 
 /**
- * The identity of a crawler that has no signing keys, and of one that has just begun to make them; and signing keys that
- * were announced under the identity that the crawler has now.
+ * Identities of crawlers that have no signing keys or have just begun to make them, and signing keys announced under
+ * the current identity.
  */
 const publicKeysSql = `
   select crawler_id, public_key as "publicKey", null::timestamptz as "from", null::timestamptz as until
@@ -56,8 +53,8 @@ const publicKeysSql = `
   order by crawler_id, "from" nulls first, "publicKey"`;
 
 /**
- * Where a crawler's connection was last seen to come from; and what it states beside that (it may crawl by the other
- * family than it connects by), if it came from there of late.
+ * The last observed source address, and the stated one if a connection recently came from it (a crawler may crawl by
+ * the other address family).
  */
 const addressesSql = `
   with known as (

@@ -1,8 +1,8 @@
-/** Where sites find the keys by which the fleet signs its requests. */
+/** Where sites find the fleet's signing keys. */
 import { keySetUrlAt } from "#protocol/identity";
 import { contactPageOf } from "#protocol/user-agent";
 
-/** The URL of the fleet's key set as sites reach it; null: not by https, and verifiers take no other. */
+/** The public URL of the key set; null without https, which verifiers require. */
 export function publishedKeySet({
   publicUrl,
   userAgent,

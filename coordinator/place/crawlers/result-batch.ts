@@ -1,4 +1,4 @@
-/** Results as they came from a crawler, which every room may hear of. */
+/** A batch of results as a crawler sent it, shared by all rooms. */
 import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
 import type { FetchResult } from "#protocol/result";
 
@@ -15,7 +15,7 @@ export interface ResultBatch {
   readonly results: readonly WireResult[];
 }
 
-/** A fetch as the database has it, with its times. */
+/** A stored fetch with its times. */
 export interface RecentFetch {
   readonly hostHash: HostHash;
   readonly host: string;

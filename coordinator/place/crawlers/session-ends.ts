@@ -1,31 +1,31 @@
 /**
- * How the session of a crawler ended: a code, which is stored beside the words (crawler.offline_code), and what people are
- * told about each. A code that is not here is of another version of a coordinator, and gets the general advice.
+ * How a crawler's session ended: a code, stored with the words (crawler.offline_code), and the advice for each. An
+ * unknown code comes from another version of the coordinator and gets general advice.
  */
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { Goodbye } from "#protocol/messages";
 
 export interface SessionEnd {
-  /** Null: nothing but the words is known. */
+  /** Null when only the words are known. */
   readonly code: SessionEndCode | null;
-  /** In plain words, without a full stop. */
+  /** Plain words without a full stop. */
   readonly reason: string;
 }
 
 export type SessionEndCode =
   | NonNullable<Goodbye["code"]>
   | CoordinatorRefuse["code"]
-  /** Three heartbeats did not come. */
+  /** Three heartbeats were missed. */
   | "vanished"
-  /** The connection broke or was closed, by whomever. */
+  /** The connection broke or was closed by either side. */
   | "lost"
-  /** More waits to be sent than a crawler that reads leaves unread. */
+  /** The crawler left more unread than a working one does. */
   | "does-not-read"
-  /** Another coordinator found its connection's coordinator gone, or this one found itself started. */
+  /** Another coordinator found this one gone, or this one restarted. */
   | "coordinator-gone";
 
 interface EndWords {
-  /** In place of what the crawler or the protocol says; left out: that says more. */
+  /** Replaces the words of the crawler or the protocol; omitted where those say more. */
   readonly words?: string;
   readonly advice: string;
 }
@@ -91,19 +91,19 @@ const endWords: Readonly<Record<SessionEndCode, EndWords>> = {
   "coordinator-gone": byItself,
 };
 
-/** `said`: what the crawler, the network or the coordinator says of it. */
+/** `said` is the detail from the crawler, the network or the coordinator. */
 export function sessionEnd(code: SessionEndCode | null, said = ""): SessionEnd {
   return { code, reason: (code === null ? undefined : endWords[code].words) ?? said };
 }
 
-/** What there is to do about a crawler that is away, in sentences. `code`: as it is stored. */
+/** Advice, in sentences, about an absent crawler; `code` is as stored. */
 export function adviceOnEnd(code: string | null): string {
   return code !== null && Object.hasOwn(endWords, code)
     ? endWords[code as SessionEndCode].advice
     : general.advice;
 }
 
-/** Its supervisor runs, said for what it waits, and left. */
+/** Its supervisor runs, has said what it waits for, and disconnected. */
 export const waitingEnds: readonly SessionEndCode[] = [
   "awaits-release",
   "awaits-other-release",

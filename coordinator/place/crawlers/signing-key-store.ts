@@ -1,4 +1,4 @@
-/** Table crawler_signing_key: keys that crawlers sign their requests with, and until when each is published. */
+/** Table crawler_signing_key: the keys that crawlers sign requests with, and until when each is published. */
 import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
@@ -6,11 +6,11 @@ import { inTransaction } from "../../database/transaction.ts";
 import { tellOfCrawlers } from "./control-store.ts";
 
 export interface SigningKeyRule {
-  /** At which another is asked for. */
+  /** Age at which a new key is requested. */
   readonly maxAgeDays: number;
 }
 
-/** What one crawler announced, and when it is published from and to. */
+/** A crawler's announcement, and its publication period. */
 interface PublishedSigningKey {
   readonly publicKey: string;
   readonly announcedAt: Date;
@@ -23,7 +23,7 @@ interface NewSigningKey {
   readonly publicKey: string;
   readonly now: Date;
   readonly expiresAt: Date;
-  /** Of the crawler's other keys. */
+  /** When the crawler's other keys end. */
   readonly othersEndAt: Date;
   readonly mostPublished: number;
 }
@@ -37,7 +37,7 @@ export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
 
 export function createSigningKeyStore(pool: Pool) {
   return {
-    /** Of a crawler that is not shut out; null: it has none, or is. */
+    /** Returns null when the crawler is revoked or has no identity. */
     async identityOf(crawlerId: CrawlerId): Promise<string | null> {
       const { rows } = await pool.query<{ public_key: string | null }>(
         "select public_key from crawler where crawler_id = $1 and revoked_at is null",
@@ -46,11 +46,11 @@ export function createSigningKeyStore(pool: Pool) {
       return rows[0]?.public_key ?? null;
     },
 
-    /** One that is there already stays as it is. */
+    /** A key that is already published stays as it is. */
     publish: async (key: NewSigningKey): Promise<PublishedOrNot> =>
       await inTransaction(pool, async (client) => {
         const { crawlerId, identity, publicKey, now, expiresAt, othersEndAt, mostPublished } = key;
-        // One announcement of a crawler at a time.
+        // Serialises the announcements of one crawler.
         await client.query("select from crawler where crawler_id = $1 for update", [crawlerId]);
         const known = await client.query<PublishedSigningKey & { isOwn: boolean }>(
           `select ${keyColumns}, crawler_id = $2 and identity_key = $3 as "isOwn"
@@ -87,7 +87,7 @@ export function createSigningKeyStore(pool: Pool) {
         return published(row, true);
       }),
 
-    /** Of these, the crawlers that are to make another: their newest is as old, or an operator has asked since. */
+    /** Of the given crawlers, those that must make a new key: their newest is old, or an operator has asked since. */
     async dueRenewals(
       crawlerIds: readonly CrawlerId[],
       { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
@@ -118,7 +118,7 @@ const published = (
   isNew: boolean,
 ): PublishedOrNot => ({ type: "published", key: { publicKey, announcedAt, expiresAt }, isNew });
 
-/** An operator's wish; running coordinators are told. `name` null: of every crawler that makes signing keys. */
+/** Requests new signing keys and notifies coordinators; a null `name` means every crawler that makes them. */
 export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<AskedSigningKey & { readonly crawler_id: number }>(

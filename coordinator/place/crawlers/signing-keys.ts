@@ -1,7 +1,7 @@
 /**
- * What becomes of a signing key that a crawler announces (protocol/signing-key.ts): published in the fleet's key set, or
- * refused in words. A key is published from the first announcement on and may be used once copies of the key set are
- * no older; the one before it stays published until everything that it signed is out of date.
+ * Decides on a signing key that a crawler announces (protocol/signing-key.ts): it is published in the fleet's key set
+ * or refused with a reason. A key is published from its first announcement and may be used once no copy of the key set
+ * is older; its predecessor stays published until everything it signed is out of date.
  *
  *   announced ─ keySetMaxAge ─ may be used ───────── next announced ─ oldKeySeconds ─ gone
  *   nbf                                                                                exp
@@ -22,18 +22,18 @@ import {
 import type { SigningKeyRule, SigningKeyStore } from "./signing-key-store.ts";
 
 /**
- * The old key is used until the new one may be, its last signature is good for a while, and a copy of the key set
- * that was taken then serves who looks it up late.
+ * The old key is used until the new one may be; then its last signature stays valid for a while, and a verifier may
+ * look it up in a cached key set.
  */
 export const oldKeySeconds = 2 * keySetMaxAgeSeconds + signatureSeconds;
 
-/** Of one crawler at a time: the one in use, the next, and what a crash on the way leaves. */
+/** Per crawler: the current key, the next one, and leftovers of crashes. */
 export const mostPublishedKeys = 4;
 
-/** Announcements of one crawler in an hour that are looked at; each session begins with two at most. */
+/** Announcements accepted per crawler and hour; each session begins with two at most. */
 export const announcementsPerHour = 60;
 
-/** Beyond its age at which another is asked for: a crawler may be away for so long, and come back with it. */
+/** Days beyond a key's maximum age in which an absent crawler may return with it. */
 const spareDays = 7;
 
 interface SigningKeyPorts {
@@ -46,7 +46,7 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const rememberedCrawlers = 20_000;
 
-/** Takes announcements; one for all sessions of a coordinator. */
+/** Handles announcements for all sessions of a coordinator. */
 export class SigningKeyDesk {
   readonly #ports: SigningKeyPorts;
   readonly #counts = new LRUCache<CrawlerId, { count: number; readonly sinceMs: number }>({
@@ -57,14 +57,14 @@ export class SigningKeyDesk {
     this.#ports = ports;
   }
 
-  /** What to answer. */
+  /** Returns the answer to send. */
   async take(
     crawlerId: CrawlerId,
     announced: SigningKeyAnnouncement,
     { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
   ): Promise<SigningKeyAnswer> {
     const answer = await this.#judge(crawlerId, announced, { maxAgeDays, now });
-    // That a key has ended is how a crawler learns so when it comes back.
+    // A returning crawler learns from this answer that its key has ended.
     if (answer.refusal !== null && answer.refusal !== "ended") {
       const words = `a signing key was refused: ${answer.reason}`;
       this.#ports.incidents.note({

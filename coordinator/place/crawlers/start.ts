@@ -1,4 +1,7 @@
-/** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
+/**
+ * Manages keys while crawlers are connected: replaces them on schedule and on request, and ends sessions of revoked
+ * crawlers.
+ */
 
 import type { Pool } from "pg";
 import type { Secrets } from "#core/access-types";
@@ -33,29 +36,29 @@ interface KeyDutyPorts {
 }
 
 interface KeyDuties {
-  /** From now on by the clock. */
+  /** Starts the timers. */
   start(): void;
-  /** An operator may have shut crawlers out, or asked for new keys. */
+  /** Called when an operator may have revoked crawlers or asked for new keys. */
   review(): Promise<void>;
-  /** It may be sent messages: a key that is due. */
+  /** Called when the crawler can receive messages, such as a new key. */
   onWelcome(crawlerId: CrawlerId): void;
 }
 
 const rotateMs = 3_600_000;
 
-/** Whoever is welcomed meanwhile is looked at together. */
+/** Newly welcomed crawlers are handled together after this delay. */
 const welcomeMs = 250;
 
 const duties = { all: "rotate-keys", welcomed: "rotate-welcomed-keys" } as const;
 
 export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays: () => number }): KeyDuties {
   const { timekeeper, gateway } = ports;
-  /** Welcomed since the last look: a key that was sent in the session before is sent anew. */
+  /** Crawlers welcomed since the last review; a key sent in the session before is sent again. */
   let arrived = new Set<CrawlerId>();
   const rotateWelcomed = async () => {
     const newcomers = [...arrived];
     arrived = new Set();
-    // Who was shut out between its key and its welcome was not online when the notice came.
+    // A crawler revoked between authentication and welcome was not online when the notification came.
     await endSessions(newcomers, ports);
     await rotateKeys(newcomers, ports, { ...keyRule, resendMs: 0 });
     await renewSigningKeys(newcomers, ports, config.signingKeyDays());
@@ -81,7 +84,7 @@ export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays
   };
 }
 
-/** Of crawlers that were shut out; what they were leased is for others at once. */
+/** Ends the sessions of revoked crawlers; their leases become available at once. */
 async function endSessions(
   crawlerIds: readonly CrawlerId[],
   { identities, frontier, gateway, log, now }: KeyDutyPorts,
@@ -94,7 +97,7 @@ async function endSessions(
   }
 }
 
-/** Asked again at the next look, until the crawler has announced another. */
+/** Asks at every review until the crawler announces another key. */
 async function renewSigningKeys(
   crawlerIds: readonly CrawlerId[],
   { signingKeys, gateway, log, now }: KeyDutyPorts,
@@ -111,7 +114,8 @@ async function renewSigningKeys(
   }
 }
 
-// Moves in a running coordinator: taken up when an operator asks, looked at by the clock, told to whoever comes too late.
+// Moves in a running coordinator: started when an operator asks, reviewed by a timer, and reported to crawlers that
+// return too late.
 
 interface MoveDutyPorts {
   readonly pool: Pool;
@@ -120,11 +124,13 @@ interface MoveDutyPorts {
     refuse(crawlerId: CrawlerId, refusal: Refusal): boolean;
   };
   readonly crawlers: Pick<CrawlerStore, "list">;
-  /** Whether this coordinator leads the crawler's move: it is connected here, or to none and somebody has to say so. */
+  /**
+   * Whether this coordinator leads the crawler's move: it is connected here, or it is connected nowhere and somebody
+   * has to report that.
+   */
   readonly mayBegin: (crawlerId: CrawlerId) => boolean;
-  /** How many other coordinators run on this database. */
   readonly others: () => Promise<number>;
-  /** Reads the crawlers anew. */
+  /** Reads the crawlers again. */
   readonly refresh: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly log: Log;
@@ -149,7 +155,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
   });
   return {
     start: async () => {
-      // Moves that another coordinator leads go on; what nobody leads any more ends when nothing happens in it.
+      // Moves led by another coordinator continue; a move without a leader times out.
       if ((await ports.others()) === 0) await mover.start();
       timekeeper.every("review-moves", reviewMs, async () => await mover.review(), { onEach: true });
     },

@@ -1,7 +1,7 @@
 /**
- * Which company a subnet is registered to (the paper's "same company", section 4.3): one key per company, so
- * that two ranges with the same key may be delegated alike. Merging strangers costs wrong delegations, splitting
- * a company costs a few probes; in doubt, split. So identity is taken, in this order, from
+ * Identifies the company a subnet is registered to (the paper's "same company", section 4.3): one key per company, so
+ * that ranges with the same key may be delegated alike. Merging strangers causes wrong delegations, while splitting a
+ * company only costs a few probes; so in doubt, it splits. The key comes, in this order, from
  *
  *   1. the organisation's handle, within its registry      ripencc:org-handle:ORG-EX1-RIPE
  *      a customer of ARIN's, who has a handle for every    arin:customer:EXAMP-12:example bakery
@@ -9,20 +9,20 @@
  *   2. the opaque-id of extended statistics, within the    ripencc:opaque-id:6c1b…
  *      registry (its publisher promises no more)
  *   3. the name, normalised                                name:example networks
- *      one that strangers may share, within registry       name:apnic:JP:data center
- *      and country, or not at all where neither is known
+ *      one that strangers may share: within registry       name:apnic:JP:data center
+ *      and country, or not at all if neither is known
  *
  * Placeholders ("not allocated", "private customer") and maintainers (`mnt-by`) never name a company.
  */
 import { composed } from "#protocol/composed";
 
 export interface HolderSource {
-  /** The registry that the handle or opaque-id belongs to. */
+  /** The registry that issued the handle or opaque-id. */
   readonly registry?: string | null;
   readonly country?: string | null;
   /** The organisation's handle: `org:` in RPSL, `orgHandle` at ARIN, `ownerid` at LACNIC. */
   readonly handle?: string | null;
-  /** Of a customer whose own handle means one range only: the organisation that it is a customer of. */
+  /** The parent organisation of a customer whose own handle covers one range only. */
   readonly parentHandle?: string | null;
   readonly opaqueId?: string | null;
   readonly name?: string | null;
@@ -30,18 +30,18 @@ export interface HolderSource {
 
 export interface HolderIdentity {
   readonly key: string;
-  /** As registered, for people; the handle or opaque-id where no name is known. */
+  /** The registered name for display, or else the handle or opaque-id. */
   readonly name: string;
   readonly handle: string | null;
 }
 
-/** Handles and ids as registries write them; anything else is no identity. */
+/** Accepted form of handles and ids; anything else identifies nobody. */
 const idText = /^[\p{L}\p{N}][\p{L}\p{N}._@/:+-]{0,99}$/u;
 
 const isMaintainer = (text: string) => text.includes("-") && maintainerName.test(text);
 const maintainerName = /^(?:mnt|maint)-|-mnt$/i;
 
-/** The holder that a registry's record names, or null when nothing in it identifies a company. */
+/** Returns the holder that a registry record names, or null when it identifies no company. */
 export function holderOf(source: HolderSource): HolderIdentity | null {
   const name = shownName(source.name);
   return byHandle(source, name) ?? byOpaqueId(source, name) ?? byName(source, name);
@@ -59,7 +59,7 @@ function byHandle(source: HolderSource, name: string | null): HolderIdentity | n
   };
 }
 
-/** Null where the customer has no name of its own: then each of its ranges is somebody else's. */
+/** Returns null when the customer has no name of its own: each of its ranges then counts as a separate holder. */
 function customerKey({ registry, parentHandle }: HolderSource, name: string | null): string | null {
   if (!parentHandle || name === null) return null;
   const parent = parentHandle.trim().toUpperCase();
@@ -84,7 +84,7 @@ function byName({ registry, country }: HolderSource, name: string | null): Holde
   return { key: `name:${registry ?? ""}:${country ?? ""}:${text}`, name, handle: null };
 }
 
-/** The name composed and with its spaces put in order, or null when it is a placeholder, a maintainer or empty. */
+/** The name in composed form with normalised spaces, or null when it is a placeholder, a maintainer or empty. */
 function shownName(name: string | null | undefined): string | null {
   const text = withSingleSpaces(name?.slice(0, 500) ?? "");
   return text === "" || isMaintainer(text) || isPlaceholderName(text) ? null : text;
@@ -97,16 +97,16 @@ function withSingleSpaces(text: string): string {
 
 const oddSpace = / {2}|[^\S ]/;
 
-// A company's name without what does not tell companies apart: case, accents, punctuation and legal forms.
-// `Example Networks, Inc.`, `EXAMPLE NETWORKS INC` and `Example-Networks` are one company. What remains may be
-// too little to tell two companies apart; `isDistinctive` says so.
+// Normalises a company's name: drops case, accents, punctuation and legal forms, so that `Example Networks, Inc.`,
+// `EXAMPLE NETWORKS INC` and `Example-Networks` are one company. `isDistinctive` says whether enough remains to tell
+// companies apart.
 
-/** Longer names are cut here: nothing behind distinguishes companies, and text from registries is not to be trusted. */
+/** Longer names are cut: the rest distinguishes no companies, and registry text is untrusted. */
 const maxNameLength = 200;
 
 const eastAsianForms = /株式会社|有限会社|合同会社|股份有限公司|有限责任公司|有限公司|주식회사/g;
 
-/** Words that so many companies bear that they do not tell one from another. */
+/** Words too common in company names to distinguish them. */
 const commonWords = wordSet(`
   a access administration agency alfa alpha an and area association at authority backbone bank block broadband
   broadcasting business by cable center central centre centro city client clients cloud college com comercio
@@ -123,24 +123,25 @@ const commonWords = wordSet(`
   university uplink user users wan web webhosting wifi wireless world y
 `);
 
-/** Fewest letters and digits in the own words of a name, when there are two words or more. */
+/** Minimum letters and digits in the distinctive words of a name of two or more words. */
 const minOwnLetters = 7;
 
 /**
- * Fewest in a single own word, alone or beside a common one. Among 75,000 network operators "Skynet", "Intercom",
- * "Fiberlink" and "Infinity Broadband" were several strangers each; longer words mostly meant one company.
+ * Minimum letters in a single distinctive word, alone or with a common one. Among 75,000 network operators "Skynet",
+ * "Intercom", "Fiberlink" and "Infinity Broadband" each named several strangers; longer words mostly named one
+ * company.
  */
 const minLettersOfOneWord = 10;
 
 const minLettersBesideCommon = 9;
 
-/** The same for Chinese, Japanese and Korean names, in characters. */
+/** Minimum for Chinese, Japanese and Korean names, in characters. */
 const minWideLetters = 4;
 
 interface CompanyName {
-  /** Without case, accents, punctuation and legal forms, words separated by single spaces; may be empty. */
+  /** Without case, accents, punctuation and legal forms; words separated by single spaces; may be empty. */
   readonly text: string;
-  /** Whether that is long and particular enough to mean one company wherever it is read. */
+  /** Whether the text is long and particular enough to name one company everywhere. */
   readonly isDistinctive: boolean;
 }
 
@@ -150,12 +151,11 @@ export function companyNameOf(name: string): CompanyName {
   return { text, isDistinctive: areDistinctive(words, text) };
 }
 
-/** The text alone of `companyNameOf`. */
 export function normaliseCompanyName(name: string): string {
   return withoutLegalForms(companyWords(name.slice(0, maxNameLength))).join(" ");
 }
 
-/** The words are hashed for the legal forms already, so that looking them up once more costs little. */
+/** Words were already hashed for the legal forms, so another look-up costs little. */
 function areDistinctive(words: readonly string[], text: string): boolean {
   const ascii = isAscii(text);
   let own = 0;
@@ -169,7 +169,7 @@ function areDistinctive(words: readonly string[], text: string): boolean {
   return areDistinctiveLetters(own, letters, words.length);
 }
 
-/** `own`: how many of the words are neither common nor numbers; `letters`: how many these have. */
+/** `own` counts the words that are neither common nor numbers; `letters` counts their letters. */
 function areDistinctiveLetters(own: number, letters: number, words: number): boolean {
   if (own > 1) return letters >= minOwnLetters;
   return letters >= (words > 1 ? minLettersBesideCommon : minLettersOfOneWord);
@@ -178,10 +178,10 @@ function areDistinctiveLetters(own: number, letters: number, words: number): boo
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 const onlyDigits = /^\d+$/;
 
-/** Chinese, Japanese and Korean names: two characters say as much as a Latin word. */
+/** Two Chinese, Japanese or Korean characters carry as much as a Latin word. */
 const wideLetter = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
-/** Names in plain ASCII, nearly all, take a way of their own: the same without what only other letters need. */
+/** Plain ASCII names, nearly all, skip the steps that only other letters need. */
 function companyWords(name: string): readonly string[] {
   const lower = name.toLowerCase();
   return isAscii(lower) ? asciiWords(lower) : unicodeWords(name);
@@ -209,10 +209,10 @@ function unicodeWords(name: string): readonly string[] {
   return text.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** `Example, C.A.` and `Example, PT`: elsewhere `ca` and `pt` are California, Portugal and more. */
+/** `Example, C.A.` and `Example, PT`: elsewhere `ca` and `pt` mean California, Portugal and more. */
 const formAtTheEnd = /(?:[\s,]c\.\s?a|,\s*pt)\.?$/;
 
-/** `S.A.`, `a/s`, `G.m.b.H`: letters with a point or slash behind each but the last. */
+/** `S.A.`, `a/s`, `G.m.b.H`: every letter but the last is followed by a point or slash. */
 const asciiInitials = /(?<![a-z0-9])(?:[a-z][./]\s?)+[a-z]?(?![a-z0-9])/g;
 
 const initials = /(?<![\p{L}\p{N}])(?:\p{L}[./]\s?)+\p{L}?(?![\p{L}\p{N}])/gu;
@@ -222,9 +222,9 @@ const notAscii = /[\u0080-\uffff]/;
 const dotOrSlash = /[./,]/;
 const quote = /['`]/;
 
-// Texts that registries have where a holder would stand, and that mean nobody in particular.
+// Registry texts in the place of a holder that identify nobody.
 
-/** Whether a name, as registered or normalised, stands for nobody: "not allocated", "private customer", "????". */
+/** Whether a registered or normalised name identifies nobody: "not allocated", "private customer", "????". */
 function isPlaceholderName(name: string): boolean {
   const first = firstAsciiWord(name);
   if (!asciiLetter.test(first) && !anyLetter.test(name)) return true;
@@ -232,7 +232,6 @@ function isPlaceholderName(name: string): boolean {
   return placeholderNames.test(plain(name));
 }
 
-/** Whether a handle belongs to an organisation that stands for nobody. In upper case. */
 function isPlaceholderHandle(handle: string): boolean {
   return placeholderHandles.has(handle);
 }
@@ -265,7 +264,7 @@ const placeholderNames = new RegExp(
   "u",
 );
 
-/** Each of those names begins with one of these words (or is a row of x), so that other names are told at once. */
+/** Every placeholder name begins with one of these words (or is a row of x), so other names are dismissed fast. */
 const firstWords = wordSet(`
   tba tbd n na nil none null unknown unspecified undefined unnamed no not never anonymous private residential
   customer customers user users individual individuals subscriber subscribers reserved unallocated unassigned
@@ -277,7 +276,7 @@ const onlyXs = /^x+$/;
 const asciiLetter = /[a-z]/;
 const anyLetter = /\p{L}/u;
 
-/** In lower case; empty where there is none. By character codes: every name passes here, most of them twice. */
+/** In lower case; empty when there is none. Uses character codes because every name passes here, most of them twice. */
 function firstAsciiWord(name: string): string {
   let start = 0;
   while (start < name.length && !isAsciiAlphanumeric(name.charCodeAt(start))) start += 1;
@@ -297,10 +296,9 @@ const plain = (text: string) =>
     .replace(/[^\p{L}\p{N}]+/gu, " ")
     .trim();
 
-// The legal forms of companies, as they read in a name of which only lower-case words are left, and taking them
-// off: `example networks ltd`, `ooo example networks` and `example networks` are one company.
+// Removes the legal forms of companies from lower-case names: `example networks ltd`, `ooo example networks` and
+// `example networks` are one company.
 
-/** The words of a name without its legal forms. */
 function withoutLegalForms(words: readonly string[]): readonly string[] {
   const parts = hasPhraseWord(words) ? withJoinedPhrases(words) : words;
   let end = parts.length;
@@ -315,12 +313,11 @@ function withoutLegalForms(words: readonly string[]): readonly string[] {
   return start === 0 && end === parts.length ? parts : parts.slice(start, end);
 }
 
-/** A set of the words in a text. */
 function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** Legal forms of more than one word, each with the one that stands for it. */
+/** Legal forms of several words, each with its one-word equivalent. */
 const legalPhrases: readonly (readonly [RegExp, string])[] = [
   [/ gmbh (?:and )?co (?:kg|kgaa|ohg)(?= |$)/g, " gmbh"],
   [/ sp z ?oo(?= |$)/g, " spzoo"],
@@ -340,7 +337,7 @@ const legalPhrases: readonly (readonly [RegExp, string])[] = [
   [/ (?:sociedad anonima(?: cerrada| abierta| de capital variable)?|societe anonyme)(?= |$)/g, " sa"],
 ];
 
-/** One of these is in each phrase. */
+/** Every phrase contains one of these words. */
 const phraseWords = wordSet(
   "gmbh oo zoo odpowiedzialnoscia ro cv rl esp me epp sti sirketi stock liability fz sociedad anonyme",
 );
@@ -371,12 +368,12 @@ const legalForms = wordSet(`
   ltda lda eireli eirl epp sac saa saesp sasesp sae sal saog fze fzco dmcc wll
 `);
 
-/** Legal forms only next to another one: `Example (Private) Limited`. */
+/** Count as legal forms only next to another one: `Example (Private) Limited`. */
 const legalBesideOthers = wordSet("private public proprietary the and smc unipessoal unipersonal");
 
 const leadingForms = wordSet(
   "the pt sia uab fop pe pp ooo oao zao pao ao jsc ojsc cjsc pjsc llc tov too ооо оао зао пао ао тов тоо",
 );
 
-/** In front only where another one stands at the end: `SC Example SRL`. */
+/** Counts as a leading legal form only with another one at the end: `SC Example SRL`. */
 const leadingBesideOthers = wordSet("sc");

@@ -1,16 +1,15 @@
 /**
- * Flat ranges of one family become a hierarchy (paper section 4.1): each gets as parent the most specific
- * range that holds it whole.
+ * Turns flat ranges of one family into a hierarchy (paper section 4.1): the parent of a range is the most specific
+ * range that contains it.
  *
- * Registries also hold ranges that cross, overlapping without one holding the other, such as
- * 202.98.116.0 - 202.98.119.255 and 202.98.119.0 - 202.98.120.255. Both are kept. The rule for all of them:
- * the smallest range wins, and of equal sizes the one that starts later. So a parent is the smallest range
- * that holds the child wholly, and an address where two ranges cross belongs to the smaller.
+ * Registries also hold crossing ranges, which overlap without one containing the other, such as 202.98.116.0 -
+ * 202.98.119.255 and 202.98.119.0 - 202.98.120.255. Both are kept. The smallest range wins, and of equal sizes the one
+ * that starts later. So a parent is the smallest range that contains the child, and an address where two ranges cross
+ * belongs to the smaller.
  *
- * One walk over the ranges in order, with those that are open at the place reached, the most specific last. While none of
- * the open ones cross they hold one another, and the walk takes as long as there are ranges; where they do, each range
- * looks at all that are open, which in registries' files are a few; whoever takes files from strangers bounds them, as a
- * staircase of 100,000 ranges takes minutes.
+ * One walk over the sorted ranges keeps a stack of open ranges, the most specific last. Without crossings the walk is
+ * linear. Where ranges cross, each one checks all open ones: a few in registry files, but a staircase of 100,000
+ * ranges takes minutes, so callers that read untrusted files set a bound.
  */
 import { formatRange, type IpRange } from "#core/ip/range";
 import {
@@ -22,31 +21,31 @@ import {
   sortedOrder,
 } from "./range-columns.ts";
 
-/** Among owners: no ranges cross there, so that the way from a range to its parents serves. */
+/** Marks owners from where no ranges cross, so that following parents suffices. */
 export const untangled = -2;
 
 export interface Nesting {
   /** Index of the parent in the input, or -1 directly under the root. */
   readonly parents: Int32Array;
-  /** Every index, parents before their children: by first address, the widest first. */
+  /** Every index, parents before children: by first address, widest first. */
   readonly order: Int32Array;
-  /** Ranges that stand in the input before; they have the same parent and never children. */
+  /** Ranges that appeared earlier in the input; they share its parent and never have children. */
   readonly duplicates: readonly { readonly index: number; readonly of: number }[];
   /**
-   * Ranges that cross, `earlier` being the one that starts earlier. Every range that crosses another is in at
-   * least one pair; a tangle of n ranges may have n² pairs, of which at most n are listed.
+   * Crossing ranges; `earlier` starts first. Every crossing range is in at least one pair. A tangle of n ranges may
+   * have n² pairs, of which at most n are listed.
    */
   readonly crossings: readonly { readonly earlier: number; readonly later: number }[];
-  /** The stretches of addresses where ranges cross, as the columns hold addresses: where one begins or has another owner … */
+  /** Starts of the stretches where ranges cross and of every change of owner in them, in column form. */
   readonly tangledStarts: Uint32Array;
-  /** … and that owner's index: the most specific range there, −1 for none, `untangled` where no more ranges cross. */
+  /** The owner of each stretch: the most specific range, −1 for none, or `untangled` where no ranges cross. */
   readonly tangledOwners: Int32Array;
 }
 
-/** More ranges lie over one address, crossing one another, than any registry's do. */
+/** Thrown when more crossing ranges cover one address than in any real registry. */
 export class TangledRanges extends Error {}
 
-/** The hierarchy of ranges of one family. Throws TangledRanges where more than `mostTangled` are open at one place. */
+/** Builds the hierarchy of one family. Throws TangledRanges when more than `mostTangled` are open at once. */
 export function nest(ranges: readonly IpRange[] | RangeColumns, mostTangled = Infinity): Nesting {
   const columns = "count" in ranges ? ranges : columnsOf(ranges);
   const order = sortedOrder(columns);
@@ -61,9 +60,9 @@ class Walk {
   readonly #duplicates: { index: number; of: number }[] = [];
   readonly #crossings: { earlier: number; later: number }[] = [];
   readonly #isListed: Uint8Array;
-  /** Ranges over the first address of the latest one, the least specific first. */
+  /** Ranges that cover the latest range's first address, least specific first. */
   #open: number[] = [];
-  /** Whether any of them cross. */
+  /** Whether any open ranges cross. */
   #isTangled = false;
   #latest = -1;
   readonly #starts: number[] = [];
@@ -126,7 +125,7 @@ class Walk {
     );
   }
 
-  /** Among the open ranges: finds its parent and what it crosses. */
+  /** Finds the range's parent and crossings among the open ranges. */
   #place(range: number): void {
     const { last, words } = this.#columns;
     const open = this.#open;
@@ -156,7 +155,7 @@ class Walk {
     this.#crossings.push({ earlier, later });
   }
 
-  /** Who is the most specific, from the latest range's first address up to the next one's; null: to where the last ends. */
+  /** Records the most specific range from the latest start up to the next one; null means to the end of the last range. */
   #cut(next: number | null): void {
     const { first, last, words } = this.#columns;
     const at = this.#firstOf(this.#latest);
@@ -183,7 +182,7 @@ class Walk {
   }
 }
 
-/** The address behind it; false when it was the last of the whole space. */
+/** Adds one to the address; returns false at the end of the address space. */
 function increase(address: Uint32Array): boolean {
   for (let word = address.length - 1; word >= 0; word -= 1) {
     address[word] = (address[word] as number) + 1;
@@ -192,8 +191,8 @@ function increase(address: Uint32Array): boolean {
   return false;
 }
 
-// From every subnet that holds an address or a range to the chain of them: the most specific one (nest.ts
-// says which that is where ranges cross) and those above it.
+// Reduces all subnets that cover an address or range to the chain from the most specific one upwards (nest.ts defines
+// specificity for crossing ranges).
 
 interface HoldingSubnet {
   readonly subnetId: number;
@@ -201,7 +200,7 @@ interface HoldingSubnet {
   readonly range: IpRange;
 }
 
-/** From the least to the most specific; what holds it too, but crosses one of these, is not among them. */
+/** Ordered from least to most specific; leaves out subnets that cover it but cross the chain. */
 export function holdingChain<Subnet extends HoldingSubnet>(holding: readonly Subnet[]): readonly Subnet[] {
   const columns = columnsOf(holding.map(({ range }) => range));
   const byId = new Map(holding.map((subnet) => [subnet.subnetId, subnet]));
@@ -210,7 +209,7 @@ export function holdingChain<Subnet extends HoldingSubnet>(holding: readonly Sub
   let next = nearest === undefined ? undefined : holding[nearest];
   while (next !== undefined) {
     chain.unshift(next);
-    // Taken out, so that parents that a fault made circular end too.
+    // Deleting visited entries ends the loop even if a fault made parents circular.
     byId.delete(next.subnetId);
     next = next.parentId === null ? undefined : byId.get(next.parentId);
   }

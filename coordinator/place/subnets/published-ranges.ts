@@ -1,16 +1,16 @@
 /**
- * What networks publish of where their ranges lie, in flat columns: geofeeds (RFC 8805) and the clouds' lists of ranges by
- * region. Every published range is a prefix, so any two of them are nested or disjoint, and one search finds all that
- * hold a subnet:
+ * The locations that networks publish for their ranges, in flat columns: geofeeds (RFC 8805) and the cloud providers'
+ * lists of ranges by region. Every published range is a prefix, so any two are nested or disjoint, and one search
+ * finds all that contain a subnet:
  *
- *   sorted by first address, the widest first; each row knows the next wider row that holds it
+ *   sorted by first address, widest first; each row knows the next wider row that contains it
  *
  *     3.64.0.0/12    aws eu-central-1      ◄─┐
  *     3.64.0.0/15    geofeed DE Frankfurt  ──┘ ◄─┐
  *     3.64.8.0/24    aws eu-central-1-ham-1    ──┘   a look-up of 3.64.8.0/25 begins here and climbs
  *
- * The geofeeds that registry objects name speak with one voice: within it the most specific range counts, as RFC 9632
- * section 3 wants it. Every other list speaks for itself.
+ * All geofeeds named by registry objects count as one source: within it the most specific range wins (RFC 9632 section
+ * 3). Every other list is a source of its own.
  */
 import type { IpRange } from "#core/ip/range";
 import { GrowingColumn } from "#core/text-pool";
@@ -23,48 +23,47 @@ import {
   sortedOrder,
 } from "./range-columns.ts";
 
-/** More published ranges are not kept: some 32 bytes each. */
+/** Limit on published ranges, at some 32 bytes each. */
 export const mostPublishedRanges = 1_000_000;
 
-/** A subnet that holds more published ranges than this is too wide for any of them to speak for it. */
+/** A subnet with more published ranges than this is too wide to be located by them. */
 const mostWithin = 65_536;
 
 const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudflare"] as const;
 export type PublishedKind = (typeof publishedKinds)[number];
 
 export interface PublishedList {
-  /** As people see it: `geofeed https://example.net/geofeed.csv`, `aws`. */
+  /** For display: `geofeed https://example.net/geofeed.csv`, `aws`. */
   readonly source: string;
   readonly kind: PublishedKind;
-  /** True for a geofeed that registry objects name (RFC 9632): checked against their ranges. */
+  /** True for a geofeed named by registry objects (RFC 9632), which is checked against their ranges. */
   readonly isNamedByObjects: boolean;
-  /** ISO date of the list: as it states it, else when it was last changed. */
+  /** ISO date stated by the list, or else of its last change. */
   readonly listDate: string | null;
-  /** The list's own number or token; null: it has none. */
+  /** The list's own version number or token, or null. */
   readonly version: string | null;
 }
 
-/** What one source says of a range. */
 export interface PublishedWord {
   readonly list: PublishedList;
-  /** `aws eu-central-1`, `GR-I Athens`; null: the source names the range and no single place, as for anycast. */
+  /** `aws eu-central-1`, `GR-I Athens`; null when the source names no single place, as for anycast. */
   readonly place: string | null;
-  /** The published range that says so; of several within what was asked, the first. */
+  /** The published range; of several within the requested one, the first. */
   readonly range: IpRange;
-  /** The registry object's range that lets the geofeed speak; null where none had to. */
+  /** The registry object's range that authorises the geofeed; null when none is needed. */
   readonly within: string | null;
 }
 
-/** One family's rows, in the order of the drawing above. */
+/** The rows of one family, in the order of the drawing above. */
 export interface PublishedFamily {
   readonly columns: RangeColumns;
-  /** Index of the list. */
+  /** Index into the lists. */
   readonly lists: Int32Array;
-  /** Index of the text; 0: no place. */
+  /** Index into the texts; 0 for no place. */
   readonly places: Int32Array;
-  /** Index of the text; 0: none. */
+  /** Index into the texts; 0 for none. */
   readonly withins: Int32Array;
-  /** The next wider row that holds this one, of whichever list; −1: none. */
+  /** The next wider containing row of any list, or −1. */
   readonly parents: Int32Array;
 }
 
@@ -72,9 +71,9 @@ export class PublishedRanges {
   readonly ipv4: PublishedFamily;
   readonly ipv6: PublishedFamily;
   readonly lists: readonly PublishedList[];
-  /** The first is no text. */
+  /** Index 0 is reserved for "none". */
   readonly texts: readonly string[];
-  /** Lists of one layer speak with one voice. */
+  /** Lists of one layer count as one source. */
   readonly #layers: Int32Array;
   readonly #layerCount: number;
 
@@ -93,8 +92,8 @@ export class PublishedRanges {
   }
 
   /**
-   * What each source says of the range: by the most specific published range that holds it, else by the place that
-   * covers at least half of it. A source that says neither is silent.
+   * What each source says of the range: its most specific published range that contains it, or else the place that
+   * covers at least half of it. Sources with neither are left out.
    */
   of(range: IpRange): readonly PublishedWord[] {
     const family = range.family === 4 ? this.ipv4 : this.ipv6;
@@ -114,7 +113,7 @@ export class PublishedRanges {
     return [...words, ...this.#mostlyCovered(family, asked, { behind, spoken })];
   }
 
-  /** For the layers that no range of theirs speaks for the whole: the place of most of it. */
+  /** Finds the majority place for layers in which no single range contains the request. */
   #mostlyCovered(
     family: PublishedFamily,
     asked: RangeColumns,
@@ -133,7 +132,7 @@ export class PublishedRanges {
       if (spoken[layer]) return;
       const size = sizeWithin(columns, row, asked);
       add(row, family.places[row] as number, size);
-      // What a more specific range of the same layer says, the wider one does not.
+      // Within a layer, a more specific range overrides a wider one.
       let above = parents[row] as number;
       while (above >= 0 && this.#layerOf(family, above) !== layer) above = parents[above] as number;
       if (above >= 0) add(above, family.places[above] as number, -size);
@@ -175,7 +174,7 @@ export class PublishedRanges {
   }
 }
 
-/** How many rows stand before the place of the asked range, and of those that are equal to it. */
+/** Number of rows sorted before or equal to the requested range. */
 function rowsUpTo({ first, last, words, count }: RangeColumns, asked: RangeColumns): number {
   let low = 0;
   let high = count;
@@ -189,7 +188,7 @@ function rowsUpTo({ first, last, words, count }: RangeColumns, asked: RangeColum
   return low;
 }
 
-/** How many addresses of the row lie in the asked range; about, for IPv6. */
+/** Number of the row's addresses within the requested range; approximate for IPv6. */
 function sizeWithin(columns: RangeColumns, row: number, asked: RangeColumns): number {
   const { words } = columns;
   const startsBefore = compareWords(columns.first, row, asked.first, 0, words) < 0;
@@ -204,8 +203,6 @@ function sizeWithin(columns: RangeColumns, row: number, asked: RangeColumns): nu
   }
   return size + 1;
 }
-
-// How the columns come about: row by row, in any order.
 
 class GrowingFamily {
   readonly #family: 4 | 6;
@@ -243,7 +240,7 @@ class GrowingFamily {
   }
 }
 
-/** One walk: the rows that hold the current one are a stack. */
+/** One walk; the stack holds the rows that contain the current one. */
 function parentsOf({ first, last, words, count }: RangeColumns): Int32Array {
   const parents = new Int32Array(count).fill(-1);
   for (let row = 1; row < count; row += 1) {
@@ -265,7 +262,7 @@ export class PublishedRangesBuilder {
     return this.#ipv4.lists.length + this.#ipv6.lists.length;
   }
 
-  /** The index by which rows name it. */
+  /** Returns the index that rows use for the list. */
   addList(list: PublishedList): number {
     return this.#lists.push(list) - 1;
   }
@@ -278,7 +275,7 @@ export class PublishedRangesBuilder {
     this.addWords(list, columnsOf([range]), said);
   }
 
-  /** The same of a range in columns: the first of them. */
+  /** Like `add`, for the first range in the columns. */
   addWords(
     list: number,
     { family, words, first, last }: Omit<RangeColumns, "count">,

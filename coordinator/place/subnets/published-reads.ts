@@ -1,4 +1,4 @@
-/** Tables published_list, published_range and published_list_in: what networks publish of where their ranges lie. */
+/** Tables published_list, published_range and published_list_in: the locations that networks publish for their ranges. */
 import type { Pool, PoolClient } from "pg";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, rangeBetween, rangeOfPrefix } from "#core/ip/range";
@@ -11,7 +11,10 @@ import {
   type PublishedWord,
 } from "./published-ranges.ts";
 
-/** Of the newest whole import in force. A single subnet that an earlier version asked for by RDAP made a generation without lists. */
+/**
+ * Lists of the newest full import in force. Earlier versions made generations without lists for single subnets fetched
+ * by RDAP.
+ */
 export const listsInForceSql = `
   select i.list_id, i.list_date, i.version
   from published_list_in i
@@ -23,7 +26,7 @@ interface ListRow extends PublishedList {
   readonly listId: number;
 }
 
-/** In the order of their numbers. */
+/** Sorted by number. */
 async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
   const { rows } = await on.query<ListRow>(
     `select l.list_id as "listId", l.source, l.kind, l.is_named_by_objects as "isNamedByObjects",
@@ -35,7 +38,7 @@ async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow
   return rows;
 }
 
-/** Everything in force, in one snapshot; takes milliseconds where nothing is published. */
+/** Reads everything in force in one snapshot; takes milliseconds when nothing is published. */
 export async function readPublishedRanges(pool: Pool): Promise<PublishedRanges> {
   const client = await pool.connect();
   let isUsable = false;
@@ -70,7 +73,7 @@ interface RangeWords {
   readonly within: string | null;
 }
 
-/** Calls back with every range of the lists; the columns are valid until the call returns. */
+/** Visits every range of the lists; the columns are valid only during the call. */
 export async function readRangesOf(
   client: PoolClient,
   listIds: readonly number[],
@@ -78,7 +81,7 @@ export async function readRangesOf(
 ): Promise<void> {
   const first = new Uint32Array(4);
   const last = new Uint32Array(4);
-  // COPY takes no parameters; these are numbers of ours.
+  // COPY takes no parameters; these numbers are our own.
   const select = `select list_id, first_address, last_address, place, within_range
     from published_range where list_id in (${listIds.map(Number).join(", ")})`;
   if (listIds.length === 0) return;
@@ -96,7 +99,7 @@ export async function readRangesOf(
 
 const textOf = (row: CopiedRow, column: number) => (row.isNull(column) ? null : row.text(column));
 
-/** Smaller ranges looked at within what was asked; where there are more, they say nothing of it. */
+/** Maximum number of smaller ranges read within the request; with more, they are ignored. */
 const mostInside = 5000;
 
 interface SaidRow extends ListRow {
@@ -106,7 +109,7 @@ interface SaidRow extends ListRow {
   readonly within: string | null;
 }
 
-/** The same as the coordinator has in memory, of one range. */
+/** The same answer for one range as the coordinator has in memory. */
 export async function publishedOf(
   pool: Pool,
   first: string,
@@ -161,7 +164,7 @@ function rangeOf(first: string, last: string): IpRange | null {
   return from && to && rangeBetween(from, to);
 }
 
-/** Every prefix that holds the range. */
+/** Every prefix that contains the range. */
 function prefixesOver(range: IpRange): readonly (readonly [first: string, last: string])[] {
   const from = firstAddress(range);
   const longest = from.family === 4 ? 32 : 128;

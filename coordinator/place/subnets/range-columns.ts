@@ -1,6 +1,6 @@
 /**
- * Many ranges of one family in flat typed arrays: what lets millions of them be sorted, nested and searched
- * without an object each. An address is one 32-bit word (IPv4) or four, most significant first (IPv6).
+ * Ranges of one family in flat typed arrays, so that millions can be sorted, nested and searched without an object
+ * each. An address is one 32-bit word (IPv4) or four, most significant first (IPv6).
  */
 
 import type { IpAddress } from "#core/ip/address";
@@ -28,7 +28,7 @@ export function emptyColumns(family: 4 | 6, count: number): RangeColumns {
   };
 }
 
-/** The ranges as columns, in the same order; throws when the families are mixed. An empty list counts as IPv4. */
+/** Keeps the order. Throws when families are mixed; an empty list counts as IPv4. */
 export function columnsOf(ranges: readonly IpRange[]): RangeColumns {
   const columns = emptyColumns(ranges[0]?.family ?? 4, ranges.length);
   ranges.forEach((range, index) => {
@@ -55,13 +55,13 @@ export function rangeAt(columns: RangeColumns, index: number): IpRange {
 /** Addresses as unsigned words, or with their top bits flipped. */
 type Words = Uint32Array | Int32Array;
 
-/** Order of the address at `i` in `a` and that at `j` in `b`. */
+/** Compares the address at `i` in `a` with that at `j` in `b`. */
 export function compareWords(a: Words, i: number, b: Words, j: number, words: 1 | 4): number {
   const at = words * i;
   const to = words * j;
   const first = (a[at] as number) - (b[to] as number);
   if (words === 1 || first !== 0) return first;
-  // Word by word, as a loop takes twice the time.
+  // Unrolled, because a loop takes twice the time.
   const second = (a[at + 1] as number) - (b[to + 1] as number);
   if (second !== 0) return second;
   const third = (a[at + 2] as number) - (b[to + 2] as number);
@@ -69,8 +69,8 @@ export function compareWords(a: Words, i: number, b: Words, j: number, words: 1 
 }
 
 /**
- * Below zero when range `i` is more specific than range `j`: it is smaller, or of the same size and starts
- * later. This one rule places crossing ranges everywhere: as parents and in look-ups.
+ * Negative when range `i` is more specific than range `j`: smaller, or of equal size and starting later. This rule
+ * places crossing ranges everywhere, in parents and in look-ups.
  */
 export function compareSpecificity(columns: RangeColumns, i: number, j: number): number {
   const { first, last, words } = columns;
@@ -81,7 +81,7 @@ export function compareSpecificity(columns: RangeColumns, i: number, j: number):
   return bySize !== 0 ? bySize : compareWords(first, j, first, i, words);
 }
 
-/** Indexes by first address, the widest first among those that start together: less specific before more specific. */
+/** Indexes by first address, widest first, so that less specific ranges come before more specific ones. */
 export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
   let order = new Int32Array(columns.count).map((_, index) => index);
   if (isSorted(columns)) return order;
@@ -99,7 +99,7 @@ export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
   return order;
 }
 
-/** The same ranges in another order. */
+/** Returns the ranges in the given order. */
 export function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
   const sorted = emptyColumns(family, order.length);
   for (let place = 0; place < order.length; place += 1) {
@@ -128,7 +128,7 @@ function readIpv6(column: Uint32Array, index: number): bigint {
   return value;
 }
 
-/** Compares `last - first` of two IPv6 ranges, word by word from the least significant with borrow. */
+/** Compares `last - first` of two IPv6 ranges, word by word from the least significant, with borrow. */
 function compareIpv6Sizes({ first, last }: RangeColumns, i: number, j: number): number {
   let result = 0;
   let borrowI = 0;
@@ -153,8 +153,8 @@ function isSorted({ first, last, words, count }: RangeColumns): boolean {
 }
 
 /**
- * One stable counting pass of a radix sort from `order` into `spare`, by 16 bits of a word of each address (`flip`
- * turns the order round); false, and nothing moved, when all digits are equal.
+ * One stable counting pass of a radix sort from `order` into `spare`, by 16 bits of an address word (`flip` reverses
+ * the order). Returns false, moving nothing, when all digits are equal.
  */
 function sortByDigit(pass: {
   readonly order: Int32Array;
@@ -168,7 +168,7 @@ function sortByDigit(pass: {
   const { order, spare, values, words, word, shift, flip } = pass;
   const starts = new Int32Array(0x10000 + 1);
   const count = order.length;
-  // In the order in which they lie in memory: how many there are of each does not depend on it.
+  // Counts in memory order, which is faster, since counts do not depend on the order.
   for (let index = 0; index < count; index += 1) {
     const digit = (((values[index * words + word] as number) ^ flip) >>> shift) & 0xffff;
     starts[digit + 1] = (starts[digit + 1] as number) + 1;

@@ -1,26 +1,25 @@
 /**
- * The ranges of one family in flat columns, in the order of places: by first address, the widest first of those that
- * start together, so that a parent stands before its children. 12 bytes an IPv4 range and 36 an IPv6 one, and the
- * index.
+ * The ranges of one family in flat columns, sorted by first address, widest first, so that parents come before
+ * children. Takes 12 bytes per IPv4 range and 36 per IPv6 range, plus the index.
  *
- * A look-up finds the last place that starts at the address or before. Where its range ends short of the address, the
- * answer is the nearest of its parents that reaches so far: every range over the address starts before it, and so holds
- * that place whole, unless ranges cross. Stretches of addresses where ranges cross have a table of their own (`nest.ts`).
+ * A look-up finds the last range that starts at or before the address. If it ends before the address, the answer is
+ * its nearest parent that reaches the address: every range that covers the address starts before it and, unless ranges
+ * cross, contains that range. Stretches where ranges cross have a table of their own (`nest.ts`).
  */
 import type { IpRange } from "#core/ip/range";
 import { type Nesting, untangled } from "./nest.ts";
 import { compareWords, type RangeColumns } from "./range-columns.ts";
 
-/** What a snapshot holds: the index is made from it. */
+/** The part stored in a snapshot; the index is rebuilt from it. */
 interface RangeTableParts {
-  /** One word an address (IPv4) or four, the most significant first, each with its top bit flipped. */
+  /** One word per address (IPv4) or four, most significant first, each with its top bit flipped. */
   readonly firsts: Int32Array;
   readonly lasts: Int32Array;
-  /** The place of each place's parent, or −1. */
+  /** The place of each range's parent, or −1. */
   readonly parents: Int32Array;
-  /** Where stretches begin in which ranges cross, or their most specific range changes; flipped as well. */
+  /** Starts of stretches where ranges cross or their most specific range changes; top bits flipped. */
   readonly tangledStarts: Int32Array;
-  /** The most specific place there, −1 for none, `untangled` where no ranges cross from there on. */
+  /** The most specific place of each stretch; −1 for none, `untangled` from where no ranges cross. */
   readonly tangledOwners: Int32Array;
 }
 
@@ -28,10 +27,10 @@ export interface RangeTable extends RangeTableParts, FirstIndex {
   readonly words: 1 | 4;
 }
 
-/** Addresses are kept with this bit flipped, so that signed comparison orders them: engines do that without a detour. */
+/** Addresses are stored with this bit flipped, so that signed comparison, which engines do fastest, orders them. */
 export const topBit = 0x80000000 | 0;
 
-/** Of ranges in the order of places, nested. The columns' own memory becomes the table's. */
+/** Expects sorted, nested ranges and takes over the columns' memory. */
 export function rangeTable({ words, first, last }: RangeColumns, nesting: Nesting): RangeTable {
   return indexed(words, {
     firsts: flipped(first),
@@ -54,14 +53,17 @@ export function indexed(words: 1 | 4, parts: RangeTableParts): RangeTable {
   return table;
 }
 
-/** The most specific place over the IPv4 address, its top bit flipped; −1 for none. A small integer, which calls pass on without a box. */
+/**
+ * The most specific place of the IPv4 address (top bit flipped), or −1. A small integer, which engines pass without
+ * allocating.
+ */
 export function placeOfIpv4(table: RangeTable, key: number): number {
   const slot = ipv4Slot(table, key);
   const answer = table.slots[slot + 1] as number;
   return answer === searched ? searchIpv4(table, key, slot) : answer;
 }
 
-/** The same of more than one address: a unary range's parent is wider. No slot's answer is unary. */
+/** Like `placeOfIpv4`, but skips single-address ranges for their parents. Index slots never answer with one. */
 export function nonUnaryPlaceOfIpv4(table: RangeTable, key: number): number {
   const slot = ipv4Slot(table, key);
   const answer = table.slots[slot + 1] as number;
@@ -83,7 +85,7 @@ function searchIpv4(table: RangeTable, key: number, slot: number): number {
   return place;
 }
 
-/** The last that is not above the key; all before `from` are not, all from `to` on are. */
+/** The last start not above the key, knowing that all before `from` are not and all from `to` on are. */
 function lastStartOfIpv4(starts: Int32Array, key: number, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -95,25 +97,25 @@ function lastStartOfIpv4(starts: Int32Array, key: number, from: number, to: numb
   return low - 1;
 }
 
-/** Takes an address apart with one intermediate bigint; used within one call only. */
+/** Splits an address into words with one intermediate bigint; never used across calls. */
 const scratch = new DataView(new ArrayBuffer(16));
 const ipv6Key = new Int32Array(4);
 
-/** The most specific place over the IPv6 address, or −1. */
+/** The most specific place of the IPv6 address, or −1. */
 export function placeOfIpv6(table: RangeTable, address: bigint): number {
   const slot = slotOfIpv6(table, address);
   const answer = table.slots[slot + 1] as number;
   return answer === searched ? searchIpv6(table, slot) : answer;
 }
 
-/** As `nonUnaryPlaceOfIpv4`. */
+/** Like `nonUnaryPlaceOfIpv4`. */
 export function nonUnaryPlaceOfIpv6(table: RangeTable, address: bigint): number {
   const slot = slotOfIpv6(table, address);
   const answer = table.slots[slot + 1] as number;
   return answer === searched ? nonUnary(table, searchIpv6(table, slot)) : answer;
 }
 
-/** Writes the key. */
+/** Also writes the key. */
 function slotOfIpv6(table: RangeTable, address: bigint): number {
   scratch.setBigUint64(0, address >> 64n);
   scratch.setBigUint64(8, address);
@@ -131,7 +133,7 @@ function searchIpv6(table: RangeTable, slot: number): number {
   return reaching(table, last, ipv6Key);
 }
 
-/** As `lastStartOfIpv4`, for either family. */
+/** Like `lastStartOfIpv4`, for either family. */
 function lastStart(starts: Int32Array, key: Int32Array, words: 1 | 4, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -143,7 +145,7 @@ function lastStart(starts: Int32Array, key: Int32Array, words: 1 | 4, from: numb
   return low - 1;
 }
 
-/** Of the place and its parents the nearest that reaches the key. */
+/** The place or its nearest parent whose range reaches the key. */
 function reaching({ lasts, parents, words }: RangeTable, from: number, key: Int32Array): number {
   let place = from;
   while (place >= 0 && compareWords(lasts, place, key, 0, words) < 0) place = parents[place] as number;
@@ -153,7 +155,7 @@ function reaching({ lasts, parents, words }: RangeTable, from: number, key: Int3
 const ownerAt = ({ tangledOwners }: RangeTable, stretch: number): number =>
   stretch < 0 ? untangled : (tangledOwners[stretch] as number);
 
-/** Behind the last place that starts within the range of this one. */
+/** The position after the last place that starts within this range. */
 export function endOf({ firsts, lasts, words }: RangeTable, place: number): number {
   const last = lasts.subarray(place * words, (place + 1) * words);
   return lastStart(firsts, last, words, place + 1, firsts.length / words) + 1;
@@ -178,28 +180,28 @@ function ipv6At(addresses: Int32Array, place: number): bigint {
 }
 
 /**
- * A jump into the places of one family. Each 16-bit block of the address space (the first two octets of IPv4, the first
- * group of IPv6) has slots of its own over the bits that follow, as many as it has places to tell apart: registries hold
- * some blocks in millions of ranges, and most of them in few.
+ * An index into the places of one family. Each 16-bit block of the address space (two octets of IPv4, one group of
+ * IPv6) has as many slots over its following bits as its places require: registries hold millions of ranges in some
+ * blocks and few in most.
  */
 export interface FirstIndex {
   /**
-   * Two numbers a slot: how many places start below it, and the most specific place where all its addresses have the
-   * same (−1: none; unary ranges are left out), as most of the space has; else `searched`. One more count closes the list.
+   * Two numbers per slot: how many places start before it, and the most specific place if all its addresses share one
+   * (−1 for none; single-address ranges are skipped), or else `searched`. A final count ends the list.
    */
   readonly slots: Int32Array;
-  /** Of each block where its slots begin, and one less than how far the 32 bits that follow are shifted to number them. */
+  /** For each block, its first slot, and one less than the shift that turns the following 32 bits into a slot number. */
   readonly blocks: Int32Array;
 }
 
 const searched = -2;
 
-/** Places per slot, on average at most, and how many bits of a block its slots may tell apart, by words of an address. */
+/** Maximum average places per slot, and the number of bits that a block's slots may cover, by words per address. */
 const placesPerSlot = 6;
 const mostBits = { 1: 16, 4: 24 };
 const blockCount = 0x10000;
 
-/** Without answers yet. */
+/** The answers are filled in afterwards. */
 export function indexFirsts(firsts: Int32Array, words: 1 | 4): FirstIndex {
   const blocks = shareSlots(firsts, words);
   const slots = new Int32Array((blocks[2 * blockCount] as number) + 1).fill(searched);
@@ -235,14 +237,14 @@ function shareSlots(firsts: Int32Array, words: 1 | 4): Int32Array {
 
 const blockOf = (high: number) => (high ^ topBit) >>> 16;
 
-/** Where the slot of an IPv4 address stands; its top bit flipped. */
+/** The position of an IPv4 address's slot; the top bit is flipped. */
 function ipv4Slot({ blocks }: FirstIndex, key: number): number {
   const block = 2 * blockOf(key);
-  // In two steps, as a shift by 32, for a block with one slot, would be one by 0.
+  // Shifts in two steps, because a shift by 32 (a block with one slot) would be a shift by 0.
   return (blocks[block] as number) + 2 * (((key << 16) >>> 1) >>> (blocks[block + 1] as number));
 }
 
-/** Where the slot of an IPv6 address stands, by its first two words. */
+/** The position of an IPv6 address's slot, by its first two words. */
 export function ipv6Slot({ blocks }: FirstIndex, high: number, low: number): number {
   const block = 2 * blockOf(high);
   const following = (high << 16) | ((low ^ topBit) >>> 16);
@@ -256,7 +258,7 @@ function fillAnswers(table: RangeTable): void {
   for (let block = 0; block < blockCount; block += 1) {
     const from = blocks[2 * block] as number;
     const to = blocks[2 * block + 2] as number;
-    // Most blocks have one slot, which spans the whole block: computing its power of two as well would take most of the time here.
+    // Most blocks have one slot; computing its power of two would dominate the time.
     const size = to - from === 2 ? wholeBlock : 2 ** ((blocks[2 * block + 1] as number) + 1);
     for (let slot = from; slot < to; slot += 2) {
       const following = ((slot - from) / 2) * size;
@@ -278,7 +280,7 @@ function fillAnswers(table: RangeTable): void {
 
 const wholeBlock = 2 ** 32;
 
-/** The address by its first 16 bits, the 32 that follow, and what all others are. */
+/** Writes an address as its first 16 bits, the 32 following, and a value for all other bits. */
 function writeKey(key: Int32Array, block: number, following: number, rest: number): void {
   key[0] = ((block << 16) | (following >>> 16)) ^ topBit;
   if (key.length === 1) return;

@@ -1,6 +1,6 @@
 /**
- * Subnets as they arrive, in any order, in typed arrays: 22 bytes each besides the name (IPv6: 46). The tree
- * is laid out from these rows.
+ * Subnets in the order in which they arrive, in typed arrays: 22 bytes each plus the name (IPv6: 46). The tree is
+ * built from these rows.
  */
 
 import type { IpRange } from "#core/ip/range";
@@ -8,10 +8,9 @@ import { GrowingColumn, TextPool } from "#core/text-pool";
 import { columnsOf, type RangeColumns } from "./range-columns.ts";
 import { packLabel, type Registry } from "./subnet.ts";
 
-/** What stands for null in a column of ids. */
+/** Stands for null in a column of ids. */
 export const noId = -1;
 
-/** What a subnet is besides its range. */
 interface SubnetFacts {
   readonly id: number;
   readonly holderId: number | null;
@@ -64,7 +63,7 @@ export class SubnetRows {
   }
 }
 
-/** The rows of one family, a column per fact. */
+/** One column per fact, for one family. */
 export class FamilyRows {
   readonly family: 4 | 6;
   readonly first = new GrowingColumn((length) => new Uint32Array(length));

@@ -1,4 +1,4 @@
-/** Table subnet: the registry hierarchy in force, and the notice that it changed. */
+/** Table subnet: the registry hierarchy in force, and the notification that it changed. */
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
 import { ChannelListener } from "../../database/channel-listener.ts";
@@ -11,13 +11,12 @@ export type SubnetStore = ReturnType<typeof createSubnetStore>;
 
 export function createSubnetStore(pool: Pool) {
   return {
-    /** The generation in force, or null before the first import. */
+    /** Null before the first import. */
     currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
-    /** The registry in force, or null before the first import. */
     registryInForce: async () => await registryInForce(pool),
-    /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
+    /** Adds every subnet in force, unordered; returns their registry, read in one snapshot. */
     readRows: async (into: SubnetRows) => await readSubnets(pool, into),
-    /** What networks publish of where their ranges lie, as the import in force brought it. */
+    /** Published locations of ranges, from the import in force. */
     readPublished: async () => await readPublishedRanges(pool),
     /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
     onChange: async (changed: () => void) => {
@@ -28,7 +27,7 @@ export function createSubnetStore(pool: Pool) {
   };
 }
 
-/** The latest import; where none is in force, the roots that stand in for it. */
+/** The latest import, or the stand-in roots when none is in force. */
 async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
   const { rows } = await on.query<RegistryInForce>(
     `select generation,
@@ -41,7 +40,7 @@ async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce |
   return rows[0] ?? null;
 }
 
-/** One snapshot, whatever is imported meanwhile. In no order: the tree sorts faster than the server. */
+/** Reads one snapshot, whatever is imported meanwhile. Unordered, because the tree sorts faster than the server. */
 async function readSubnets(pool: Pool, into: SubnetRows): Promise<RegistryInForce | null> {
   const client = await pool.connect();
   let isUsable = false;
@@ -81,23 +80,23 @@ function addRow(into: SubnetRows, row: CopiedRow): void {
   into.addIpv6(first, last, facts);
 }
 
-/** The words of one IPv6 range on their way from the row to the columns. */
+/** Reused for the words of one IPv6 range between row and columns. */
 const first = new Uint32Array(4);
 
 const last = new Uint32Array(4);
 
-/** Which registry it is. Generations are counted anew in each database; the moment tells them apart. */
+/** Identifies a registry. Generations restart in each database, so the time tells them apart. */
 export interface RegistryInForce {
   readonly generation: number;
   /** As the database writes it, to the microsecond. */
   readonly appliedAt: string;
 }
 
-// The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator that
-// has no registry: every address lies in a subnet, so a crawler can work. They are a generation in the state `stand-in`,
-// which is no import: there is nothing to roll back, and an import or a roll forward takes their place.
+// The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator
+// without a registry: every address lies in a subnet, so crawlers can work. They form a generation in the state
+// `stand-in`, which is no import, so there is nothing to roll back and any import replaces them.
 
-/** An import under way is not waited for longer: what it brings takes the roots' place, or they are asked for again. */
+/** Waits no longer for an import under way, which replaces the roots anyway; otherwise the call is repeated. */
 const importWaitMs = 2000;
 
 const lockNotAvailable = "55P03";
@@ -107,7 +106,7 @@ const roots = `(values
     ('::'::inet, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)
   ) as root (first_address, last_address)`;
 
-/** Puts the roots in place where no registry is in force; true when they were not there. */
+/** Inserts the roots when no registry is in force; returns whether it did. */
 export async function ensureRootSubnets(pool: Pool): Promise<boolean> {
   if (!(await areRootsMissing(pool))) return false;
   try {

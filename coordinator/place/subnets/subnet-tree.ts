@@ -1,10 +1,9 @@
 /**
- * The hierarchy of subnets in memory, both families (paper section 4.1): look-ups by address and by id. It is built
- * once and never changes; a new registry generation is a new tree.
+ * The in-memory hierarchy of subnets of both families (paper section 4.1), searchable by address and by id. It is
+ * immutable; a new registry generation is a new tree.
  *
- * A subnet stands at a place in flat arrays (`range-table.ts`), IPv4 before IPv6. The hierarchy
- * follows from the ranges alone: of those that hold a range the smallest is its parent, and of ranges that cross
- * the smaller counts as more specific (`nest.ts`).
+ * Each subnet has a place in flat arrays (`range-table.ts`), IPv4 before IPv6. The hierarchy follows from the ranges
+ * alone: the parent is the smallest containing range, and of crossing ranges the smaller is more specific (`nest.ts`).
  */
 import { asHolderId, asSubnetId, type SubnetId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
@@ -20,17 +19,14 @@ import { countryOf, registryOf, type Subnet } from "./subnet.ts";
 import { noId, SubnetRows } from "./subnet-rows.ts";
 import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
 
-/**
- * The tree of these subnets; parents follow from the ranges. Throws a RangeError that names the subnet when an id or a
- * range appears twice.
- */
+/** Throws a RangeError that names the subnet when an id or a range appears twice. */
 export function buildSubnetTree(subnets: Iterable<Subnet>): SubnetTree {
   const rows = new SubnetRows();
   for (const subnet of subnets) rows.addRange(subnet.range, subnet);
   return treeOfRows(rows);
 }
 
-/** The tree of rows that were gathered as numbers, as from a database; throws as `buildSubnetTree` does. */
+/** Builds the tree from numeric rows, as read from a database; throws as `buildSubnetTree` does. */
 export function treeOfRows(rows: SubnetRows): SubnetTree {
   return new SubnetTree(layOutColumns(rows));
 }
@@ -55,14 +51,14 @@ export class SubnetTree {
     return this.columns.byId.firstRow(id) >= this.columns.ipv6Base;
   }
 
-  /** The smallest subnet that holds the address, be it unary; null where nothing is registered. */
+  /** The smallest subnet that contains the address, even a single-address one; null when none is registered. */
   mostSpecific(address: IpAddress): Subnet | null {
     return this.#subnetOrNull(this.#placeOf(address));
   }
 
   /**
-   * The smallest subnet of more than one address: a unary subnet is skipped for its parent (paper section 4.3). Its id
-   * alone: what admits a URL.
+   * The id of the smallest subnet of more than one address; single-address subnets yield to their parent (paper
+   * section 4.3). Admission of URLs needs only the id.
    */
   mostSpecificNonUnaryId(address: IpAddress): SubnetId | null {
     const { ipv4, ipv6, ipv6Base, ids } = this.columns;

@@ -1,6 +1,6 @@
 /**
- * A subnet is a node of the registry hierarchy: a range of addresses, who holds it and where it is
- * registered (paper section 4.1). The identity of a subnet across imports is its range.
+ * A subnet is a node of the registry hierarchy: a range of addresses, its holder and its country (paper section 4.1).
+ * Across imports its range identifies it.
  */
 import type { HolderId, SubnetId } from "#core/ids";
 import type { IpRange } from "#core/ip/range";
@@ -13,7 +13,7 @@ export type Registry = (typeof registries)[number];
 export interface Subnet {
   readonly id: SubnetId;
   readonly range: IpRange;
-  /** The next less specific subnet; null for a subnet directly under the root of its family. */
+  /** The next less specific subnet; null directly under the root. */
   readonly parentId: SubnetId | null;
   readonly holderId: HolderId | null;
   /** ISO 3166-1 alpha-2 in upper case, as the registry states it, or null. */
@@ -23,12 +23,12 @@ export interface Subnet {
   readonly name: string;
 }
 
-// Where a subnet is registered, country and registry in one number below 2^12: 677 countries or none, six registries.
+// Packs country and registry into one number below 2^12: 677 countries or none, six registries.
 
 const letters = 26;
 const firstLetter = 65;
 
-/** Throws a RangeError for a country that is not two capital letters, and for a registry that is none. */
+/** Throws a RangeError for an unknown registry or a country that is not two capital letters. */
 export function packLabel(country: string | null, registry: Registry): number {
   const index = registries.indexOf(registry);
   if (index < 0) throw new RangeError(`not a registry: ${registry}`);

@@ -1,4 +1,4 @@
-/** What the API says of subnets: their ranges, whose they are, and why; and of the organisations that hold them. */
+/** API schemas of subnets (ranges, holders and the reason for their crawler) and of the organisations that hold them. */
 import { z } from "zod";
 import { delegationCauseWords, namesOf } from "#core/delegation-cause";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";

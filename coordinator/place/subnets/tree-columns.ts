@@ -1,6 +1,6 @@
 /**
- * The arrays behind the subnet tree, laid out from the rows as they arrived: the ranges of each family in
- * places of their own, and what else is known of a subnet by the tree's place, IPv4 before IPv6.
+ * The arrays behind the subnet tree, built from the rows: the sorted ranges of each family, and the other facts of a
+ * subnet by its place in the tree, IPv4 before IPv6.
  */
 
 import { formatRange } from "#core/ip/range";
@@ -13,20 +13,20 @@ import type { FamilyRows, SubnetRows } from "./subnet-rows.ts";
 export interface TreeColumns {
   readonly ipv4: RangeTable;
   readonly ipv6: RangeTable;
-  /** Places of IPv4: the tree's place of the first IPv6 subnet. */
+  /** Number of IPv4 places, that is, the place of the first IPv6 subnet. */
   readonly ipv6Base: number;
   readonly ids: Int32Array;
   readonly byId: IdIndex;
   /** `noId` for none. */
   readonly holderIds: Int32Array;
-  /** Country and registry: `subnet.ts`. */
+  /** Country and registry, packed as in `subnet.ts`. */
   readonly labels: Uint16Array;
-  /** Into `names`. */
+  /** Index into `names`. */
   readonly nameIds: Int32Array;
   readonly names: TextPool;
 }
 
-/** Throws a RangeError that names the subnet where rows do not make a tree. */
+/** Throws a RangeError that names the subnet when the rows form no tree. */
 export function layOutColumns(rows: SubnetRows): TreeColumns {
   const ipv4 = nestRanges(rows.ipv4.ranges());
   const ipv6 = nestRanges(rows.ipv6.ranges());
@@ -45,21 +45,20 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
     holderIds: both((family) => family.holderIds.values()),
     labels: joined(labels, { ipv4, ipv6 }, Uint16Array),
     nameIds: both((family) => family.nameIds.values()),
-    // Without what the pool needs only while it takes in more.
+    // Drops the tables that the pool needs only while it grows.
     names: TextPool.from({ text: text.slice(), ends }),
   };
 }
 
-/** The ranges of one family on their way into the tree. */
 interface NestedRanges {
-  /** In the order of places. */
+  /** Sorted by place. */
   readonly columns: RangeColumns;
-  /** For each place the index of its range as it arrived. */
+  /** The arrival index of each place's range. */
   readonly arrivedAt: Int32Array;
   readonly nesting: Nesting;
 }
 
-/** Throws a RangeError that names a range which appears twice. */
+/** Throws a RangeError that names a duplicate range. */
 export function nestRanges(arrived: RangeColumns): NestedRanges {
   const arrivedAt = sortedOrder(arrived);
   const columns = reordered(arrived, arrivedAt);
@@ -69,7 +68,7 @@ export function nestRanges(arrived: RangeColumns): NestedRanges {
   return { columns, arrivedAt, nesting };
 }
 
-/** A column of both families, as the rows arrived, in the order of places. */
+/** Joins a column of both families and sorts it by place. */
 function joined<Values extends Int32Array | Uint16Array>(
   values: { readonly ipv4: Values; readonly ipv6: Values },
   { ipv4, ipv6 }: { readonly ipv4: NestedRanges; readonly ipv6: NestedRanges },
@@ -85,9 +84,8 @@ function joined<Values extends Int32Array | Uint16Array>(
 }
 
 /**
- * From an id to the row (in the tree: the place) it stands in. Ids come from a database sequence and are nearly
- * dense, so it is one array by id; where they are sparse (most of the sequence went to other rows) it is the
- * rows sorted by id.
+ * Maps ids to rows (in the tree: places). Ids come from a database sequence and are nearly dense, so it is an array by
+ * id; for sparse ids it is the rows sorted by id.
  */
 
 interface IdIndex {
@@ -95,12 +93,12 @@ interface IdIndex {
   firstRow(id: number): number;
 }
 
-/** Most array entries per id before the sorted rows take its stead. */
+/** Maximum array entries per id before sorted rows are used instead. */
 const entriesPerId = 4;
 
 const alwaysDense = 1024;
 
-/** Index over the ids of rows 0, 1, 2 …, none below 0. Throws a RangeError that names an id which appears twice. */
+/** Index over the ids of rows 0, 1, 2 …, none negative. Throws a RangeError that names a duplicate id. */
 export function indexIds(ids: Int32Array): IdIndex {
   let highest = -1;
   for (const id of ids) if (id > highest) highest = id;

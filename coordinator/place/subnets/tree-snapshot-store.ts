@@ -1,6 +1,6 @@
 /**
- * The coordinator's snapshot of its tree: read when it starts, written in the background after it built a tree from the
- * database. It only saves time: whatever is wrong with it costs one line in the log and the reading of the rows.
+ * The coordinator's snapshot of its tree, read at start and written in the background after a tree was built from the
+ * database. It only saves time: any fault in it costs one log line and reading the rows.
  *
  *   a line of JSON   version, byte order, which registry, the arrays with their lengths
  *   …                the arrays, one after another, in the byte order of the machine that wrote them
@@ -17,10 +17,10 @@ import type { RegistryInForce } from "./subnet-store.ts";
 import { SubnetTree } from "./subnet-tree.ts";
 import { indexIds } from "./tree-columns.ts";
 
-/** To be raised with every change of what the arrays mean. */
+/** Must be raised whenever the meaning of the arrays changes. */
 const version = 2;
 
-/** Every array with its kind. What can be made from the others in little time is left out: the indexes by address and by id. */
+/** Every array with its type. The indexes by address and id are left out, because they are quickly rebuilt. */
 const kinds = {
   "ipv4.firsts": Int32Array,
   "ipv4.lasts": Int32Array,
@@ -57,7 +57,7 @@ function partsOfTable(family: "ipv4" | "ipv6", table: RangeTable): Partial<Parts
   return Object.fromEntries(parts.map(([name, array]) => [`${family}.${name}`, array]));
 }
 
-/** Throws a SnapshotFault when the lengths do not fit together. */
+/** Throws a SnapshotFault when the lengths are inconsistent. */
 function treeOf(parts: Parts): SubnetTree {
   const { ids, holderIds, labels, nameIds } = parts;
   const ipv6Base = parts["ipv4.parents"].length;
@@ -96,16 +96,16 @@ function tableOf(family: "ipv4" | "ipv6", parts: Parts): RangeTable {
   return indexed(words, table);
 }
 
-/** The file is of no use; the tree is built from the database. */
+/** The file is unusable; the tree is built from the database. */
 class SnapshotFault extends Error {}
 
-/** The same, and nothing is wrong with it: the registry has changed since. */
+/** The file is intact but the registry has changed since. */
 class OutdatedSnapshot extends SnapshotFault {}
 
 const digestBytes = 32;
 const mostHeaderBytes = 4096;
 
-/** How much is read, written and hashed at a time. */
+/** Bytes read, written and hashed at a time. */
 const chunkBytes = 2 ** 24;
 
 interface Header {
@@ -116,7 +116,7 @@ interface Header {
   readonly lengths: readonly number[];
 }
 
-/** The tree of that registry. Throws SnapshotFault for a file of no use; null where there is none. */
+/** Throws SnapshotFault for an unusable file; returns null when there is none. */
 export async function readTreeSnapshot(file: string, registry: RegistryInForce): Promise<SubnetTree | null> {
   const handle = await openIfThere(file);
   if (handle === null) return null;
@@ -136,7 +136,7 @@ async function openIfThere(file: string): Promise<FileHandle | null> {
   }
 }
 
-/** Nothing is taken on trust but what the checksum covers: the size of the arrays is bounded by that of the file. */
+/** Nothing is trusted before the checksum matches: the file's size bounds the arrays. */
 async function readParts(handle: FileHandle, registry: RegistryInForce): Promise<Parts> {
   const digest = createHash("sha256");
   const start = Buffer.alloc(mostHeaderBytes);
@@ -159,7 +159,7 @@ async function readParts(handle: FileHandle, registry: RegistryInForce): Promise
   return parts as unknown as Parts;
 }
 
-/** Fills the buffer from the position; returns where it ends. */
+/** Fills the buffer from the position; returns the end position. */
 async function readInto(
   handle: FileHandle,
   into: Buffer,
@@ -178,7 +178,7 @@ async function readInto(
 const bytesOf = ({ buffer, byteOffset, byteLength }: Parts[PartName]): Buffer =>
   Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 
-/** The header, if it is that of a tree of this version and of the registry. */
+/** Returns the header if it matches this version and the registry. */
 function decodeHeader(text: string, wanted: RegistryInForce): Header {
   const header = parsed(text);
   const { registry, lengths } = header;
@@ -205,7 +205,7 @@ function parsed(text: string): Partial<Header> {
   }
 }
 
-/** To a file beside the final name, synced and then renamed: whatever happens there is the old file or the new one, whole. */
+/** Writes to a temporary file, syncs and renames it, so that a crash leaves either the old or the new file intact. */
 export async function writeTreeSnapshot(
   file: string,
   tree: SubnetTree,
@@ -244,11 +244,11 @@ async function writeAll(handle: FileHandle, parts: Parts, registry: RegistryInFo
 }
 
 interface SnapshotSettings {
-  /** Where the files are, one per schema. */
+  /** Folder of the files, one per schema. */
   readonly folder: string;
   readonly schema: string;
   readonly log: Log;
-  /** A smaller tree is not worth a file: it is read from the database in less than a second. */
+  /** A smaller tree needs no file: reading it from the database takes less than a second. */
   readonly fewestSubnets?: number;
 }
 
@@ -262,14 +262,14 @@ export function createTreeSnapshots({ folder, schema, log, fewestSubnets = 100_0
   const file = join(folder, `${schema}.tree`);
   let writing = Promise.resolve();
   return {
-    /** The tree of that registry, or null when there is none of use. Never rejects. */
+    /** Returns null when no usable snapshot exists. Never rejects. */
     read: async (registry: RegistryInForce): Promise<SubnetTree | null> =>
       await readTreeSnapshot(file, registry).catch((error: unknown) => {
         if (error instanceof OutdatedSnapshot) log.info({ file, reason: error.message }, outdated);
         else log.warn({ file, error }, useless);
         return null;
       }),
-    /** To be read from now on in place of any other; returns before it is written. */
+    /** Replaces any other snapshot; returns before it is written. */
     keep: (tree: SubnetTree, registry: RegistryInForce): void => {
       if (tree.size < fewestSubnets) return;
       writing = writing.then(async () => {
@@ -278,12 +278,11 @@ export function createTreeSnapshots({ folder, schema, log, fewestSubnets = 100_0
         });
       });
     },
-    /** Resolves when nothing is being written any more. */
+    /** Resolves when no write is under way. */
     idle: async () => await writing,
   };
 }
 
-/** For where nothing is kept. */
 export const noSnapshots: TreeSnapshots = {
   read: async () => null,
   keep: () => {},

@@ -80,7 +80,7 @@ const numbered = (what: string) =>
 interface LinkPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
-  /** The address that people reach the pages at; null: no coordinator has said so yet. */
+  /** The public address of the pages; null when no coordinator has stated one. */
   readonly webUrl: () => Promise<string | null>;
 }
 
@@ -91,7 +91,7 @@ interface AccessPorts extends LinkPorts {
 
 const { get, post } = operationsOf<AccessPorts>();
 
-/** Nobody gives more than they have. */
+/** Nobody may grant more than they have. */
 function checkGiven({ actor }: Pick<Visit, "actor">, given: Parameters<typeof scopesOfPerson>[0]): void {
   const refused = cannotGive(actor, scopesOfPerson(given));
   if (refused !== null) throw new Fault(403, refused, "Not allowed");
@@ -115,7 +115,7 @@ const issueSignInLink = post({
     role,
     crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).meta({
       title: "The partner's crawlers",
-      description: "For a partner; empty for staff and operators. In a form, names separated by spaces.",
+      description: "Names, separated by spaces; empty for staff and operators.",
     }),
     minutes: z
       .number()
@@ -261,7 +261,7 @@ const personColumns = <Row extends SignInLink | Session>(title: string): Column<
 
 type OwnSession = Session & { readonly isThisOne?: boolean };
 
-/** `own`: the names are left out. */
+/** `own` omits the names. */
 function sessionTable(
   sessions: readonly OwnSession[],
   now: Date,
@@ -290,7 +290,7 @@ function sessionTable(
   });
 }
 
-/** Enough of a User-Agent to know one's own by. */
+/** Shortens a User-Agent to what its owner recognises. */
 function browserName(userAgent: string): string {
   const [, name] =
     /(Firefox|Edg|OPR|Chrome|Safari|curl)\//.exec(userAgent.replace(/HeadlessChrome/, "Chrome")) ?? [];
@@ -301,9 +301,7 @@ function browserName(userAgent: string): string {
     .join(" ");
 }
 
-// One's own account, and the sessions that one can end.
-
-/** Of the same name and role: an operator's anna is nobody else's anna. */
+/** Compares name and role, because an operator and a partner may share a name. */
 async function ownSessions(
   { signedInAs, actor }: Visit,
   { sessions }: AccessPorts,
@@ -318,7 +316,7 @@ interface EndedOwn {
   readonly count: number;
 }
 
-/** For people alone. */
+/** Only people, not programs, may use these. */
 const ofOwn = {
   ...{ needs: null, goTo: () => "/account" },
   output: z.object({ signedInAs: z.string().nullable(), count: z.int() }),
@@ -424,7 +422,7 @@ function roleWords({ role: of, crawlers }: Account): Html {
   return of === "staff" ? html`you see everything and change nothing.` : html`you see and change everything.`;
 }
 
-// A link for a crawler's partner, from the crawler's page.
+// A sign-in link for a crawler's partner, from the crawler's page.
 
 interface PartnerPorts extends LinkPorts {
   readonly reads: { crawler(name: string, now: Date): Promise<unknown> };
@@ -496,7 +494,7 @@ const notStarted =
 
 export const accessOperations = { access, endSession, revokeSignInLink };
 export const accountOperations = { account: ownAccount };
-/** Of one's own sessions: forms that no program sends. */
+/** Forms about one's own sessions, which no program sends. */
 export const ownSessionForms = { endOwnSession, endOtherSessions };
 export const signInLinkOperations = { issueSignInLink };
 export const partnerAccessOperations = { partnerSignInLink };

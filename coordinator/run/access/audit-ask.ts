@@ -1,4 +1,4 @@
-/** /audit: every change, who made it, and what was before. For operators. */
+/** /audit: every change with its author and the previous value. For operators. */
 import { z } from "zod";
 import { type AuditEntry, type AuditLog, changedFields } from "#core/audit";
 import { instantWords } from "#core/format";
@@ -144,7 +144,7 @@ function wordsCell({ words, before, after }: AuditEntry): Html {
   }</div>`;
 }
 
-/** Whoever made the change wrote instants as ISO 8601. */
+/** The text holds instants as ISO 8601. */
 const withInstants = (words: string) =>
   sentence(words.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => instantWords(iso)));
 

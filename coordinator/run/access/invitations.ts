@@ -1,4 +1,4 @@
-/** An operator invites a crawler: what is kept of it, and the one command that its partner runs. */
+/** An operator's invitation of a crawler: what is stored, and the command that its partner runs. */
 
 import type { Secrets } from "#core/access-types";
 import type { Change } from "#core/audit";
@@ -9,26 +9,26 @@ import type { InvitationStore } from "../../place/crawlers/invitation-store.ts";
 
 interface InvitationRequest {
   readonly name: string;
-  /** For a crawler that is there and gets a new identity. */
+  /** True for an existing crawler that gets a new identity. */
   readonly renews: boolean;
   readonly scopes: readonly KeyScope[];
-  /** Null: what the partner allows. */
+  /** Null: only the partner's limit applies. */
   readonly pagesPerDay: number | null;
   readonly bytesPerDay: number | null;
   readonly expiresHours: number;
   readonly createdBy: string;
 }
 
-/** Whom the crawler is to talk to, and whose releases it is to run. */
+/** The coordinator that the crawler connects to, and whose releases it runs. */
 export interface InvitingCoordinator {
   /** `wss://HOST/crawler`; `ws://` on loopback only. */
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
-  /** One at least. */
+  /** At least one. */
   readonly releaseKeys: readonly string[];
-  /** How many of them it takes together to say who signs. */
+  /** How many keys must sign together to change the roles. */
   readonly releaseThreshold: number;
-  /** The release that a crawler starts with; null: none is offered to all, and it will wait for one. */
+  /** The release that a crawler starts with; null when none is offered to all, so that it waits. */
   readonly firstRelease: string | null;
 }
 
@@ -42,23 +42,23 @@ export interface IssuedInvitation {
   readonly releaseThreshold: number;
   readonly firstRelease: string | null;
   readonly expiresAt: Date;
-  /** Shown this once: its secret is kept as a hash. */
+  /** Shown only once, because the secret is stored as a hash. */
   readonly token: string;
   readonly commands: JoinCommands;
 }
 
 /**
- * The same in two ways; one of them is enough. They read the token from standard input: an argument would stand in
- * the shell's history, and in the list of processes for everybody on that machine.
+ * Two alternative commands. Both read the token from standard input, because an argument would remain in the shell's history
+ * and the process list.
  */
 interface JoinCommands {
-  /** Needs Node.js and nothing of ours. */
+  /** Needs only Node.js. */
   readonly download: string;
-  /** Where nearcrawl is installed. */
+  /** Needs an installed nearcrawl. */
   readonly installed: string;
 }
 
-/** Bounds for whoever asks: an hour, and a month. */
+/** From an hour to a month. */
 export const invitationHours = { least: 1, most: 720, usual: 72 } as const;
 const hourMs = 3_600_000;
 
@@ -88,7 +88,7 @@ export async function issueInvitation(
   return { invitationId: made, name, renews, ...ports.coordinator, expiresAt, token, commands };
 }
 
-/** As the audit log keeps it: without the token. */
+/** The audit log's entry, without the token. */
 export function invitationMade(issued: IssuedInvitation, request: InvitationRequest): Change {
   const { invitationId, name, expiresAt } = issued;
   const { renews, scopes, pagesPerDay, bytesPerDay } = request;
@@ -100,7 +100,7 @@ export function invitationMade(issued: IssuedInvitation, request: InvitationRequ
   };
 }
 
-/** Whose releases it takes: the keys that it pins, and how many of them it takes together. */
+/** Says which release keys it pins and how many must sign together. */
 export function pinnedKeyWords({
   releaseKeys,
   releaseThreshold,
@@ -110,19 +110,18 @@ export function pinnedKeyWords({
     : `those whom ${releaseThreshold} of ${releaseKeys.join(", ")} name`;
 }
 
-/** What the crawler runs first, in a sentence. */
 export function firstReleaseWords({ firstRelease }: Pick<IssuedInvitation, "firstRelease">): string {
   return firstRelease === null
     ? "No release is offered to all yet, so it will wait until one is: nearcrawl release list, then nearcrawl release stage VERSION --to all."
     : `It starts with release ${firstRelease}.`;
 }
 
-/** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */
+/** The file comes from the pinned coordinator; curl accepts no other. */
 function joinCommands(
   { coordinatorUrl, certificatePin }: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">,
   invitationId: number,
 ): JoinCommands {
-  // The number tells the operator's page that the line is being used; it opens nothing.
+  // The number tells the operator's page that the command is in use; it grants nothing.
   const url = new URL(`/releases/dock.mjs?invitation=${invitationId}`, coordinatorUrl.replace(/^ws/, "http"))
     .href;
   const pinned =
@@ -134,5 +133,5 @@ function joinCommands(
   };
 }
 
-/** curl wants the padded form with + and /. */
+/** curl needs padded base64 with + and /. */
 const plainBase64 = (text: string) => Buffer.from(text, "base64url").toString("base64");

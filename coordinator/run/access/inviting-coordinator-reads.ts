@@ -1,4 +1,4 @@
-/** What invitations say of this coordinator: where crawlers reach it, its certificate's key, and the release keys. */
+/** What invitations say about this coordinator: its address, its certificate's key and the release keys. */
 
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
@@ -10,16 +10,15 @@ import { mayRun } from "../releases/staging.ts";
 import type { InvitingCoordinator } from "./invitations.ts";
 
 export interface StatedPlace {
-  /** In place of what the coordinator said of itself. */
+  /** Overrides the coordinator's own statement. */
   readonly url?: string;
-  /** Null: the public authorities decide. */
+  /** Null: public authorities decide. */
   readonly pin?: string | null;
 }
 
 /**
- * As the coordinator that last started on this database said, changed by what is stated. Throws a UsageError where
- * that is nothing that a partner could connect to, and where no release key is there to pin: such a crawler would take
- * no release, ever.
+ * Returns the statement of the coordinator that started last, with overrides. Throws a UsageError when a partner could not
+ * connect to it, or when there is no release key to pin, since such a crawler could never take a release.
  */
 export async function invitingCoordinator(
   pool: Pool,
@@ -56,7 +55,7 @@ const noReleaseKey =
   "coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home " +
   "can be written; or run nearcrawl release trust KEY for a key of yours";
 
-/** What a crawler that has none yet is offered. */
+/** Returns the release that a new crawler is offered. */
 async function releaseForAll(pool: Pool): Promise<string | null> {
   const now = new Date();
   const releases = await createReleaseStore(pool).list();

@@ -1,4 +1,4 @@
-/** Table web_session: who is signed in. A session that is ended is deleted. */
+/** Table web_session: who is signed in. An ended session is deleted. */
 import type { Pool } from "pg";
 import {
   type Session,
@@ -9,7 +9,7 @@ import {
 } from "#core/access-types";
 import { clean } from "../../database/transaction.ts";
 
-/** How exactly it is kept when a session was last used. */
+/** The precision of a session's last use. */
 const noteEveryMs = 60_000;
 
 const mostSaid = 500;
@@ -86,7 +86,7 @@ const sessionColumns = `session_id as "sessionId", name, role, crawlers, issued_
   started_at as "startedAt", last_used_at as "lastUsedAt", ends_at as "endsAt", remote_address as "remoteAddress",
   user_agent as "userAgent"`;
 
-/** Links that are over are looked at no more after so long; the audit log keeps who got one. */
+/** Links are deleted this long after their end; the audit log keeps who got one. */
 const keptDays = 30;
 
 export function createSignInLinkStore(pool: Pool): SignInLinkStore {

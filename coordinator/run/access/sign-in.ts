@@ -1,4 +1,4 @@
-/** Signing in: a link is issued to somebody, and whoever opens it first has a session. */
+/** Sign-in: a link is issued to a person, and whoever opens it first gets a session. */
 
 import {
   linkMinutes,
@@ -19,7 +19,7 @@ export interface LinkRequest extends Person {
 
 export interface IssuedLink extends Person {
   readonly linkId: number;
-  /** Shown this once: its secret is kept as a hash. */
+  /** Shown only once, because the secret is stored as a hash. */
   readonly url: string;
   readonly expiresAt: Date;
 }
@@ -27,7 +27,7 @@ export interface IssuedLink extends Person {
 const linkPrefix = "ncl_";
 const sessionPrefix = "ncs_";
 const minuteMs = 60_000;
-/** Such as anna or anna.k@example.org; other names in the audit log have a space, or are these. */
+/** Such as anna or anna.k@example.org. Other actors in the audit log have a space in their names or are reserved below. */
 const personName = /^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,62}$/u;
 const takenNames = new Set(["anybody", "coordinator"]);
 export const mostCrawlersOfPartner = 50;
@@ -35,7 +35,7 @@ export const mostCrawlersOfPartner = 50;
 interface LinkPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
-  /** The address that people reach the pages at. */
+  /** The public address of the pages. */
   readonly webUrl: string;
 }
 
@@ -55,7 +55,7 @@ export async function issueSignInLink(
   return { linkId, name, role, crawlers, url, expiresAt };
 }
 
-/** A sentence that says what is wrong; null: nothing. */
+/** Returns what is wrong, or null. */
 function personFault({ name, role, crawlers }: Person): string | null {
   if (!personName.test(name) || takenNames.has(name.toLowerCase())) {
     return `"${name.slice(0, 80)}": a name is up to 63 letters, digits and . _ @ + -, and neither coordinator nor anybody`;
@@ -73,12 +73,12 @@ function minutesFault(minutes: number): string | null {
 }
 
 export interface BegunSession {
-  /** What the cookie holds. */
+  /** The cookie's value. */
   readonly secret: string;
   readonly session: Session;
 }
 
-/** Null: the link is not good (any more). */
+/** Returns null when the link is not valid (any more). */
 export async function redeemLink(
   link: string,
   ports: { readonly links: Pick<SignInLinkStore, "redeem">; readonly secrets: Secrets },
@@ -91,7 +91,7 @@ export async function redeemLink(
   return session && { secret, session };
 }
 
-/** As the audit log keeps it: whom it signs in, and not with what. */
+/** The audit log's entry: the person without the secret. */
 export function linkIssued({ linkId, name, role, crawlers, expiresAt }: IssuedLink): Change {
   const of = crawlers.length > 0 ? ` of ${crawlers.join(", ")}` : "";
   return {

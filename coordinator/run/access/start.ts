@@ -1,4 +1,4 @@
-/** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
+/** Access to the pages over one connection pool: authentication, sign-in pages and the audit log. */
 import type { Pool } from "pg";
 import { type Log, silentLog } from "#core/log";
 import { isLoopbackHost } from "#protocol/invitation";
@@ -17,7 +17,7 @@ import { signInRoutes } from "./sign-in-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
 import { tokenOperations } from "./tokens-ask.ts";
 
-/** Of the coordinator's settings, what says who can reach the pages. */
+/** The settings that decide who can reach the pages. */
 interface ExposureSettings {
   readonly access: { readonly anonymous: "read" | "nothing" | null };
   readonly listen: { readonly host: string };
@@ -26,7 +26,7 @@ interface ExposureSettings {
   readonly publicUrl: string | null;
 }
 
-/** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
+/** A public address, TLS or a declared proxy means that others can reach the pages, so reading needs a sign-in too. */
 export function anonymousMayRead({
   access,
   listen,

@@ -1,4 +1,4 @@
-/** Table operator_token: who may change the fleet over HTTP. Tokens are kept as their SHA-256. */
+/** Table operator_token: who may change the fleet over HTTP. Tokens are stored as SHA-256. */
 import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
@@ -38,7 +38,7 @@ export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
       );
       if (!rows[0]) return null;
       const { tokenHash: kept, ...token } = rows[0];
-      // The index has compared hashes, which tell nobody anything; that it was this one is compared in constant time.
+      // The index lookup compares hashes, which reveals nothing; the final comparison takes constant time.
       return timingSafeEqual(Buffer.from(kept), Buffer.from(tokenHash)) ? token : null;
     },
   };

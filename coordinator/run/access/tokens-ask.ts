@@ -1,4 +1,4 @@
-/** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
+/** /tokens: what programs may do over HTTP. For operators; a secret is shown only once. */
 import { z } from "zod";
 import type { OperatorToken, OperatorTokenStore, Secrets } from "#core/access-types";
 import { cannotGive, type Scope, scopes } from "#core/actor";
@@ -10,7 +10,7 @@ import { nothingBody } from "../../web/form-fields.ts";
 import { ago, instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 
-/** What a scope is good for. */
+/** What each scope permits. */
 const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
   "url-write": "submit URLs and have them fetched again",

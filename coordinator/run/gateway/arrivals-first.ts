@@ -1,26 +1,26 @@
 /**
- * While more crawlers arrive than are let in at once, those that are there wait with their results and their requests for
- * work: who takes both processors for them keeps thousands from coming in, whose work then waits for longer. Not for
- * ever: a fleet that comes and goes for an hour holds the others' work up for a third of the time.
+ * While more crawlers arrive than can be admitted at once, connected ones wait with results and requests for work. Serving them
+ * would take both processors, and thousands would stay out, whose work waits longer. The delay is bounded: with an hour of
+ * reconnects, others wait a third of the time.
  */
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Held up in one go, after long quiet. A crawler asks again after 60 s without an answer. */
+/** The longest continuous hold after a long quiet time. A crawler asks again after 60 s without an answer. */
 const mostHeldMs = 45_000;
-/** Of the time in which work goes on, what may be held up later. */
+/** The share of working time that becomes available for later holds. */
 const regained = 0.5;
-/** Once all is used up, so much is regained before anything is held up again. */
+/** Once the allowance is used up, this much must be regained before the next hold. */
 const leastHeldMs = 10_000;
 const lookMs = 200;
 
-/** Turns of the loop in a row, each of which had a connection to accept. */
+/** Consecutive turns of the event loop that each had a connection to accept. */
 const pressingTurns = 16;
-/** A crawler waits for its welcome for 30 s. */
+/** A crawler waits 30 s for its welcome. */
 const lastingMs = 2000;
 
 /**
- * Whether connections wait to be accepted. How many the system does not tell, and Node accepts one a turn of the loop: where
- * turn after turn has one, more are waiting, and whatever makes turns long makes them wait.
+ * Detects whether connections wait to be accepted. The system does not report their number, and Node accepts one per turn of
+ * the event loop, so a connection in turn after turn means that more are waiting.
  */
 export class AcceptPressure {
   #turns = 0;
@@ -32,7 +32,7 @@ export class AcceptPressure {
     return this.#turns >= pressingTurns;
   }
 
-  /** For so long that those who wait may give up before they are accepted. */
+  /** True when it lasts so long that waiting crawlers may give up. */
   get isLasting(): boolean {
     return this.isPressing && performance.now() - this.#sinceMs >= lastingMs;
   }
@@ -53,12 +53,15 @@ export class AcceptPressure {
   }
 }
 
-/** Batches of results that wait to be taken in: each slice that is handed out makes more of them. */
+/** Batches of results waiting to be stored; each slice that is handed out creates more. */
 const mostResultsWaiting = 32;
-/** A request for work waits no longer for others' results. */
+/** The longest that a request for work waits for results. */
 const mostBehindMs = 10_000;
 
-/** Requests for work wait while results do: what was fetched is worth more than what is to be fetched. `waiting`: batches. */
+/**
+ * Delays requests for work while results wait, because fetched pages are worth more than pages to fetch. `waiting` counts
+ * batches.
+ */
 export async function afterResults(
   waiting: () => number,
   pause: (ms: number) => Promise<unknown> = delay,
@@ -74,14 +77,14 @@ export class ArrivalsFirst {
   #lookedAtMs: number;
   #isHolding = false;
 
-  /** `nowMs`: monotonic. */
+  /** `nowMs` is monotonic. */
   constructor(isCrowded: () => boolean, nowMs: () => number) {
     this.#isCrowded = isCrowded;
     this.#nowMs = nowMs;
     this.#lookedAtMs = nowMs();
   }
 
-  /** Whether work is to wait now; what it has waited since the last look is used up. */
+  /** Returns whether work must wait now, and deducts the time waited since the last call. */
   holds(): boolean {
     const nowMs = this.#nowMs();
     const passedMs = nowMs - this.#lookedAtMs;

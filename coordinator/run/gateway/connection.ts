@@ -1,7 +1,7 @@
 /**
- * One crawler's WebSocket as a stream of inflated messages in order, bounded in every direction: so much per
- * message, so much per second (then it is simply not read for a while), so much waiting to be sent. What goes
- * wrong here ends this connection and nothing else. Knows nothing of hellos, sequences or results.
+ * One crawler's WebSocket as an ordered stream of inflated messages. It bounds the size of a message, the bytes per second
+ * (beyond which it stops reading for a while) and the bytes queued for sending. A fault ends only this connection. It does not
+ * know hellos, sequences or results.
  */
 
 import { randomBytes } from "node:crypto";
@@ -21,33 +21,33 @@ import { ByteBudget } from "./liveness.ts";
 
 interface ConnectionSettings {
   readonly socket: WebSocket;
-  /** What the socket runs on. */
+  /** The socket's underlying stream. */
   readonly stream: Duplex;
-  /** What the crawler may make us inflate; beyond it, it is not read for a while. */
+  /** Beyond it, the crawler is not read for a while. */
   readonly inflatedBytesPerSecond: number;
-  /** Whoever is not known yet is read in turn. */
+  /** Unauthenticated peers are read in turns. */
   readonly strangers: LoopTurns;
   readonly handlers: ConnectionHandlers;
 }
 
 interface ConnectionHandlers {
-  /** A stranger's message has come whole, and is read in its turn. */
+  /** A stranger's message is complete and will be read in its turn. */
   onArrived(): void;
-  /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before the welcome. */
+  /** May throw ProtocolError, which refuses the crawler. `numbers` is empty before the welcome. */
   onMessage(message: ReceivedParts, size: MessageSize): void;
-  /** Something of ours failed on a message; the crawler gets refused. */
+  /** Our own code failed on a message; the crawler is refused. */
   onFault(error: unknown): void;
-  /** Called once: from now on nothing arrives and nothing can be sent. */
+  /** Called once: nothing arrives and nothing can be sent from now on. */
   onEnd(end: SessionEnd, refusal: Refusal | null): void;
 }
 
-/** More than so much waiting to leave: the crawler does not read. */
+/** More queued bytes mean that the crawler does not read. */
 const maxQueuedBytes = 2 * maxMessageBytes;
-/** What reading the shortest message counts: some 4,000 of them a second are read of one crawler. */
+/** The minimum that a message counts, which allows some 4,000 messages a second per crawler. */
 const leastMessageBytes = 8192;
-/** Pings and pongs in a second: ours makes a pong a heartbeat, and each ping makes us answer. */
+/** Pings and pongs per second: our ping makes each heartbeat a pong, and we must answer every ping. */
 const controlFramesPerSecond = 50;
-/** After a refusal the crawler has so long to read it. */
+/** The crawler's time to read a refusal. */
 const closeTimeoutMs = 2000;
 const none = Buffer.alloc(0);
 /** RFC 6455 section 7.4.1: normal closure, policy violation. */
@@ -86,23 +86,23 @@ export class CrawlerConnection {
     this.#boundStranger(stream);
   }
 
-  /** While true, nothing is read: the network itself makes the crawler wait. */
+  /** While true nothing is read, so the network makes the crawler wait. */
   get isHeld(): boolean {
     return this.#held || this.#payDay !== undefined;
   }
 
-  /** Everything that came, pongs and pieces of messages included. */
+  /** All received bytes, including pongs and partial messages. */
   get bytesRead(): number {
     return (this.#stream as Duplex & { readonly bytesRead?: number }).bytesRead ?? 0;
   }
 
-  /** The peer is known: the limits of messages apply in place of those of a hello, and what it says is packed. */
+  /** The peer is authenticated: the limits of messages replace those of a hello, and its messages are packed. */
   accept(pool: InflaterPool): void {
     this.#accepted = true;
     this.#inflater = pool.take(this.#inflater);
   }
 
-  /** A stranger's connection is still listened to, so that its end is noticed while its hello is looked at. */
+  /** A stranger's connection stays observed, so that its end is noticed while its hello is processed. */
   hold(): void {
     this.#held = true;
     if (this.#accepted) this.#socket.pause();
@@ -114,7 +114,7 @@ export class CrawlerConnection {
     this.#drain();
   }
 
-  /** Throws ProtocolError when the message is longer than a crawler takes. */
+  /** Throws ProtocolError when the message is longer than a crawler accepts. */
   send(message: CoordinatorMessage): void {
     const text = encodeMessage(message);
     if (this.#ended) return;
@@ -122,7 +122,7 @@ export class CrawlerConnection {
     else this.#transmit(text);
   }
 
-  /** What unpacking a message made of few bytes, besides those that were inflated. */
+  /** Counts what unpacking made of a message beyond its inflated bytes. */
   charge(bytes: number): void {
     this.#budget.spend(bytes);
   }
@@ -132,8 +132,8 @@ export class CrawlerConnection {
   }
 
   /**
-   * Whether the peer is there: it answers a ping within the time. Null: it could not be told, for all that time
-   * nothing was read from it, since what it has sent before is still being worked off.
+   * Resolves to whether the peer answers a ping in time; null when this is unknown because earlier data was still being
+   * processed and nothing was read.
    */
   async answersPing(withinMs: number): Promise<boolean | null> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) return false;
@@ -153,7 +153,6 @@ export class CrawlerConnection {
     });
   }
 
-  /** Says why, then closes. */
   refuse(refusal: Refusal): void {
     if (this.#ended) return;
     const reason = refusal.reason.slice(0, 500);
@@ -162,14 +161,14 @@ export class CrawlerConnection {
     this.#closeWhenSent(refusedCode, refusal.code);
   }
 
-  /** Sends what is under way, then closes. */
+  /** Sends what is queued, then closes. */
   leave(end: SessionEnd): void {
     if (this.#ended) return;
     this.#finish(end, null);
     this.#closeWhenSent(normalCode, "");
   }
 
-  /** At once, without a word. */
+  /** Closes at once without a message. */
   end(code: SessionEndCode, said?: string): void {
     this.#socket.terminate();
     this.#finish(sessionEnd(code, said), null);
@@ -200,7 +199,7 @@ export class CrawlerConnection {
     this.refuse({ code: "too-much", reason, retry: true });
   }
 
-  /** ws keeps a frame in memory until it is whole; a stranger's must not grow that far. */
+  /** ws keeps a frame in memory until it is complete, which a stranger must not exploit. */
   #boundStranger(stream: Duplex): void {
     let bytes = 0;
     const count = (chunk: Buffer) => {
@@ -278,7 +277,7 @@ export class CrawlerConnection {
       const frame = await this.#deflater.deflate(text);
       if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
     } catch {
-      // The connection has ended meanwhile.
+      // The connection has ended already.
     }
     this.#deflatingBytes -= text.length;
   }

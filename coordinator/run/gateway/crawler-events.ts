@@ -1,26 +1,26 @@
-/** What of the crawlers concerns the rooms of a coordinator. */
+/** The crawlers' events that rooms of a coordinator listen to. */
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { ResultBatch } from "../../place/crawlers/result-batch.ts";
 
 export type ReleaseReport = Extract<CrawlerMessage, { type: "crawler:release-report" }>;
 
-/** Crawlers' comings, goings and reports, as far as they concern a room. The rooms hear of each in their order. */
+/** Crawlers' arrivals, departures and reports. Each room is called in its order. */
 export interface CrawlerEvents {
-  /** What a crawler says of itself when it comes; it is not welcomed yet. */
+  /** The crawler has sent its hello and is not welcomed yet. */
   onHello?(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  /** It was let in. */
+  /** It was admitted. */
   onArrived?(crawlerId: CrawlerId): void;
-  /** It was welcomed, and may be sent messages. */
+  /** It was welcomed and can receive messages. */
   onWelcome?(crawlerId: CrawlerId): void;
-  /** Its session has ended, and that is recorded. `forGood`: it said that it will not come back. */
+  /** Its session has ended and this is recorded. `forGood`: it said that it will not return. */
   onLeft?(crawlerId: CrawlerId, forGood: boolean): void;
   /** It has measured other crawlers. */
   onPeerReport?(crawlerId: CrawlerId): void;
-  /** Its results are stored; waited for before they are acknowledged. */
+  /** Its results are stored; the acknowledgement waits for this. */
   onFetched?(batch: ResultBatch): unknown;
-  /** Results named or linked to URLs of other hosts, which wait in the outbox. */
+  /** Results contained URLs of other hosts, which are in the outbox. */
   onPosted?(): void;
-  /** What became of a release at a crawler. */
+  /** A crawler reported on a release. */
   onReleaseReport?(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
+/** The gateway's settings and the handlers of crawlers' messages, which main provides. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome, Refusal } from "#protocol/coordinator-messages";
@@ -9,33 +9,33 @@ import type { ConnectionLimitSettings } from "../../web/limits.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
 
 /**
- * Of one crawler, no two of these run at once (save `admit`); `onArrive` and `onLeave` alternate. A
- * rejection is logged; one of `onArrive`, `onResults` or `onMessage` also ends that session, and the crawler
- * comes back and sends again what was not acknowledged.
+ * For one crawler these run one at a time (except `admit`), and `onArrive` and `onLeave` alternate. A rejection is logged. A
+ * rejection of `onArrive`, `onResults` or `onMessage` also ends the session, after which the crawler resends what was not
+ * acknowledged.
  */
 export interface GatewayHandlers {
-  /** Whether to believe whoever came, and who it is. */
+  /** Authenticates a newcomer. */
   admit(introduction: Introduction): Promise<Admitted | { readonly refuse: Refusal }>;
-  /** The highest sequence of the hello's spool that is committed, or why the crawler may not come now. */
+  /** Returns the highest committed sequence of the hello's spool, or why the crawler may not come now. */
   onArrive(
     arrival: Arrival,
   ): Promise<
     { readonly acknowledgedSequence: number; readonly welcome?: WelcomeExtras } | { readonly refuse: Refusal }
   >;
-  /** It was welcomed, and may be sent messages. Must not throw. */
+  /** It was welcomed and can receive messages. Must not throw. */
   onWelcome?(crawlerId: CrawlerId): void;
-  /** Two machines have its identity, as `evidence` shows; what to refuse the newcomer with. */
+  /** Two machines use its identity, as `evidence` shows. Returns the newcomer's refusal. */
   onCopy?(arrival: Arrival, evidence: string): Refusal;
-  /** Ascending, without gaps; acknowledged to the crawler as soon as this resolves. */
+  /** Results are ascending without gaps, and acknowledged as soon as this resolves. */
   onResults(batch: {
     readonly crawlerId: CrawlerId;
     readonly spoolId: string;
     readonly results: readonly BatchedResult[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
-  /** `forGood`: it said goodbye and that it will not be back. */
+  /** `forGood`: it said that it will not return. */
   onLeave(crawlerId: CrawlerId, end: SessionEnd, forGood: boolean): Promise<void>;
-  /** Somebody was refused for what he did. Must not throw. */
+  /** A peer was refused for its behaviour. Must not throw. */
   onIncident?(incident: EdgeIncident): void;
 }
 
@@ -43,27 +43,27 @@ export interface GatewaySettings {
   readonly path: string;
   readonly userAgent: string;
   readonly resultCredits: number;
-  /** At least; with a large fleet less often (crawlers/heartbeats). */
+  /** The shortest interval; a large fleet sends less often (crawlers/heartbeats). */
   readonly heartbeatMs: number;
-  /** How many crawlers there are, connected or not; left out: as many as are connected. */
+  /** The number of crawlers, connected or not; absent: the connected ones. */
   readonly fleetSize?: () => number;
-  /** Told to crawlers: away for so long, they let go of their leases. */
+  /** Sent to crawlers: offline for this long, they drop their leases. */
   readonly departureSeconds: number;
-  /** Told to crawlers: the database's major version. */
+  /** Sent to crawlers: the database's major version. */
   readonly postgresVersion?: number;
   readonly helloTimeoutMs: number;
-  /** A batch of results is this large, or has waited so long. */
+  /** A batch of results ends at this size or age. */
   readonly batchResults: number;
   readonly lingerMs: number;
-  /** What one crawler may make us inflate; beyond it, it is not read for a while. */
+  /** Beyond it, the crawler is not read for a while. */
   readonly inflatedBytesPerSecond: number;
-  /** Added to a probe's own deadline before the crawler counts as silent. */
+  /** Added to a probe's deadline before the crawler counts as silent. */
   readonly probeGraceMs: number;
-  /** A session whose crawler answers a ping within this is alive: another machine with its identity is a copy. */
+  /** A session whose crawler answers a ping within this time is alive, so another machine with its identity is a copy. */
   readonly rivalMs: number;
   readonly limits: ConnectionLimitSettings;
   readonly admission: AdmissionLineSettings;
-  /** Whom a request comes from, where a proxy stands in front; otherwise the socket's peer. */
+  /** The client's address behind a proxy, otherwise the socket's peer. */
   readonly remoteAddressOf: (request: IncomingMessage) => string;
 }
 
@@ -79,14 +79,14 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   inflatedBytesPerSecond: 32 * 1024 * 1024,
   probeGraceMs: 3000,
   rivalMs: 3000,
-  // A fleet of 10,000, half of it twice: with a connection that has died and one that takes its place.
+  // A fleet of 10,000, half of it with a dead and a new connection at once.
   limits: { connections: 15_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
-  // Those that are worked on together go to the database together. A crawler gives up after 30 s without a word.
+  // Admissions that run together share database queries. A crawler gives up after 30 s of silence.
   admission: { atOnce: 1024, mostWaitMs: 6000 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
 
-/** What a welcome says to crawlers that know of it. */
+/** Fields of the welcome for crawlers that know them. */
 export type WelcomeExtras = Partial<
   Pick<
     CoordinatorWelcome,
@@ -98,9 +98,9 @@ export interface Arrival {
   readonly crawlerId: CrawlerId;
   readonly hello: CrawlerHello;
   readonly remoteAddress: string;
-  /** Of the protocol, as agreed on. */
+  /** The agreed protocol version. */
   readonly version: number;
-  /** The identity that belongs to its name; null: it has none. */
+  /** The identity bound to its name; null when it has none. */
   readonly publicKey: string | null;
 }
 
@@ -116,7 +116,7 @@ export const shuttingDown: Refusal = {
   retry: true,
 };
 
-/** Before all is read that crawlers are answered from. */
+/** Until everything is loaded that answers depend on. */
 export const starting: Refusal = {
   code: "shutting-down",
   reason: "the coordinator starts, and serves crawlers in a moment",
@@ -124,7 +124,7 @@ export const starting: Refusal = {
   retryAfterMs: 1000,
 };
 
-/** It may have been replaced without knowing (crawlers/coordinator-presence-store). */
+/** The coordinator may have been replaced without noticing (crawlers/coordinator-presence-store). */
 export const standingAside: Refusal = {
   code: "shutting-down",
   reason: "this coordinator does not reach its database in time, and leaves crawlers to the others",
@@ -144,13 +144,13 @@ export const unableToAdmit: Refusal = {
   retry: true,
 };
 
-/** More come at once than can be let in. */
+/** More crawlers come at once than can be admitted. */
 export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
   const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
   return { code: "busy", reason, retry: true, retryAfterMs };
 }
 
-/** Codes of refusals that say nothing bad about whom they went to. */
+/** Refusals that do not indicate misbehaviour. */
 export const blameless: ReadonlySet<string> = new Set([
   "internal-error",
   "busy",
@@ -159,7 +159,7 @@ export const blameless: ReadonlySet<string> = new Set([
   "moved",
 ]);
 
-/** Codes that are not here say nothing bad, or are recorded where more is known of them. */
+/** Other codes are harmless or recorded elsewhere with more detail. */
 const kinds: Partial<Record<Refusal["code"], string>> = {
   "wrong-key": "wrong-key",
   "bad-message": "bad-message",
@@ -174,7 +174,7 @@ export interface EdgeIncident {
   readonly remoteAddress: string;
 }
 
-/** Null: it is none. */
+/** Returns null when the refusal is no incident. */
 export function incidentOf(
   from: {
     readonly crawlerId: CrawlerId | null;
@@ -190,7 +190,7 @@ export function incidentOf(
   return { crawlerId, kind, words: `${whose}${refusal.reason}`, remoteAddress };
 }
 
-/** An upgrade that was turned away before a word was said. */
+/** An upgrade that was refused before any message. */
 export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
   return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
 }
@@ -204,9 +204,9 @@ export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
  */
 
 interface AdmissionLineSettings {
-  /** Worked on at the same time; more of them only make each other wait, for the same connections to the database. */
+  /** How many run at the same time; more would only wait for the same database connections. */
   readonly atOnce: number;
-  /** Who would wait longer is to come back later. */
+  /** A newcomer that would wait longer is told to return later. */
   readonly mostWaitMs: number;
 }
 
@@ -216,31 +216,31 @@ interface Waiting {
   readonly skip: () => void;
 }
 
-/** From one admission to the next, before anything was measured. */
+/** The interval between admissions before any was measured. */
 const firstGuessMs = 4;
 
-/** Each is worked on twice: until it is known, and until it is let in. */
+/** Each admission is worked on twice: for authentication and for the welcome. */
 const passes = 2;
 
-/** Nobody is sent away for longer: 10,000 crawlers are let in within it, at 150 a second. */
+/** The longest absence: 10,000 crawlers are admitted within it at 150 a second. */
 const mostAwayMs = 60_000;
 
-/** Of each admission in the mean time of the last ones. */
+/** The weight of a new measurement in the moving average. */
 const newShare = 0.1;
 
 export class AdmissionLine {
   readonly #settings: AdmissionLineSettings;
   readonly #nowMs: () => number;
-  /** Those that were let in halfway; they go first. */
+  /** Half-admitted crawlers, which go first. */
   readonly #halfway: Waiting[] = [];
   #line: Waiting[] = [];
-  /** Where the line begins: what is before it has had its turn. */
+  /** The index where the queue begins. */
   #head = 0;
   readonly #starts = new Set<{ readonly atMs: number }>();
   #workMs: number;
   #lastReturnMs = Number.NEGATIVE_INFINITY;
 
-  /** `nowMs`: monotonic. */
+  /** `nowMs` is monotonic. */
   constructor(settings: AdmissionLineSettings, nowMs: () => number) {
     this.#settings = settings;
     this.#nowMs = nowMs;
@@ -251,12 +251,14 @@ export class AdmissionLine {
     return this.#line.length - this.#head;
   }
 
-  /** They have had a turn, or two, and are not in yet. */
+  /** Crawlers that are being admitted. */
   get working(): number {
     return this.#starts.size;
   }
 
-  /** When the next one who is sent away is to come back; null: there is room in the line. `coming`: on the way into it. */
+  /**
+   * Returns when the next rejected crawler should return; null when the queue has room. `coming` counts those about to join it.
+   */
   comeBackMs(coming = 0): number | null {
     const { mostWaitMs } = this.#settings;
     const eachMs = this.#eachMs();
@@ -268,12 +270,12 @@ export class AdmissionLine {
     return Math.ceil(this.#lastReturnMs - nowMs);
   }
 
-  /** Null: it had gone before its turn came, and nothing was begun. */
+  /** Resolves to null when the crawler left before its turn, without starting the work. */
   take<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
     return this.#enter(this.#line, isGone, work);
   }
 
-  /** For who has had its turn, had to wait for something else, and is worked on again. */
+  /** Resumes a crawler that had its turn and then waited for something else. */
   takeUp<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
     return this.#enter(this.#halfway, isGone, work);
   }
@@ -307,7 +309,7 @@ export class AdmissionLine {
     }
   }
 
-  /** As `shift`, without moving those that wait. */
+  /** As Array.shift, without moving the rest. */
   #shift(): Waiting | undefined {
     const next = this.#line[this.#head];
     if (next === undefined) return undefined;
@@ -319,7 +321,7 @@ export class AdmissionLine {
     return next;
   }
 
-  /** From one admission to the next. What is under way counts as soon as it takes longer than the others took. */
+  /** The interval between admissions. Running work counts once it takes longer than the average. */
   #eachMs(): number {
     const [oldest] = this.#starts;
     const oldestMs = oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;
@@ -327,7 +329,6 @@ export class AdmissionLine {
   }
 }
 
-/** Of the coordinator's settings. */
 export function gatewaySettings(config: {
   readonly userAgent: string;
   readonly heartbeatSeconds: number;

@@ -1,4 +1,4 @@
-/** What a crawler is told of itself and of the sites that it will meet, at its welcome. */
+/** What a crawler's welcome says about itself and the sites that it will meet. */
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { userAgentOf } from "#protocol/user-agent";
 import { publishedKeySet } from "../../place/crawlers/published-key-set.ts";
@@ -10,7 +10,7 @@ export interface IntroductionSettings {
   readonly signRequests: boolean;
 }
 
-/** How a crawler is to introduce itself to sites; only one with a key of its own can sign, and knows how. */
+/** How a crawler identifies itself to sites; only one with a key of its own can sign. */
 export function introductionOf(
   { hello, publicKey }: Pick<Arrival, "hello" | "publicKey">,
   config: IntroductionSettings,
@@ -25,7 +25,7 @@ export function introductionOf(
   };
 }
 
-/** So that a partner can be told under which address others see the crawler. */
+/** Lets a partner see under which address others see the crawler. */
 export function seenFrom({
   remoteAddress,
 }: Pick<Arrival, "remoteAddress">): Pick<WelcomeExtras, "seenAddress"> {

@@ -42,19 +42,19 @@ import {
 import { mostPingMs, PendingProbes } from "./liveness.ts";
 import { CrawlerSession, type SessionHandlers } from "./session.ts";
 
-/** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
+/** The most fragments of a message, each of which costs memory even when empty. Our crawlers send whole messages. */
 const maxFragments = 1024;
 
 /**
- * Of each turn of the loop, for strangers: their upgrades and hellos. Node accepts one connection a turn, so that turns
- * have to be short where thousands connect, and who else connects waits behind all of these.
+ * The share of each turn of the event loop for strangers' upgrades and hellos. Node accepts one connection per turn, so turns
+ * must be short while thousands connect.
  */
 const strangersMs = 1;
 
-/** A departure that the database did not take is recorded so much later. */
+/** A departure that the database did not record is retried after this time. */
 const departAgainMs = 2000;
 
-/** Crawlers that are on their way in. */
+/** This many arriving crawlers count as a crowd. */
 const crowd = 16;
 
 export class CrawlerGateway implements Fleet {
@@ -66,36 +66,35 @@ export class CrawlerGateway implements Fleet {
   readonly #limits: ConnectionLimits;
   readonly #sockets: WebSocketServer;
   readonly #probes = new PendingProbes();
-  /** All of them, strangers included. */
+  /** Includes strangers. */
   readonly #connected = new Set<CrawlerSession>();
   readonly #sessions = new Map<CrawlerId, CrawlerSession>();
-  /** Arrivals and departures of one crawler. */
   readonly #turns = new KeyedTurns<CrawlerId>();
-  /** Newcomers of one crawler, each from its hello to its welcome. */
+  /** The newcomers of one crawler, each from its hello to its welcome. */
   readonly #newcomers = new KeyedTurns<CrawlerId>();
-  /** Of upgrades under way. */
+  /** The challenges of upgrades in progress. */
   readonly #challenges = new WeakMap<IncomingMessage, string>();
   readonly #admissions = new Set<Promise<void>>();
   readonly #line: AdmissionLine;
-  /** They wait for their turn, or were recognised and wait for their welcome: who leaves then has done nothing wrong. */
+  /** They wait for their turn or their welcome, so leaving is no misbehaviour. */
   readonly #waiting = new WeakSet<CrawlerSession>();
-  /** A fleet that goes at once must not keep the database from those that come. */
+  /** A fleet that leaves at once must not block the database for newcomers. */
   readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
   readonly #pressure = new AcceptPressure();
   readonly #strangers = new LoopTurns(strangersMs, () => this.#pressure.isLasting);
-  /** Not looked at yet. */
+  /** Upgrades that wait for their turn. */
   #upgrades = 0;
-  /** They have not said hello yet. */
+  /** Sessions without a hello yet. */
   readonly #silent = new Set<CrawlerSession>();
-  /** Nobody is served, for that reason; null: crawlers are. */
+  /** Why nobody is served; null when crawlers are. */
   #closed: Refusal | null = starting;
 
-  /** `zlibSync`: what `loadZlibSync()` gave. */
+  /** `zlibSync` is the result of `loadZlibSync()`. */
   constructor(options: {
     readonly settings: GatewaySettings;
     readonly log: Log;
-    /** What a crawler sent could not be handled, by this fault of ours. */
+    /** Our own fault prevented handling a crawler's message. */
     readonly onFault?: (error: unknown) => void;
     readonly zlibSync: ZlibSync | null;
   }) {
@@ -119,24 +118,24 @@ export class CrawlerGateway implements Fleet {
     });
   }
 
-  /** Where what crawlers say goes from now on. */
+  /** Sets the handlers of crawlers' messages. */
   handle(handlers: GatewayHandlers): void {
     this.#handlers = handlers;
   }
 
-  /** Why crawlers are not served here at the moment; null: they are. */
+  /** Why crawlers are not served here now, or null. */
   get closed(): Refusal | null {
     return this.#closed;
   }
 
-  /** Null: crawlers are served from now on. Else nobody is any more: those that are here are sent away. */
+  /** Null serves crawlers from now on; a refusal disconnects all and serves none. */
   serve(closed: Refusal | null): void {
     if (this.#closed === shuttingDown || this.#closed === closed) return;
     this.#closed = closed;
     if (closed !== null) for (const session of [...this.#connected]) session.refuse(closed);
   }
 
-  /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
+  /** Takes over upgrades at the path; others go to other listeners or are refused. */
   attach(server: Server | SecureServer): void {
     server.on("connection", () => this.#pressure.accepted());
     server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
@@ -155,7 +154,7 @@ export class CrawlerGateway implements Fleet {
   }
 
   probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
-    // A host that a frontier knows from before crawlers refused such: no session is to end over it.
+    // A frontier may know such a host from earlier times, when crawlers accepted it; no session must end over it.
     if (!isHostName(target.host)) {
       const reason = "what the URL calls its host is no host's name";
       return Promise.resolve({ type: "failed", method: target.method, reason });
@@ -170,19 +169,19 @@ export class CrawlerGateway implements Fleet {
     return this.#probes.size;
   }
 
-  /** False when the crawler is not connected. Throws ProtocolError when the message is too long for the wire. */
+  /** Returns false when the crawler is not connected. Throws ProtocolError when the message is too long. */
   send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean {
     return this.#sessions.get(crawlerId)?.send(message) ?? false;
   }
 
-  /** Ends a crawler's session, for instance because its key was revoked. False when it is not connected. */
+  /** Ends a crawler's session, for instance when its key was revoked. Returns false when it is not connected. */
   refuse(crawlerId: CrawlerId, refusal: Refusal): boolean {
     const session = this.#sessions.get(crawlerId);
     session?.refuse(refusal);
     return session !== undefined;
   }
 
-  /** Does the work for every crawler that is connected, while it neither comes nor leaves. */
+  /** Runs the work for every connected crawler, during which it neither arrives nor leaves. */
   async forEachConnected(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
     const whileConnected = async (crawlerId: CrawlerId) => {
       if (this.#sessions.has(crawlerId)) await work(crawlerId);
@@ -198,23 +197,23 @@ export class CrawlerGateway implements Fleet {
     return this.#sessions.get(crawlerId) ?? null;
   }
 
-  /** Those that have said hello and wait for their turn. */
+  /** Crawlers that sent a hello and wait for their turn. */
   get waitingCrawlers(): number {
     return this.#line.waiting;
   }
 
-  /** Many come at once: what can wait leaves the processor to them. */
+  /** True when many arrive at once and other work should yield the processor. */
   get isCrowded(): boolean {
     if (this.#closed !== null) return false;
     return this.#pressure.isPressing || this.#strangers.waiting + this.#admissions.size >= crowd;
   }
 
-  /** For metrics: connections (strangers included), and refusals by code since the start. */
+  /** For metrics: connections (including strangers) and refusals by code since the start. */
   counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
     return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
   }
 
-  /** Sends everybody away and resolves when no handler runs any more. The server is main's to close. */
+  /** Disconnects everybody and resolves when no handler runs. The caller closes the server. */
   async close(): Promise<void> {
     const leaving = [...this.#connected];
     this.serve(shuttingDown);
@@ -223,7 +222,7 @@ export class CrawlerGateway implements Fleet {
     await this.#turns.allTaken();
   }
 
-  /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
+  /** Handles upgrades in turns of the event loop, so that a fleet that connects at once does not block others. */
   #queueUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     stream.on("error", () => stream.destroy());
     const laterMs = this.#line.comeBackMs(this.#upgrades + this.#silent.size + this.#line.working);
@@ -314,7 +313,7 @@ export class CrawlerGateway implements Fleet {
     }
   }
 
-  /** After the departure of the same crawler's session before, whose last commit the welcome has to count. */
+  /** Waits until the previous session of this crawler has left, because the welcome states its last commit. */
   async #letIn(session: CrawlerSession, admitted: Admitted, version: number): Promise<void> {
     const { hello, remoteAddress } = session;
     if (session.state !== "checking" || !hello) return;
@@ -332,7 +331,10 @@ export class CrawlerGateway implements Fleet {
     });
   }
 
-  /** A session of the same identity in another process that still answers is another machine's. Null: it is not. */
+  /**
+   * A session of the same identity in another process that still answers runs on another machine. Returns null when there is
+   * none.
+   */
   async #refusalBeside(before: CrawlerSession, newcomer: Arrival): Promise<Refusal | null> {
     const [here, there] = [newcomer.hello.identity, before.hello?.identity];
     const isRival =
@@ -411,7 +413,7 @@ export class CrawlerGateway implements Fleet {
       await this.#departures.take(() => false, leaves);
     } catch (error) {
       this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded and is tried again");
-      // Until then the database says that it is connected.
+      // Until then the database states that it is connected.
       setTimeout(() => {
         const hasReturned = () => this.#sessions.has(crawlerId) || this.#closed === shuttingDown;
         void this.#turns.take(crawlerId, async () => {
@@ -426,7 +428,7 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?")[0] ?? "";
 }
 
-/** Nobody is served before there are others. */
+/** No crawler is served before handlers are set. */
 const unhandled: GatewayHandlers = {
   admit: async () => ({ refuse: starting }),
   onArrive: async () => ({ refuse: starting }),

@@ -1,7 +1,6 @@
 /**
- * What one crawler sent and the coordinator has not worked off yet: delivered one after the other, in order,
- * with results that follow each other joined into batches. While a batch is being committed the next one
- * gathers, so batches grow with the load by themselves; the linger only helps the first.
+ * The unprocessed messages of one crawler, delivered in order with consecutive results joined into batches. While a batch is
+ * committed the next one gathers, so batches grow with the load; the linger only helps the first.
  */
 
 import { ProtocolError } from "#core/errors";
@@ -20,10 +19,10 @@ type OrderedMessage = Exclude<
 
 export type OtherMessage = Exclude<OrderedMessage, CrawlerResultMessage>;
 
-/** What the gateway passes on one by one. */
+/** The messages that the gateway passes on individually. */
 export type CrawlerReport = Exclude<OtherMessage, { type: "crawler:goodbye" }>;
 
-/** A result as it arrived; `wireBytes` is what it took on the wire, compressed. */
+/** A result as it arrived; `wireBytes` is its compressed size. */
 export interface BatchedResult {
   readonly sequence: number;
   readonly leaseId: LeaseId;
@@ -44,16 +43,16 @@ interface InboxSettings {
   readonly deliver: (message: OtherMessage, size: MessageSize) => Promise<void>;
   /** There is room again after `isFull`. */
   readonly onRoom: () => void;
-  /** A delivery failed; nothing more is delivered. */
+  /** A delivery failed, so nothing more is delivered. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** The crawler is not read while more than so much waits. */
+/** The crawler is not read while more is queued. */
 const fullBytes = 16 * 1024 * 1024;
 
 const fullMessages = 2000;
 
-/** A batch ends when it is so large. */
+/** A batch ends at this size. */
 const batchBytes = 8 * 1024 * 1024;
 
 interface Waiting {
@@ -89,7 +88,7 @@ export class SessionInbox {
     this.#working ??= this.#work();
   }
 
-  /** Delivers nothing more; resolves when the delivery under way has ended. */
+  /** Delivers nothing more; resolves when the running delivery has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#queue = [];
@@ -114,7 +113,7 @@ export class SessionInbox {
     }
   }
 
-  /** Something other than a result is in the queue, or enough results are. */
+  /** True when enough results are queued, or something other than a result. */
   #batchIsReady(): boolean {
     const last = this.#queue.at(-1)?.message.type;
     const first = this.#queue[0]?.message.type;
@@ -133,7 +132,7 @@ export class SessionInbox {
     });
   }
 
-  /** One message, or the results at the head that make a batch. */
+  /** Takes one message, or the results at the head that form a batch. */
   #take(): Waiting[] {
     let count = 0;
     let bytes = 0;
@@ -162,7 +161,7 @@ function toResult({ message, size }: Waiting): BatchedResult[] {
   return [{ sequence, leaseId: asLeaseId(leaseId), result, wireBytes: size.wireBytes }];
 }
 
-/** An object, its two texts and their heads. */
+/** The memory of a link: an object and two strings. */
 const linkBytes = 150;
 
 export function referredBytes(message: CrawlerMessage): number {
@@ -171,8 +170,8 @@ export function referredBytes(message: CrawlerMessage): number {
   return links.reduce((sum, { url, anchor }) => sum + url.length + anchor.length + linkBytes, lexemes.length);
 }
 
-// What a crawler with an identity has sent and not signed yet. Results wait here until their seal comes: only then
-// do they count, in one piece; at the session's end, what has no seal is forgotten, and the crawler sends it again.
+// Results of a crawler with an identity that it has not signed yet. They wait here for their seal and count only then, all at
+// once. Unsealed results are dropped at the session's end, and the crawler resends them.
 //
 // result 7, result 8, result 9, seal 7–9 → all three; a seal of anything but what waits is refused
 
@@ -190,7 +189,7 @@ export class SealCheck {
   #waiting: WaitingResult[] = [];
   #bytes = 0;
 
-  /** `publicKey`: 32 bytes in base64url, as it was bound to the crawler's name. */
+  /** `publicKey` is 32 bytes in base64url, as bound to the crawler's name. */
   constructor(publicKey: string, spoolId: string) {
     this.#publicKey = publicKey;
     this.#spoolId = spoolId;
@@ -200,7 +199,7 @@ export class SealCheck {
     return this.#waiting.length;
   }
 
-  /** Throws ProtocolError when too much waits; their number is bounded by the credits. */
+  /** Throws ProtocolError when too many bytes wait; the credits bound their number. */
   add(result: WaitingResult, parts: ReceivedParts): void {
     this.#bytes += result.size.inflatedBytes;
     if (this.#bytes > maxUnsealedBytes) {
@@ -211,8 +210,8 @@ export class SealCheck {
   }
 
   /**
-   * The results that the seal stands for, or null when its signature is wrong. Throws ProtocolError when it is not
-   * for exactly what waits.
+   * Returns the sealed results, or null when the signature is wrong. Throws ProtocolError when the seal does not cover exactly
+   * what waits.
    */
   take({ first, last, signature }: SealMessage): readonly WaitingResult[] | null {
     const [from, to] = [this.#waiting[0]?.message.sequence, this.#waiting.at(-1)?.message.sequence];

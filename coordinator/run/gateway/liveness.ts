@@ -16,13 +16,13 @@ import { unreported } from "../../place/crawlers/crawler.ts";
  */
 
 interface HeartbeatWatchSettings {
-  /** How often the crawler is to send one. */
+  /** The crawler's heartbeat interval. */
   readonly heartbeatMs: number;
-  /** Bytes that have come over the connection so far. */
+  /** Received bytes of the connection so far. */
   readonly bytesRead: () => number;
-  /** True while we do not read from it, so that it cannot be heard. */
+  /** True while we do not read, so that the crawler cannot be heard. */
   readonly isHeld: () => boolean;
-  /** How often the crawler is to have a sign of ours; no more often than eight times a heartbeat. */
+  /** How often the crawler gets a ping, at most eight times per heartbeat. */
   readonly pingMs: number;
   readonly onPing: () => void;
   /** Called once. */
@@ -30,21 +30,21 @@ interface HeartbeatWatchSettings {
 }
 
 /**
- * Between two pings of ours. A crawler gives its coordinator up after three that did not come: it is with another one before what it
- * holds for one that is frozen matters. In a large fleet as seldom as heartbeats.
+ * The longest interval between our pings. A crawler abandons its coordinator after three missing ones, and so reaches another
+ * before leases of a frozen one matter. In a large fleet pings are as rare as heartbeats.
  */
 export const mostPingMs = 2500;
 
 const missedHeartbeats = 3;
 const ticksPerHeartbeat = 8;
 
-/** The third heartbeat may be late by a quarter of the interval. */
+/** The third heartbeat may be a quarter of the interval late. */
 const lateTicks = 2;
 
-/** A message that is under way for so long never ends: the longest takes four minutes at 256 kbit/s. */
+/** A message in transit for longer never ends: the longest takes four minutes at 256 kbit/s. */
 const longestMessageHeartbeats = 30;
 
-/** So many bytes between two ticks are a long message under way, more than answers to pings. */
+/** This many bytes between two ticks are a long message in transit, more than answers to pings. */
 const messageUnderWayBytes = 256;
 
 export class HeartbeatWatch {
@@ -52,7 +52,7 @@ export class HeartbeatWatch {
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
   #silentTicks = 0;
-  /** Since the last whole message, while we read. */
+  /** Ticks since the last whole message while we read. */
   #wordlessTicks = 0;
   #bytesRead: number;
 
@@ -62,7 +62,6 @@ export class HeartbeatWatch {
     this.#timer = setInterval(() => this.#tick(), timerMs(settings.heartbeatMs / ticksPerHeartbeat));
   }
 
-  /** A message came. */
   heard(): void {
     this.#silentTicks = 0;
     this.#wordlessTicks = 0;
@@ -91,8 +90,8 @@ export class HeartbeatWatch {
 }
 
 /**
- * A token bucket for bytes: how much one crawler may make the coordinator inflate in a second. Overspending
- * once is allowed (a message's size is known only after it was inflated) and paid for by waiting.
+ * A token bucket for the bytes that one crawler may make the coordinator inflate per second. It may go negative once, since a
+ * message's size is known only after inflating, and is repaid by waiting.
  */
 export class ByteBudget {
   readonly #bytesPerSecond: number;
@@ -100,7 +99,7 @@ export class ByteBudget {
   #left: number;
   #filledAt: number;
 
-  /** `now` in ms, monotonic. The bucket holds one second's worth and starts full. */
+  /** `now` is monotonic, in ms. The bucket holds one second's worth and starts full. */
   constructor(bytesPerSecond: number, now: () => number) {
     this.#bytesPerSecond = bytesPerSecond;
     this.#now = now;
@@ -113,7 +112,7 @@ export class ByteBudget {
     this.#left -= bytes;
   }
 
-  /** Until something may be spent again; 0 when it may now. */
+  /** Returns the time until something may be spent again; 0 for now. */
   waitMs(): number {
     this.#fill();
     return this.#left > 0 ? 0 : Math.ceil((-this.#left / this.#bytesPerSecond) * 1000) + 1;
@@ -141,7 +140,10 @@ export class PendingProbes {
     return this.#pending.size;
   }
 
-  /** Resolves with the report, or with a `failed` outcome after `waitMs`. `ask` sends the request; false: it could not. */
+  /**
+   * Resolves with the report, or with a `failed` outcome after `waitMs`. `ask` sends the request and returns false when it
+   * could not.
+   */
   request(
     probe: { readonly crawlerId: CrawlerId; readonly method: ProbeMethod; readonly waitMs: number },
     ask: (requestId: number) => boolean,
@@ -161,7 +163,7 @@ export class PendingProbes {
     });
   }
 
-  /** A report to a request of another crawler, or to none (any more), is dropped: false. */
+  /** Drops a report that matches no open request of this crawler and returns false. */
   report(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): boolean {
     const probe = this.#pending.get(requestId);
     if (probe?.crawlerId !== crawlerId) return false;
@@ -169,7 +171,6 @@ export class PendingProbes {
     return true;
   }
 
-  /** The crawler's session ended. */
   abandon(crawlerId: CrawlerId, reason: string): void {
     for (const probe of [...this.#pending.values()]) {
       if (probe.crawlerId === crawlerId)

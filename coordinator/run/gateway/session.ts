@@ -1,10 +1,10 @@
 /**
  * One crawler's session:
  *
- *   awaiting-hello → checking (version, key, arrival) → open → closed
+ * awaiting-hello → checking (version, key, arrival) → open → closed
  *
- * Closed from any state by a refusal, a loss or a goodbye. In `open` it holds the crawler to its credits and
- * to the order of its results, acknowledges what was committed, and watches for heartbeats.
+ * A refusal, a loss or a goodbye closes it from any state. While open, it holds the crawler to its credits and the order of its
+ * results, acknowledges commits, and watches heartbeats.
  */
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
@@ -39,7 +39,7 @@ import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
 interface SessionSettings {
   readonly remoteAddress: string;
-  /** 32 random bytes in base64url that went out with the upgrade, for its hello to sign. */
+  /** 32 random bytes in base64url, sent with the upgrade and signed by the hello. */
   readonly challenge: string;
   /** See `tlsBindingOf`. */
   readonly tlsBinding: string | null;
@@ -48,25 +48,25 @@ interface SessionSettings {
   readonly lingerMs: number;
   readonly inflatedBytesPerSecond: number;
   readonly pool: InflaterPool;
-  /** Hellos take turns with other strangers'. */
+  /** Hellos of strangers take turns. */
   readonly strangers: LoopTurns;
 }
 
 export interface SessionHandlers {
   onHello(session: CrawlerSession, hello: CrawlerHello, version: number): void;
-  /* For an open session, one at a time: */
+  /* Called in an open session, one at a time: */
   onResults(crawlerId: CrawlerId, spoolId: string, results: readonly BatchedResult[]): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
-  /* At any time: */
+  /* Called at any time: */
   onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
   onFault(session: CrawlerSession, error: unknown): void;
   onEnd(session: CrawlerSession, end: SessionEnd, refusal: Refusal | null): void;
 }
 
-/** Of one crawler; one that keeps to what it is told asks twice. */
+/** Per crawler; a well-behaved one sends two. */
 const requestsForWorkPerSecond = 50;
 
-/** Of one crawler: a few bytes can refer to much that then is not counted, since a failure stands in its place. */
+/** Per crawler: a few bytes can refer to much data that is not counted when a failure replaces it. */
 const badResultsPerSecond = 50;
 
 export class CrawlerSession {
@@ -87,7 +87,7 @@ export class CrawlerSession {
   #version = 0;
   #watch: HeartbeatWatch | undefined;
   readonly #frames = new FrameReader();
-  /** Null: this crawler has no key to sign with. */
+  /** Null when this crawler has no key to sign with. */
   #sealCheck: SealCheck | null = null;
   #hasUnread = false;
   #leavesForGood = false;
@@ -124,15 +124,15 @@ export class CrawlerSession {
   get crawlerId(): CrawlerId | null {
     return this.#crawlerId;
   }
-  /** What has come as its hello was not looked at yet. */
+  /** Input that arrived while the hello was being checked. */
   get hasUnread(): boolean {
     return this.#hasUnread;
   }
-  /** Null until a valid one has come. */
+  /** Null until a valid hello has arrived. */
   get hello(): CrawlerHello | null {
     return this.#hello;
   }
-  /** It said goodbye and that it will not be back. */
+  /** It said goodbye for good. */
   get leavesForGood(): boolean {
     return this.#leavesForGood;
   }
@@ -140,12 +140,12 @@ export class CrawlerSession {
     return this.#inbox.length;
   }
 
-  /** From now on only results count that are signed with this key. Before the welcome. */
+  /** From now on only results signed with this key count. Called before the welcome. */
   requireSeals(publicKey: string): void {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** The crawler may begin; it is to send a heartbeat so often, and is sent pings. */
+  /** Lets the crawler begin, with its heartbeat interval and pings. */
   welcome(
     welcome: CoordinatorWelcome,
     times: { readonly heartbeatMs: number; readonly pingMs: number },
@@ -167,11 +167,14 @@ export class CrawlerSession {
     });
   }
 
-  /** False when the session is not open, or its crawler is too old for this message. Throws ProtocolError when the message is too long. */
+  /**
+   * Returns false when the session is not open or its crawler is too old for this message. Throws ProtocolError when the
+   * message is too long.
+   */
   send(message: CoordinatorMessage): boolean {
     if (this.#state !== "open" || !isKnownTo(this.#version, message)) return false;
     if (message.type === "coordinator:pace") {
-      // A lower pace binds only what the crawler sends after it has heard of it, so the most counts.
+      // A lower pace binds only what the crawler sends after it received it, so the maximum counts.
       this.#mostCredits = Math.max(this.#mostCredits, message.resultCredits);
     }
     this.connection.send(message);
@@ -182,7 +185,7 @@ export class CrawlerSession {
     this.connection.refuse(inVersion(this.#version, refusal));
   }
 
-  /** Resolves when no handler works for this session any more. */
+  /** Resolves when no handler of this session runs. */
   settled(): Promise<void> {
     return this.#inbox.stop();
   }
@@ -204,7 +207,7 @@ export class CrawlerSession {
     else this.#take(decodePackedMessage(received, this.#frames), size, received);
   }
 
-  /** What is late from now on is our look at it. */
+  /** From now on the crawler is not late; our check is. */
   #onArrived(): void {
     clearTimeout(this.#helloDeadline);
     this.#hasUnread = this.#state === "awaiting-hello";
@@ -221,13 +224,13 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.#version = decoded.version;
     this.connection.hold();
-    // However long it is looked at: one that hears nothing goes to another coordinator.
+    // However long the check takes, a crawler that hears nothing moves to another coordinator.
     this.#waiting = setInterval(() => this.connection.ping(), mostPingMs);
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
   #take(message: CrawlerMessage, arrived: MessageSize, received: ReceivedParts): void {
-    // A few numbers can refer to much that was sent before: it counts as if it had been sent now.
+    // A few numbers can refer to much earlier data, which counts as if it had been sent now.
     const referred = referredBytes(message);
     this.connection.charge(referred);
     const size = { ...arrived, inflatedBytes: arrived.inflatedBytes + referred };
@@ -243,7 +246,7 @@ export class CrawlerSession {
       this.#takeSeal(message);
       return;
     }
-    // Each asks the database, for all others as well: who asks a thousand times a second is not read for a while.
+    // Each request queries the database, so a crawler with a thousand requests a second is not read for a while.
     if (message.type === "crawler:ready") {
       this.connection.charge(this.#settings.inflatedBytesPerSecond / requestsForWorkPerSecond);
     }
@@ -269,7 +272,7 @@ export class CrawlerSession {
     if (this.#inbox.isFull) this.connection.hold();
   }
 
-  /** The first of a session may have any number, since a spool can lose its head; then they count up by one. */
+  /** The first result of a session may have any number, since a spool can lose its head; then they count up by one. */
   #countResult(sequence: number): boolean {
     const expected = this.#lastSequence === null ? sequence : this.#lastSequence + 1;
     if (sequence !== expected) {

@@ -1,7 +1,4 @@
-/**
- * What happens when a crawler speaks: each message goes to its flow. This is the seam between the gateway
- * (sessions, bytes) and the flows (decisions).
- */
+/** Routes each crawler message to its flow: the seam between the gateway (sessions, bytes) and the flows (decisions). */
 
 import type { Secrets } from "#core/access-types";
 import { AtOnce } from "#core/coalesce";
@@ -63,32 +60,32 @@ interface FleetMessagePorts {
   };
   readonly log: Log;
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
-  /** They hear of all that concerns them, one after the other. */
+  /** The rooms that hear of crawlers' events, in order. */
   readonly rooms: readonly CrawlerEvents[];
   readonly incidents: IncidentNotes;
-  /** Left out, no crawler moves to another host. */
+  /** Absent: no crawler moves to another host. */
   readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly signingKeys: SigningKeyStore;
   readonly secrets: Secrets;
-  /** How often pages are fetched again; left out, after a fixed interval. */
+  /** The recrawl plan; absent: a fixed interval. */
   readonly recrawlPlan?: () => PlanInForce;
-  /** More crawlers arrive than are let in at once; left out: never. */
+  /** Whether more crawlers arrive than can be admitted at once; absent: never. */
   readonly isCrowded?: () => boolean;
-  /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
+  /** Addresses of this database's coordinators; absent: crawlers get none. */
   readonly addresses?: () => readonly string[];
-  /** Whether the database is another than the coordinator took it for; left out: it is not asked. */
+  /** Whether the database was restored to an older state; absent: it is not checked. */
   readonly hasGoneBack?: () => Promise<boolean>;
-  /** Whether this coordinator's own clock is right, and what crawlers elsewhere say of the time; left out: it is. */
+  /** Whether this coordinator's clock is right, and what crawlers on other machines report; absent: it is right. */
   readonly clock?: Pick<OwnClock, "fault" | "hearCrawler" | "forgetCrawler">;
-  /** Whether the address is of this machine, whose clock is the coordinator's. */
+  /** Whether the address belongs to this machine, which shares the coordinator's clock. */
   readonly isOwnAddress?: (address: string) => boolean;
   readonly now: () => Date;
 }
 
-/** Of the coordinator's connections to the database (db/server-database), which jobs and pages need as well. */
+/** A part of the coordinator's database connections (db/server-database), which jobs and pages need as well. */
 const resultsAtOnce = 4;
-/** They are answered together, 64 at a time (frontier/frontier-store). */
+/** Requests are answered together, 64 at a time (frontier/frontier-store). */
 const leasesAtOnce = 128;
 
 interface FleetMessageSettings extends IntroductionSettings {
@@ -139,7 +136,7 @@ export function fleetMessageHandlers(
         async () => await admitCrawler(introduction, ports, ports.now()),
         ports.moves,
       );
-      // A key may be over by the database's clock alone: nobody is shut out for good meanwhile.
+      // A key may have expired only by the wrong clock, so nobody is refused for good meanwhile.
       return "refuse" in admitted ? (refusalWhileWrong() ?? admitted) : admitted;
     },
     onArrive: async (arrival) => {
@@ -175,7 +172,7 @@ export function fleetMessageHandlers(
     },
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
-      // The session ends, and the crawler keeps what it has until the clock is right.
+      // The session ends, and the crawler keeps its data until the clock is right.
       const fault = ports.clock?.fault ?? null;
       if (fault !== null) throw new ClockError(fault.words);
       const taken = await results.run(async () => {
@@ -204,7 +201,7 @@ export function fleetMessageHandlers(
               remoteAddress: null,
               at: ports.now(),
             });
-      // What was leased of its hosts is in nobody's hands any more.
+      // Leases on its hosts have ended.
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
@@ -298,10 +295,10 @@ export function fleetMessageHandlers(
   };
 }
 
-/** A crawler without work asks again so soon while the clock is wrong. */
+/** How soon a crawler without work asks again while the clock is wrong. */
 const whileWrongMs = 5000;
 
-/** What the pages took from the sites; a batch of which a part arrived before counts in full. */
+/** The bytes of the pages; a batch that arrived partly before counts in full. */
 function wireBytesOf({ results }: ResultBatch): number {
   return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
 }

@@ -1,7 +1,4 @@
-/**
- * The whole fleet: the crawlers that are connected here, and those of the other coordinators on this database, through whom
- * they are asked.
- */
+/** The whole fleet: crawlers connected here and those of other coordinators on this database, which relay requests. */
 import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../../place/crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
@@ -29,12 +26,12 @@ export class WholeFleet implements Fleet {
     this.#elsewhere = elsewhere;
   }
 
-  /** Why crawlers are not served here at the moment, in words; null: they are. */
+  /** Why crawlers are not served here now, or null. */
   get closed(): string | null {
     return this.#gateway.closed?.reason ?? null;
   }
 
-  /** The whole fleet: all that are connected to a coordinator of this database. */
+  /** All crawlers connected to a coordinator of this database. */
   online(): readonly CrawlerId[] {
     const here = this.here();
     const elsewhere = this.#elsewhere?.online() ?? [];
@@ -42,17 +39,17 @@ export class WholeFleet implements Fleet {
     return [...new Set([...here, ...elsewhere])];
   }
 
-  /** Those that are connected to this coordinator, who alone can send them messages. */
+  /** Crawlers connected to this coordinator, which alone can send them messages. */
   here(): readonly CrawlerId[] {
     return this.#gateway.online();
   }
 
-  /** Of those, each while it neither comes nor leaves. */
+  /** Runs the work for each of those, during which it neither arrives nor leaves. */
   async forEachHere(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
     await this.#gateway.forEachConnected(work);
   }
 
-  /** More arrive at this coordinator than it lets in at once. */
+  /** True when more arrive at this coordinator than it admits at once. */
   isCrowded(): boolean {
     return this.#gateway.isCrowded;
   }
@@ -67,12 +64,12 @@ export class WholeFleet implements Fleet {
     return await this.#elsewhere.probe(...asked);
   }
 
-  /** False: it is not connected here. */
+  /** Returns false when it is not connected here. */
   send(...sent: Parameters<Line["send"]>): boolean {
     return this.#gateway.send(...sent);
   }
 
-  /** False: it was not connected. */
+  /** Returns false when it was not connected. */
   refuse(...refused: Parameters<Line["refuse"]>): boolean {
     return this.#gateway.refuse(...refused);
   }

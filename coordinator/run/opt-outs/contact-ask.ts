@@ -64,7 +64,7 @@ const optOut = post({
       .optional()
       .meta({
         title: "How much of it",
-        description: "If nothing is chosen: as entered above.",
+        "x-unchosen": "as entered above",
         "x-enumDescriptions": {
           url: "this page alone",
           prefix: "this page and below",

@@ -1,4 +1,4 @@
-/** The forms of registry jobs: what was asked for, how far it is, and what came of it. */
+/** The schemas of registry jobs: order, progress and result. */
 
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
@@ -139,7 +139,7 @@ const registryShrinkage = record("RegistryShrinkage", {
   lostIpv6Share: z.number(),
 });
 
-/** As the command prints it, which is not described here. */
+/** The command's own output, which is not described here. */
 const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
 
 const registryImportPlan = z

@@ -1,4 +1,4 @@
-/** The registry's jobs, /registry/jobs and below: what was asked for, how far it is, how it ended and what came of it. */
+/** The registry's jobs, /registry/jobs and below: order, progress, end and result. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
 import type { AppliedImport } from "#rir-import/apply";
@@ -33,7 +33,6 @@ const registryJobs = get({
   }),
 });
 
-/** Of a path. */
 export const jobNumber = z.int().min(1).max(2_147_483_647).meta({ description: "Of the job.", example: 12 });
 
 const registryJob = get({
@@ -51,10 +50,10 @@ const registryJob = get({
 
 export const jobOperations = { registryJobs, registryJob };
 
-/** What a job's command printed, as far as the pages show it. */
+/** A job's command output, as far as the pages show it. */
 type JobReport = ToldOf<typeof registryJobReport>;
 
-/** `report` null: it runs, failed without one, or is of an older version. */
+/** `report` is null while it runs, after a failure without one, or from an older version. */
 type ShownJob = SeenJob & { readonly report: JobReport | null };
 
 export async function jobShown(
@@ -66,7 +65,7 @@ export async function jobShown(
   return { ...seen, report: reportOf(found, generation) };
 }
 
-/** From what the command printed. */
+/** Reads the command's output. */
 function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
   const { type } = order;
   if (type === "plan") return state === "done" ? { type } : null;
@@ -120,7 +119,7 @@ function reportNodes(report: JobReport, jobId: number): Node[] {
   ];
 }
 
-/** What an import, a rollback or its undoing came to; for those who ran it by command, too. */
+/** The result of an import, a rollback or its undoing, also for the command. */
 export function reportWords(report: Exclude<JobReport, { type: "fetch" | "plan" }>): Html {
   switch (report.type) {
     case "apply": {
@@ -151,7 +150,7 @@ function changeWords(changes: Readonly<Record<string, number>>): string {
 
 type Fetched = Extract<JobReport, { type: "fetch" }>["results"];
 
-/** For `nearcrawl rir fetch`, too. */
+/** Also for `nearcrawl rir fetch`. */
 export const fetchedTable = (results: Fetched): Node =>
   table<Fetched[number]>({
     ...{ label: "Sources fetched", rows: results, empty: ["No source is switched on.", ""] },
@@ -163,7 +162,7 @@ export const fetchedTable = (results: Fetched): Node =>
     ],
   });
 
-/** Where a job that runs is, with the button that ends it; the script asks every two seconds. */
+/** The progress of a running job with the button that ends it; the script polls every two seconds. */
 export function jobPanel(one: SeenJob, viewer: Visit): Node {
   const { jobId, startedAt, askedBy, cancelAskedBy, progress, order, state } = one;
   const { text, share, lines } = progress;
@@ -190,7 +189,7 @@ const looks: Readonly<Record<SeenJob["state"], string>> = {
 
 const jobState = (state: SeenJob["state"]): Html => stateLook(looks[state], state.replace("-", " "));
 
-/** `look`: good, warm, bad or none. */
+/** `look` is good, warm, bad or empty. */
 export const stateLook = (look: string, words: string): Html =>
   html`<span class="state look-${look} nowrap">${words}</span>`;
 

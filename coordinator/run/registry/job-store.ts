@@ -1,4 +1,4 @@
-/** Table registry_job, and the lock that lets one job run at a time and tells one that runs from one that broke off. */
+/** Table registry_job, and the lock that lets one job run at a time and distinguishes a running job from an aborted one. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -20,10 +20,10 @@ const mostKept = 100;
 const mostWords = 4000;
 
 export interface RegistryJobPlace {
-  /** For what is only read. */
+  /** For reads. */
   readonly pool: Pool;
   readonly schema: string;
-  /** Connections of which one holds the lock for as long as a job runs; ended with the store. */
+  /** One of its connections holds the lock while a job runs; it is closed with the store. */
   readonly lockPool: Pool;
 }
 
@@ -43,7 +43,7 @@ export function createRegistryJobStore(place: RegistryJobPlace): RegistryJobStor
   };
 }
 
-/** For those who only look. */
+/** For readers only. */
 export function createRegistryJobReads(
   place: Pick<RegistryJobPlace, "pool" | "schema">,
 ): Pick<RegistryJobStore, "list" | "find"> {
@@ -68,14 +68,14 @@ async function begin(place: RegistryJobPlace, job: NewJob) {
     }
     client.release();
   } catch (error) {
-    // Closed, so that the lock cannot stay with it.
+    // Closing the connection releases the lock.
     client.release(true);
     throw error;
   }
   return { running: await whoRuns(place) };
 }
 
-/** Who has the lock writes its row in a moment, or has just written its end. */
+/** The lock's holder writes its row in a moment, or has just written its end. */
 async function whoRuns(place: RegistryJobPlace): Promise<RegistryJob> {
   for (let tried = 0; tried < 20; tried += 1) {
     const [running] = await read(place, { where: "state = 'running'", result: "null", limit: 1 });
@@ -86,7 +86,7 @@ async function whoRuns(place: RegistryJobPlace): Promise<RegistryJob> {
 }
 
 async function insert(client: PoolClient, { order, asker, now }: NewJob): Promise<number> {
-  // Who holds the lock runs the only job: any other that says it runs was broken off.
+  // The lock's holder runs the only job, so any other running one was aborted.
   await client.query(
     `update registry_job
      set state = 'broken-off', ended_at = seen_at, words = 'the coordinator that ran it is gone'
@@ -113,7 +113,7 @@ function heldJob({ schema }: RegistryJobPlace, client: PoolClient, jobId: number
         await writeEnd(client, { jobId, end, now });
         await releaseAdvisoryLock(client, lockName, schema);
       } finally {
-        // Not back to the pool: whatever state it is in, the lock goes with it.
+        // The connection is closed instead of returned to the pool, so that the lock is released in any state.
         client.release(true);
       }
     },
@@ -154,7 +154,7 @@ async function writeEnd(
   );
 }
 
-/** Postgres' jsonb holds every character but NUL, and no half of a pair. */
+/** Postgres' jsonb holds neither NUL nor unpaired surrogates. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value).replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
 }
@@ -192,7 +192,7 @@ async function read(
   const rows = await read();
   const running = new Set(rows.filter(({ state }) => state === "running").map(({ jobId }) => jobId));
   if (running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema))) return rows.map(jobOf);
-  // It holds the lock for as long as it runs: one that ran before nobody had the lock, and says so still, was broken off.
+  // A job marked as running was aborted if it ran before the lock was free.
   const isBrokenOff = (row: JobRow) => row.state === "running" && running.has(row.jobId);
   return (await read()).map((row) => jobOf(isBrokenOff(row) ? asBrokenOff(row) : row));
 }

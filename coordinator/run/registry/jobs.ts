@@ -15,7 +15,7 @@ export interface RegistryJobsPorts {
   readonly commands: RegistryCommands;
   readonly log: Log;
   readonly now: () => Date;
-  /** How often progress is written down. */
+  /** The interval of progress writes. */
   readonly noteMs?: number;
 }
 
@@ -33,7 +33,7 @@ export class RegistryJobs {
     this.#ports = ports;
   }
 
-  /** `running`: not started, since that one runs. */
+  /** `running`: not started because this one runs. */
   async start(
     order: RegistryOrder,
     asker: Asker,
@@ -50,7 +50,7 @@ export class RegistryJobs {
     return { jobId: begun.held.jobId };
   }
 
-  /** Breaks off what runs here; resolves when that is written down. */
+  /** Aborts the job that runs here; resolves when that is recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#followed?.breakOff();
@@ -95,7 +95,6 @@ class FollowedJob {
     this.#progress = { text: text.slice(0, mostCharacters), share, lines: kept };
   }
 
-  /** One at a time. */
   async #note(): Promise<void> {
     this.#noted ??= this.#writeNote().finally(() => {
       this.#noted = null;
@@ -130,7 +129,7 @@ class FollowedJob {
     }
   }
 
-  /** What was done before the asked end came counts as done. */
+  /** Work that was finished before the requested end counts as done. */
   #judge({ exitCode, words, result }: CommandEnd): JobEnd {
     if (exitCode === 0) return { state: "done", exitCode, words: null, result };
     if (this.#cancelAskedBy !== null) {
@@ -143,8 +142,8 @@ class FollowedJob {
   }
 }
 
-// Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back
-// or forward. It runs in a process of its own beside the coordinator; one at a time, however many coordinators there are.
+// Registry work on request: fetch the registries' files, plan an import, apply a plan, roll back or forward. It runs in a
+// process beside the coordinator, one at a time across all coordinators.
 
 export type FilesPlace = ToldOf<typeof registryFilesPlace>;
 export type RegistryOrder = ToldOf<typeof registryOrder>;
@@ -157,7 +156,7 @@ export interface Asker {
 
 export type RegistryJob = ToldOf<typeof registryJob> & { readonly askedBy: string };
 
-/** `result`: the JSON that the command printed; its form is that of the command. Null: none. */
+/** `result` is the JSON that the command printed, or null. */
 export interface RegistryJobWithResult extends RegistryJob {
   readonly result: unknown;
 }
@@ -169,57 +168,56 @@ export interface JobEnd {
   readonly result: unknown;
 }
 
-/** A job of this coordinator: it holds the lock until it ends, or until the coordinator does. */
+/** A job of this coordinator, which holds the lock until the job or the coordinator ends. */
 export interface HeldJob {
   readonly jobId: number;
-  /** Answers who has asked for its end since, or null. Rejects when the lock is lost with its connection. */
+  /** Returns who has requested its end, or null. Rejects when the lock is lost with its connection. */
   note(progress: JobProgress, now: Date): Promise<string | null>;
   end(end: JobEnd, now: Date): Promise<void>;
 }
 
 export interface RegistryJobStore {
-  /** The job that runs already, when there is one. Jobs that were broken off are closed on the way. */
+  /** Returns the running job when there is one. Closes aborted jobs on the way. */
   begin(
     order: RegistryOrder,
     asker: Asker,
     now: Date,
   ): Promise<{ readonly held: HeldJob } | { readonly running: RegistryJob }>;
-  /** The latest first. */
   list(limit: number): Promise<readonly RegistryJob[]>;
   find(jobId: number): Promise<RegistryJobWithResult | null>;
-  /** False: it does not run. */
+  /** Returns false when it does not run. */
   askCancel(jobId: number, by: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** One piece of news from the process. */
+/** One progress report of the process. */
 export interface JobStep {
   readonly text: string;
   readonly share: number | null;
-  /** A line to keep, of what is behind it; null: nothing new is. */
+  /** A finished step to record; null when there is no new one. */
   readonly done: string | null;
 }
 
 export interface CommandEnd {
-  /** Null: ended by a signal, or never started. */
+  /** Null when a signal ended it or it never started. */
   readonly exitCode: number | null;
-  /** Its last words; empty when it had none. */
+  /** Its last output, possibly empty. */
   readonly words: string;
   readonly result: unknown;
 }
 
 export interface RunningCommand {
   readonly ended: Promise<CommandEnd>;
-  /** Asks it to end, and makes it after some seconds. */
+  /** Asks it to end and kills it after some seconds. */
   stop(): void;
 }
 
 export interface RegistryCommands {
-  /** `asker`: in whose name the audit log gets what it changes. */
+  /** `asker` is the name in the audit log. */
   start(order: RegistryOrder, asker: Asker, onStep: (step: JobStep) => void): RunningCommand;
 }
 
-// What was asked for, as pages, the audit log and the command say it.
+// The order in words, for pages, the audit log and the command.
 
 export function orderWords(order: RegistryOrder): string {
   switch (order.type) {

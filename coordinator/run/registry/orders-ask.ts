@@ -1,4 +1,4 @@
-/** What operators start and end of the registry's jobs (registry/jobs). Who asked is in the audit log, and so is what it changes. */
+/** The operators' forms that start and end registry jobs (registry/jobs). The audit log holds the asker and the change. */
 import { z } from "zod";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import { lostSum } from "#rir-import/shrinkage";
@@ -17,7 +17,6 @@ import {
 
 const { post } = operationsOf<RegistryPorts>();
 
-/** Of a generation, or of a job. */
 const number = z.int().min(1).max(2_147_483_647);
 
 const removeInUse = number.optional().meta({
@@ -31,7 +30,7 @@ interface Started {
   readonly order: RegistryOrder;
 }
 
-/** What those that start a job have in common. */
+/** The fields that all job-starting operations share. */
 const starts = {
   needs: "registry-write",
   output: record("StartedRegistryJob", {
@@ -82,7 +81,7 @@ export const fetchRegistry = post({
   run: async (asked) => await start(asked, { type: "fetch", ...asked.input }),
 });
 
-/** In a form, the folder that holds the others: no folder is named so. */
+/** The form's value for the parent folder, which no folder name can equal. */
 export const holdingFolder = ".";
 
 export const planRegistry = post({
@@ -195,8 +194,8 @@ export const rollBackRegistry = post({
       );
     const inUse = await ports.inUseOfRollback();
     requireMeant(inUse, removeInUse);
-    // A program's request is enough. A page asks for the words always, but where many subnets in use go and a tree is left:
-    // their number is typed in place of them there.
+    // A program's request suffices. A page requires typed words, or the number of subnets when many in use are removed and a
+    // tree remains.
     const isEnough = via === "api" || (!isFirst && isMuchInUse(inUse));
     const isOfPage = isFirst && (via === "page" || isEmptied);
     const meant = isOfPage ? emptyConfirmation : rollbackConfirmation(generation);
@@ -263,7 +262,7 @@ export const cancelRegistryJob = post({
 
 const toBeConfirmed = (words: string) => new Fault(422, words, "To be confirmed");
 
-/** Null: nobody has counted them, which the import does itself. */
+/** Null: nobody counted them, so the import does. */
 function requireMeant(inUse: SubnetsInUse | null, removeInUse: number | undefined): void {
   if (inUse === null || removeInUse === inUse.going) return;
   if (removeInUse === undefined && !isMuchInUse(inUse)) return;

@@ -1,4 +1,6 @@
-/** A plan, /registry/plans/:id: what applying it would change, for those who planned it by command, too; and applying exactly this. */
+/**
+ * A plan, /registry/plans/:id: what applying it would change, also for plans made by command; and applying exactly this plan.
+ */
 import { z } from "zod";
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
@@ -147,7 +149,7 @@ ${appliedBy.state.replace("-", " ")}.`);
 export const meantWords = ({ going }: SubnetsInUse): Html =>
   html`More than 5 % of the subnets in use go. If that is meant, type how many: <strong>${going}</strong>.`;
 
-/** What has to be looked at before it is applied; plans of earlier versions have less of it. */
+/** What should be checked before applying; plans of earlier versions have less of it. */
 export function warningNodes(plan: ImportPlan, shrunk: readonly Shrinkage[]): Node[] {
   const { inUse, losses = [], outdated = [] }: Partial<ImportPlan> = plan;
   const going = inUse && html`${goingWords(inUse)} would go: delegated, or with hosts in the frontier.`;
@@ -170,7 +172,7 @@ smaller: is its file complete?`),
 const against = ({ generation }: Pick<ImportPlan, "generation">) =>
   generation === null ? "an empty tree" : `generation ${generation}`;
 
-/** What an import would change, or has changed. `most`: of what is listed one by one. */
+/** What an import would change or has changed. `most` bounds each list. */
 export function planNodes(plan: ImportPlan, most = 200): readonly Node[] {
   const { changes, holders, delegations, state, registries, largest, generation } = plan;
   const { added, returned, removed, changed, moved, unchanged } = changes;
@@ -241,7 +243,7 @@ type RegistryChange = ImportPlan["registries"][number];
 export const registryLink = (registry: string): Html =>
   html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`;
 
-/** "+1,024", "−256", "±0": how many more or fewer there are. */
+/** "+1,024", "−256", "±0". */
 function difference(before = 0, after = 0): string {
   const more = after - before;
   return more === 0 ? "±0" : `${more > 0 ? "+" : "−"}${countText(Math.abs(more))}`;
@@ -286,7 +288,7 @@ export const crossingNode = ({ crossings, crossingSamples }: ImportPlan["state"]
 
 type PublishedSource = ImportPlan["published"]["sources"][number];
 
-/** Plans of earlier versions know of none. */
+/** Plans of earlier versions have none. */
 function publishedSection({ published }: Partial<Pick<ImportPlan, "published">>): Node | null {
   if (published === undefined || (published.lists === 0 && published.sources.length === 0)) return null;
   const { lists, ranges, sources, geofeeds, heldBack } = published;
@@ -319,7 +321,7 @@ goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-move
   ]);
 }
 
-/** What the tree comes to that the files make. */
+/** The totals of the tree that the files produce. */
 export const treeFacts = (state: ImportPlan["state"]): Node =>
   facts(
     ["Subnets", countText(state.subnets)],
@@ -332,7 +334,7 @@ export const treeFacts = (state: ImportPlan["state"]): Node =>
     ["Overlapping pairs", countText(state.crossings)],
   );
 
-// The files of an import, and the records of them that were refused, by file and line.
+// The files of an import and their rejected records, by file and line.
 
 const nameOf = (file: string) => file.split("/").at(-1) ?? file;
 
@@ -350,7 +352,7 @@ export const fileColumns = <
 
 const ignoredOf = ({ ignored }: FileReport) => Object.values(ignored).reduce((sum, count) => sum + count, 0);
 
-/** What was read of each, for an operator who has to decide whether to trust it. */
+/** What was read from each file, so that an operator can decide whether to trust it. */
 export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
   present([
     table<FileReport>({
@@ -366,10 +368,10 @@ export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
     ...files.map(remarksNode),
   ]);
 
-/** Broken records stand as `file:line:`, which editors and terminals open. */
+/** Broken records have the form `file:line:`, which editors and terminals open. */
 function remarksNode(report: FileReport): Node | null {
   const { file, malformed, malformedSamples, warnings, encoding } = report;
-  // The commonest reason first.
+  // Most frequent reason first.
   const reasons = Object.entries(report.ignored)
     .sort(([, one], [, other]) => other - one)
     .map(([reason, count]) => `${countText(count)} × ${reason}`);

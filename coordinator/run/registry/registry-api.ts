@@ -1,4 +1,4 @@
-/** The form of registry data: what is in force, how old it is, and the jobs that change it. */
+/** The schema of registry data: the generation in force, its age, and the jobs that change it. */
 import { z } from "zod";
 import { registryFacts } from "#rir-import/read/status-api";
 import { record } from "../../web/api-operation.ts";

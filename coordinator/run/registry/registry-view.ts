@@ -1,4 +1,4 @@
-/** What /registry shows, put together: the tree in force, what a rollback would do, the cache, the jobs. */
+/** Assembles /registry: the tree in force, a rollback's effect, the cache, the jobs. */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
 import type { AuditLog } from "#core/audit";
@@ -23,18 +23,18 @@ import type { registryOverview } from "./registry-api.ts";
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
-  /** Of what rolling back the generation in force takes away. */
+  /** What rolling back the generation in force removes. */
   readonly inUseOfRollback: () => Promise<SubnetsInUse>;
-  /** The same, for a page; null: it would take too long. */
+  /** The same for a page; null when it would take too long. */
   readonly inUseSoon: () => Promise<SubnetsInUse | null>;
   readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
-  /** Null: no jobs can be started here. */
+  /** Null when no jobs can be started here. */
   readonly runner: {
     readonly jobs: Pick<RegistryJobs, "start" | "stop">;
     readonly host: RegistryHost;
   } | null;
   readonly audit: Pick<AuditLog, "list">;
-  /** A plan in which a registry loses a larger share has to be confirmed. */
+  /** A plan in which a registry loses a larger share needs a confirmation. */
   readonly shrinkageWarningShare: number;
 }
 
@@ -48,7 +48,7 @@ export async function registryValue(ports: RegistryPorts, actor: Actor, now: Dat
   const jobs = (await ports.store.list(jobsShown)).map((job) => seenJob(job, actor));
   const cache = await cacheValue(ports, now);
   const rollback = rollbackPreview(history);
-  // For those who may roll back.
+  // Only for people who may roll back.
   const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseSoon() : null;
   return {
     ...overview,
@@ -87,7 +87,7 @@ function daysSince(time: string | null, now: Date): number | null {
   return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
 }
 
-/** What is old, unfinished or missing. */
+/** Warns about old, unfinished or missing data. */
 export function warningsOf(
   { appliedAt, outdated, unfinished }: Omit<RegistryOverview, "history">,
   now: Date,
@@ -108,7 +108,7 @@ export function warningsOf(
   ].filter((words) => words !== "");
 }
 
-/** Of the newest imports, so many at once; null: nothing is in force. */
+/** Previews a rollback of the newest imports; null when nothing is in force. */
 export function rollbackPreview(history: readonly GenerationStatus[], imports = 1) {
   const applied = history.filter(({ state }) => state === "applied");
   const [current] = applied;
@@ -156,35 +156,35 @@ async function withNames(
   }));
 }
 
-// What the machine that a coordinator runs on gives the registry's pages: commands in processes of their own, and the
-// files that imports read. The entry point makes it, since it knows how the software was started.
+// What the coordinator's machine provides: commands in separate processes and the files of imports. The entry point creates it,
+// because it knows how the software was started.
 
 export interface RegistryHost {
   readonly commands: RegistryCommands;
-  /** Throws a NearcrawlError, in words, when the settings or the cache's list cannot be read. */
+  /** Throws a NearcrawlError when the settings or the cache's list cannot be read. */
   cache(now: Date): Promise<Omit<CacheValue, "fault">>;
-  /** The folder of files that the settings allow, and the folders in it, by name; null: none is allowed. */
+  /** The configured folder of files and the names of its subfolders; null when none is allowed. */
   filesFolder(): Promise<{ readonly path: string; readonly names: readonly string[] } | null>;
 }
 
 export type RegistryValue = ToldOf<typeof registryOverview>;
 type CacheValue = NonNullable<RegistryValue["cache"]>;
 export type PastGeneration = RegistryValue["history"][number];
-/** The name of whoever asked for a job is shown only to people who may read the audit log. */
+/** The asker's name is shown only to people who may read the audit log. */
 export type SeenJob = ToldOf<typeof registryJob>;
 export type KnownPlan = Omit<ToldOf<typeof registryPlan>, "plan"> & { readonly plan: ImportPlan };
 
-/** Typed by whoever means to be left without a tree. */
+/** Typed to confirm that no tree remains. */
 export const emptyConfirmation = "empty the tree";
 
-/** What people type before a generation is rolled back; in place of it the number of subnets in use, where many go. */
+/** Typed to confirm a rollback; where many subnets are in use, their number replaces it. */
 export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
 
-// A plan that a job made: what it found, whether it still holds, and what has to be confirmed before it is applied.
+// A job's plan: its findings, whether it is still valid, and what must be confirmed before applying.
 
 const jobsLooked = 100;
 
-/** Null: the job made no plan that this version can show. */
+/** Returns null when the job made no plan that this version can show. */
 export async function knownPlan(
   job: RegistryJobWithResult,
   ports: RegistryPorts,
@@ -205,13 +205,13 @@ export async function knownPlan(
   };
 }
 
-/** What it loses suspiciously much of, which has to be confirmed; a plan of an earlier version has no losses. */
+/** Suspicious losses that must be confirmed; plans of earlier versions list none. */
 export const losingIn = ({ shrunk, plan }: Pick<KnownPlan, "shrunk" | "plan">): readonly string[] => [
   ...shrunk.map(({ registry }) => registry),
   ...(plan.losses ?? []).map(lossText),
 ];
 
-/** Written by `rir plan --json`; one by an older version may lack what is newer. */
+/** Written by `rir plan --json`; an older version's output may lack newer fields. */
 function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {
   if (order.type !== "plan" || state !== "done" || typeof result !== "object" || result === null) return null;
   return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
@@ -223,7 +223,7 @@ interface Around {
   readonly now: Date;
 }
 
-/** What can be seen at a glance; the import itself looks again at every byte. */
+/** A quick check; the import itself verifies every byte. */
 async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): Promise<string | null> {
   const { generation } = await ports.overview(now);
   if (generation !== plan.generation) {
@@ -234,7 +234,7 @@ async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): P
   }
   if (files.from !== "cache") return null;
   const cached = (await cacheValue(ports, now))?.sources ?? [];
-  // Geofeeds stand in a folder of their own, and what is too old is imported no more: both are left to the import.
+  // Geofeeds are in a separate folder, and the import skips outdated ones, so both are left to it.
   const isSeen = ({ kind }: { readonly kind: string }) => !isPublishedFormat(kind);
   const digests = cached.filter(isSeen).flatMap(({ sha256 }) => sha256 ?? []);
   const planned = plan.files.filter(({ format }) => format !== "geofeeds" && !isPublishedFormat(format));

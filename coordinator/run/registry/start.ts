@@ -1,4 +1,4 @@
-/** The registry's pages with what they work on: the database, the jobs of this coordinator, the audit log. */
+/** The registry's pages with the database, this coordinator's jobs and the audit log. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -15,12 +15,11 @@ import { planOperations } from "./plan-ask.ts";
 import { registryOperations } from "./registry-ask.ts";
 import type { RegistryHost, RegistryPorts } from "./registry-view.ts";
 
-/** A page waits no longer for the count of what a rollback takes away; who rolls back is told in any case. */
+/** A page waits this long for the count of a rollback; the rollback itself always shows it. */
 const inUseMs = 1500;
 
 export function registryPart(options: {
   readonly database: Database;
-  /** The pages' own. */
   readonly pool: Pool;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
@@ -28,7 +27,7 @@ export function registryPart(options: {
 }): WebPart {
   const { database, pool, log, registryHost: host, config } = options;
   const { schema } = database;
-  // One for the job that runs, one for whoever finds that it does; opened when they are needed.
+  // One connection for the running job and one for checking whether it runs; opened on demand.
   const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
   const now = () => new Date();
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
@@ -43,7 +42,7 @@ export function registryPart(options: {
   };
   return (to) => {
     addOperations({ ...registryOperations, ...jobOperations, ...planOperations }, ports)(to);
-    // Before connections are closed: a job that is broken off is written down.
+    // Runs before connections are closed, so that an aborted job is recorded.
     to.app.addHook("preClose", async () => await jobs?.stop());
   };
 }

@@ -9,19 +9,18 @@
  */
 import type { ReleaseState } from "./staging.ts";
 
-/** How long a stage has to run well, unless the operator says otherwise. */
 export const defaultSoakMinutes = 60;
 
-/** The second stage's share of the fleet. */
+/** The second stage's share of the fleet, in percent. */
 export const automaticPercent = 5;
 
-/** A swap, or a network that comes back, takes a crawler away for less than this. */
+/** A restart or a network failure takes a crawler away for less time. */
 const goneAfterMs = 600_000;
 
-/** More of the stage's crawlers return or are gone than of the others, by so much. */
+/** The tolerated excess of the stage's share of crawlers that returned or are gone. */
 const worseMargin = 0.1;
 
-/** More fetches fail by the crawler's fault, by so much; asked only from so many fetches on. */
+/** The tolerated excess of fetches that fail by the crawler's fault, checked from a minimum of fetches on. */
 const failureMargin = 0.02;
 
 const leastFetches = 50;
@@ -29,20 +28,20 @@ const leastFetches = 50;
 export interface WatchedCrawler {
   readonly name: string;
   readonly inStage: boolean;
-  /** Null: it was not offered. */
+  /** Null when it was not offered. */
   readonly offeredAt: Date | null;
   readonly state: ReleaseState | null;
   readonly reportedAt: Date | null;
   readonly reason: string;
-  /** Null: it is connected. */
+  /** Null while it is connected. */
   readonly offlineSince: Date | null;
-  /** Since the stage began, and those of them that failed by the fault of the crawler or of our software. */
+  /** Fetches since the stage began, and those that failed by the fault of the crawler or our software. */
   readonly fetches: number;
   readonly failures: number;
 }
 
 export interface StageDecision {
-  /** `elsewhere`: the first crawler did badly, or says nothing; another one is to be the first. */
+  /** `elsewhere`: the first crawler did badly or is silent, so another one becomes the first. */
   readonly type: "stay" | "advance" | "elsewhere" | "stop";
   readonly words: string;
 }
@@ -66,21 +65,21 @@ export function decideStage(watch: Watch): StageDecision {
   return decided.type === "elsewhere" && !mayTryAnother(watch) ? { ...decided, type: "stay" } : decided;
 }
 
-/** The stage is one crawler, nobody was tried before it, and somebody else is there. */
+/** True when the stage is one crawler, no other was tried, and another is available. */
 function mayTryAnother({ crawlers }: Watch): boolean {
   const tried = crawlers.filter(({ offeredAt, inStage }) => inStage || offeredAt !== null);
   return tried.length === 1 && crawlers.length > 1;
 }
 
-/** Offered, and neither put off nor turned down by its partner or its supervisor. */
+/** Offered, and neither delayed nor refused by its partner or supervisor. */
 function takesIt({ offeredAt, state }: WatchedCrawler): boolean {
   return offeredAt !== null && (state === null || state === "running");
 }
 
-/** How many of so many may be odd, or lie. */
+/** How many outliers or false reports are tolerated. */
 const spare = (count: number) => (count < 3 ? 0 : Math.max(1, Math.floor(count * worseMargin)));
 
-/** Of all who were offered it, in this stage or as the first before: what two say of themselves is no single odd machine. */
+/** Counts all crawlers that were offered it, in this stage or before: two reports are no single outlier. */
 function returnedWords(
   crawlers: readonly WatchedCrawler[],
   members: readonly WatchedCrawler[],
@@ -90,7 +89,7 @@ function returnedWords(
   );
   const returned = tried.filter(({ state }) => state === "returned");
   if (!returned.some(({ inStage }) => inStage) || returned.length <= spare(tried.length)) return null;
-  // Of a stage of many in a larger fleet one is not enough, however few have taken it so far.
+  // In a stage of many within a larger fleet, one report is not enough, however few have taken it.
   if (returned.length === 1 && members.length > 1 && crawlers.length > members.length) return null;
   const [first] = returned;
   const more = returned.length === 1 ? "" : `, and ${returned.length - 1} more of ${tried.length}`;
@@ -116,7 +115,7 @@ function goneWords(
   );
 }
 
-/** Without those who fail most, as many as may be odd, on either side: nobody's count outweighs the others'. */
+/** Ignores the worst crawlers on both sides, as many as are tolerated, so that no single count dominates. */
 function failureWords(taking: readonly WatchedCrawler[], others: readonly WatchedCrawler[]): string | null {
   const running = withoutWorst(taking.filter(({ state }) => state === "running"));
   const compared = withoutWorst(others);
@@ -142,7 +141,7 @@ function soaked(taking: readonly WatchedCrawler[], { stageSince, soakMinutes, no
     return { type: overdue.length > 0 && taking.length === 1 ? "elsewhere" : "stay", words };
   }
   if (running.length === 0) return { type: "stay", words: "no crawler runs it yet" };
-  // Who runs it since the stage before has yet to run it through this one, and the new ones have to get it.
+  // Crawlers from the previous stage must run it through this one, and new ones must get it first.
   const starts = running.map(({ reportedAt }) => (reportedAt ?? now).getTime()).sort((a, b) => a - b);
   const latestStart = Math.max(stageSince.getTime(), starts.at(-1 - spare(running.length)) ?? 0);
   const soakedMinutes = minutesSince(new Date(latestStart), now);

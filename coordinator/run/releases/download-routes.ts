@@ -21,12 +21,12 @@ export interface ReleaseFilePorts {
   readonly files: ReleaseFileStore;
   readonly releases: Pick<ReleaseStore, "list" | "revocations" | "timestamp">;
   readonly keys: Pick<ReleaseKeyStore, "rotations">;
-  /** Null: it was never built here. */
+  /** Null when it was never built here. */
   readonly dock: () => Promise<ServedFile | null>;
-  /** The dock was asked for by an invitation's line, or by whoever says so. */
+  /** The supervisor's file was requested through an invitation's command, or by a client that claims so. */
   readonly onDock?: (invitationId: number, now: Date) => Promise<void>;
   readonly now: () => Date;
-  /** Of this software, shown on error pages. */
+  /** The software version on error pages. */
   readonly version: string;
   readonly limits?: Partial<DownloadLimits>;
 }
@@ -36,16 +36,16 @@ export type DownloadLimits = typeof defaultLimits;
 const defaultLimits = {
   downloads: 32,
   downloadsPerAddress: 8,
-  /** A reader that takes nothing for so long is gone. */
+  /** A client that reads nothing for this long is disconnected. */
   silenceMs: 60_000,
   /** 5 MB at 8 KB/s. */
   downloadMs: 640_000,
 };
-/** Bundles in memory: what a fleet fetches at one time is one or two of them. */
+/** Bundles kept in memory: a fleet fetches one or two at a time. */
 const keptBundles = 2;
 const digestForm = /^[0-9a-f]{64}$/;
 
-/** For the guard: `downloads` has the bounds. */
+/** Tells the request guard that `downloads` has its own limits. */
 const unbounded = { config: { boundedElsewhere: true } } as const;
 
 type Params = { readonly Params: { readonly digest: string } };
@@ -114,7 +114,7 @@ function sendJson(request: FastifyRequest, reply: FastifyReply, text: string): F
   return reply.type("application/json; charset=utf-8").send(bytes);
 }
 
-/** Reads and sends files within the limits; who is over them is told when to come again. */
+/** Reads and sends files within the limits; a client beyond them is told when to retry. */
 function downloads(limits: DownloadLimits, version: string) {
   const open = new ConnectionLimits(
     {
@@ -149,7 +149,7 @@ function downloads(limits: DownloadLimits, version: string) {
   };
 }
 
-/** One range with a beginning (RFC 9110 section 14.1.2); what else is asked for gets the whole file. */
+/** Parses one range with a start (RFC 9110 section 14.1.2); other requests get the whole file. */
 function partOf({ headers }: FastifyRequest, length: number) {
   const [, from, to = ""] = /^bytes=(\d{1,9})-(\d{0,9})$/.exec(headers.range ?? "") ?? [];
   if (from === undefined || Number(from) >= length || headers["if-range"] !== undefined) return null;

@@ -1,4 +1,4 @@
-/** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
+/** Table release_offer and what crawlers run: who was offered which release, and the outcome. */
 
 import type { Pool } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -34,7 +34,7 @@ async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Pr
   return arrivals.map(() => undefined);
 }
 
-/** What each crawler's dock runs, was offered and made of it. */
+/** What each crawler's supervisor runs, was offered and reported. */
 export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
 
 export function createReleaseFleetStore(pool: Pool) {
@@ -42,11 +42,11 @@ export function createReleaseFleetStore(pool: Pool) {
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
   );
   return {
-    /** What it said as it came; null: no dock runs it. */
+    /** Records the hello's release; null when no supervisor runs it. */
     arrived: async (crawlerId: CrawlerId, runs: CrawlerHello["release"] | null): Promise<void> =>
       await arrivals.ask({ crawlerId, runs }),
 
-    /** Not revoked ones, by name. */
+    /** Crawlers that are not blocked, by name. */
     docks: async (): Promise<readonly DockEntry[]> => await docks(pool),
 
     async offered(crawlerId: CrawlerId, version: string, now: Date): Promise<void> {
@@ -58,7 +58,7 @@ export function createReleaseFleetStore(pool: Pool) {
       );
     },
 
-    /** False when no such release is known. */
+    /** Returns false when no such release is known. */
     async reported(
       crawlerId: CrawlerId,
       {
@@ -84,7 +84,7 @@ export function createReleaseFleetStore(pool: Pool) {
 
     counts: async (): Promise<ReadonlyMap<string, ReleaseCounts>> => await counts(pool),
 
-    /** All docked crawlers as `decideStage` wants them; who is in the stage is the caller's to say. */
+    /** All crawlers with a supervisor in the form of `decideStage`; the caller determines the stage's members. */
     watched: async (version: string, since: Date): Promise<readonly WatchedRelease[]> =>
       await watched(pool, version, since),
   };
@@ -141,7 +141,7 @@ async function watched(pool: Pool, version: string, since: Date): Promise<Watche
   return rows.map((row) => ({ ...row, ...(fetches.get(row.crawlerId) ?? { fetches: 0, failures: 0 }) }));
 }
 
-/** Of each crawler, and how many failed by its fault or ours. */
+/** Counts each crawler's fetches and those that failed by its fault or ours. */
 async function fetchesSince(
   pool: Pool,
   since: Date,

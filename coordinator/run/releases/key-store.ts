@@ -1,4 +1,4 @@
-/** Tables release_key and release_key_rotation: whose signatures count, on releases and on what is said of them. */
+/** Tables release_key and release_key_rotation: whose signatures count on releases and statements about them. */
 import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import { aheadOfClock } from "#protocol/release";
@@ -12,26 +12,24 @@ import {
 } from "#protocol/release-roles";
 import { inTransaction } from "../../database/transaction.ts";
 
-/** The release keys: those trusted first, and the rotations and roots that carry on from them. */
+/** The release keys: the initial ones, and the rotations and roots that follow. */
 export type ReleaseKeyStore = ReturnType<typeof createReleaseKeyStore>;
 
 export function createReleaseKeyStore(pool: Pool) {
   return {
-    /** Who signs what now. */
     roles: async (): Promise<Roles> => (await releaseRoles(pool)).roles,
 
-    /** The public keys whose signatures on releases count now, raw in base64url. */
+    /** The public keys that sign releases now, raw in base64url. */
     trusted: async (): Promise<readonly string[]> => (await releaseRoles(pool)).roles.releases.keys,
 
-    /** What an invitation pins: who may change the roles. */
+    /** What an invitation pins: the keys that may change the roles. */
     pinned: async (): Promise<Role> => (await releaseRoles(pool)).roles.root,
 
-    /** Rotations and roots, in order. */
     rotations: async (): Promise<readonly Envelope[]> => await rotationsOf(pool),
 
     /**
-     * From now on the fleet's first key, or one more of them; supervisors that joined before know nothing of it. False:
-     * a root says who signs, and nothing is changed.
+     * Adds an initial key. Supervisors that joined before do not know it. Returns false and changes nothing when a root states
+     * who signs.
      */
     async trustFirst(publicKey: string, now: Date): Promise<boolean> {
       if ((await releaseRoles(pool)).hasRoot) return false;
@@ -43,17 +41,17 @@ export function createReleaseKeyStore(pool: Pool) {
       return true;
     },
 
-    /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
+    /** As `trustFirst`, but only while no key counts; otherwise returns false. */
     trustIfNone: async (publicKey: string, now: Date): Promise<boolean> =>
       await inTransaction(pool, (client) => trustIfNone(client, publicKey, now)),
 
-    /** A rotation or a root. Null: done; otherwise why it cannot be followed. Running coordinators are told. */
+    /** Adds a rotation or root. Returns null on success, otherwise why it is invalid. Running coordinators are notified. */
     rotate: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, (client) => rotate(client, signed, now)),
   };
 }
 
-/** The keys trusted first, carried on by rotations and roots, and by `more`. */
+/** The initial keys, followed by rotations, roots and `more`. */
 export async function releaseRoles(
   pool: Pick<Pool, "query">,
   more: readonly Envelope[] = [],
@@ -64,19 +62,19 @@ export async function releaseRoles(
   return followRoles(anyOf(rows.map((row) => row.public_key)), [...(await rotationsOf(pool)), ...more]);
 }
 
-/** Within a transaction it is heard of when that commits. */
+/** Within a transaction, the notification is sent at the commit. */
 export async function tellOfReleases(client: Pick<Pool, "query">): Promise<void> {
   await tell(client, "nearcrawl_releases", [""]);
 }
 
-/** What was checked as it came in. */
+/** It was verified when it was stored. */
 export function storedEnvelope(text: string): Envelope {
   const read = readEnvelope(text);
   if ("refused" in read) throw new TypeError(`a stored envelope cannot be read: ${read.refused}`);
   return read;
 }
 
-/** Coordinators that start at once on one database wait for each other. */
+/** Coordinators that start together on one database wait for each other. */
 async function trustIfNone(client: PoolClient, publicKey: string, now: Date): Promise<boolean> {
   await client.query("lock table release_key in exclusive mode");
   const { rowCount } = await client.query(

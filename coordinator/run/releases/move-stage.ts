@@ -1,6 +1,6 @@
 /**
- * Where a release stands, moved by hand or by itself. `stageOf` reads what an operator asks for; `advanceReleases`
- * moves those on that are to move by themselves, and takes the offer back where they do harm.
+ * The stage of a release, moved by hand or automatically. `stageOf` parses an operator's request; `advanceReleases` moves the
+ * automatic ones and withdraws an offer that does harm.
  */
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
@@ -18,7 +18,7 @@ interface StagePorts {
   readonly releaseFleet: Pick<ReleaseFleetStore, "docks" | "watched">;
 }
 
-/** `to`: `one`, `one=NAME`, a percentage (`5` or `5%`) or `all`. Throws UsageError with what to do instead. */
+/** `to` is `one`, `one=NAME`, a percentage (`5` or `5%`) or `all`. Throws a UsageError that says what to do instead. */
 export async function stageRelease(
   {
     version,
@@ -59,7 +59,7 @@ export async function stageRelease(
   };
 }
 
-/** Offered to nobody any more; who runs it goes on running it. */
+/** Offers it to nobody any more; crawlers that run it keep it. */
 export async function holdRelease(
   version: string,
   words: string,
@@ -77,7 +77,10 @@ export interface StageMove {
   readonly words: string;
 }
 
-/** One look at the releases that move by themselves; only the newest does. Several coordinators may look at once: one of them moves it. */
+/**
+ * Checks automatic releases once; only the newest one moves. Several coordinators may check at the same time, and one of them
+ * moves it.
+ */
 export async function advanceReleases(ports: StagePorts, now: Date): Promise<readonly StageMove[]> {
   const moves: StageMove[] = [];
   const staged = (await ports.releases.list()).filter(({ stage }) => stage !== "none");
@@ -90,7 +93,7 @@ export async function advanceReleases(ports: StagePorts, now: Date): Promise<rea
   return moves;
 }
 
-/** Whether a release that moves by itself is to move now, and why. */
+/** Decides whether an automatic release moves now, and why. */
 export async function judgeStage(
   entry: ReleaseEntry,
   { releaseFleet }: Pick<StagePorts, "releaseFleet">,
@@ -121,7 +124,7 @@ async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Prom
   return moved ? { version, type: isHeld ? "stop" : decided.type, stage: next.stage, words } : null;
 }
 
-/** The next one by rank that is connected and runs something else. */
+/** Returns the next connected crawler by rank that runs something else. */
 async function anotherFirst(entry: ReleaseEntry, { releaseFleet }: StagePorts): Promise<DockEntry | null> {
   const docks = await releaseFleet.docks();
   const fitting = rankedDocks(entry.digest, docks).filter(
@@ -131,7 +134,7 @@ async function anotherFirst(entry: ReleaseEntry, { releaseFleet }: StagePorts): 
   return fitting[0] ?? null;
 }
 
-/** Crawlers take the newer one instead, so nothing more is learnt of this one: it stays where it is. */
+/** Crawlers take the newer one instead, so this one yields no more evidence and keeps its stage. */
 async function overtaken(
   entry: ReleaseEntry,
   newest: ReleaseEntry,
@@ -147,14 +150,14 @@ async function overtaken(
 interface NextStage {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
-  /** Nothing happens by itself from there on. */
+  /** Nothing moves automatically afterwards. */
   readonly ends: boolean;
 }
 
 const onlyOne: NextStage = { stage: "one", percent: null, ends: false };
 const nowhere: NextStage = { stage: "none", percent: null, ends: true };
 
-/** Having been with all for the soak time, it is simply the release that the fleet has. */
+/** After the soak time with all crawlers, it becomes the fleet's regular release. */
 function after(stage: ReleaseStage): NextStage {
   if (stage === "one") return { stage: "percent", percent: automaticPercent, ends: false };
   return { stage: "all", percent: null, ends: stage === "all" };
@@ -209,28 +212,28 @@ function whyNot({ revoked, trusted, expiresAt }: ReleaseEntry, now: Date): strin
     : "the key that signed it was retired: sign and publish it again";
 }
 
-// Tells crawlers of the releases that they may take. Only those that a dock runs and that speak version 3 hear of
-// it, each once a session and release; their docks fetch, verify and decide, and report what became of it.
+// Tells crawlers of the releases that they may take: only crawlers with a supervisor and at least version 3, each once per
+// session and release. Their supervisors fetch, verify, decide and report.
 
 export interface OfferPorts {
   readonly releases: Pick<ReleaseStore, "list">;
   readonly releaseFleet: ReleaseFleetStore;
   readonly online: () => readonly CrawlerId[];
-  /** False: the crawler is not connected (any more, or yet). */
+  /** Returns false when the crawler is not connected. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly now: () => Date;
 }
 
 export class ReleaseOffers {
   readonly #ports: OfferPorts;
-  /** Crawlers of this process that have a dock, and the number of the release that they heard of last. */
+  /** Crawlers of this process with a supervisor, and the number of the release that they last heard of. */
   readonly #sessions = new Map<CrawlerId, { heardOf: number | null }>();
 
   constructor(ports: OfferPorts) {
     this.#ports = ports;
   }
 
-  /** A crawler came: kept for the fleet's list, and for the next pass. */
+  /** Records a new crawler for the fleet's list and the next pass. */
   async arrived(crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> {
     const runs = hello.release ?? null;
     if (runs) this.#sessions.set(crawlerId, { heardOf: null });
@@ -238,12 +241,12 @@ export class ReleaseOffers {
     await this.#ports.releaseFleet.arrived(crawlerId, runs);
   }
 
-  /** False when the crawler speaks of a release that was never published here. */
+  /** Returns false for a release that was never published here. */
   async reported(crawlerId: CrawlerId, { version, state, reason }: ReleaseReport): Promise<boolean> {
     return await this.#ports.releaseFleet.reported(crawlerId, { version, state, reason }, this.#ports.now());
   }
 
-  /** Offers what has not been offered yet; returns to how many. */
+  /** Sends the outstanding offers and returns how many. */
   async pass(): Promise<number> {
     const connected = new Set(this.#ports.online());
     const waiting = [...this.#sessions].filter(([crawlerId]) => connected.has(crawlerId));
@@ -277,7 +280,7 @@ export class ReleaseOffers {
   }
 }
 
-/** A release that moved on by itself, or was held. */
+/** The audit log's entry for a release that moved or was held automatically. */
 export function releaseMoved({ version, type, stage, words }: StageMove): Change {
   const action = type === "stop" ? "release-held" : "release-staged";
   const said = {

@@ -1,4 +1,4 @@
-/** Tables release, release_bundle and release_revocation: what was published, and how far it is offered. */
+/** Tables release, release_bundle and release_revocation: what was published, and to whom it is offered. */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ export type ReleaseStore = ReturnType<typeof createReleaseStore>;
 
 export function createReleaseStore(pool: Pool) {
   return {
-    /** Null: done; otherwise why not. The envelope and the bundle have been verified. */
+    /** Returns null on success, otherwise why not. The caller has verified the envelope and bundle. */
     publish: async (release: {
       readonly manifest: ReleaseManifest;
       readonly signed: Envelope;
@@ -26,32 +26,29 @@ export function createReleaseStore(pool: Pool) {
     /** Newest first. */
     list: async (): Promise<readonly ReleaseEntry[]> => await list(pool),
 
-    /**
-     * False when there is no such release, or it stands at another stage than `from` by now. Running coordinators
-     * are told.
-     */
+    /** Returns false when there is no such release or its stage is no longer `from`. Running coordinators are notified. */
     setStage: async (version: string, to: StageChange, now: Date): Promise<boolean> =>
       await inTransaction(pool, (client) => setStage(client, { version, to, now })),
 
-    /** The list in force; null: no release was ever revoked. */
+    /** The list in force; null when no release was ever revoked. */
     revocations: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_revocation order by sequence desc limit 1"),
 
-    /** Null: done; otherwise why not. Releases on the list are offered to nobody from now on. */
+    /** Returns null on success, otherwise why not. Revoked releases are offered to nobody from now on. */
     revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, (client) => revoke(client, signed, now)),
 
-    /** The newest statement of what is newest; null: none was ever made. */
+    /** The newest statement of what is newest, or null. */
     timestamp: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_timestamp"),
 
-    /** Until when it is good; null: none was ever made. */
+    /** The end of its validity, or null. */
     async statedUntil(): Promise<Date | null> {
       const { rows } = await pool.query<{ expires_at: Date }>("select expires_at from release_timestamp");
       return rows[0]?.expires_at ?? null;
     },
 
-    /** Puts a newer one in its place. Null: done; otherwise why not. */
+    /** Replaces it by a newer one. Returns null on success, otherwise why not. */
     stateNewest: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, (client) => stateNewest(client, signed, now)),
 
@@ -64,7 +61,6 @@ export function createReleaseStore(pool: Pool) {
   };
 }
 
-/** The row's column `signed`. */
 async function signedOf(pool: Pool, sql: string, ...values: readonly string[]): Promise<Envelope | null> {
   const { rows } = await pool.query<{ signed: string }>(sql, [...values]);
   return rows[0] ? storedEnvelope(rows[0].signed) : null;
@@ -189,8 +185,7 @@ async function stateNewest(client: PoolClient, signed: Envelope, now: Date): Pro
   return null;
 }
 
-// What the coordinator serves of releases. Only what somebody is to have: a release that was revoked, or whose
-// offer was taken back, is not there, whoever asks for its digest.
+// The release files that the coordinator serves. A revoked or withdrawn release is not served, even by its digest.
 
 const released = `
   r.digest = $1
@@ -199,12 +194,11 @@ const released = `
     (select digests from release_revocation order by sequence desc limit 1), '{}'
   ))`;
 
-/** What the coordinator serves below /releases/. */
 export type ReleaseFileStore = ReturnType<typeof createReleaseFileStore>;
 
 export function createReleaseFileStore(pool: Pool) {
   return {
-    /** Null: there is no such release, or nobody is to have it (it was revoked, or the offer was taken back). */
+    /** Returns null when there is no such release or it was revoked or withdrawn. */
     async bundle(digest: string): Promise<Buffer | null> {
       const { rows } = await pool.query<{ bundle: Buffer }>(
         `select b.bundle
@@ -224,21 +218,19 @@ export function createReleaseFileStore(pool: Pool) {
   };
 }
 
-// The one file that partners start with, dist/nearcrawl-crawler.mjs, as the build made it. Read again when it
-// changed on disk.
+// The file that partners start with, dist/nearcrawl-crawler.mjs, as built. It is read again when it changes on disk.
 
 export interface ServedFile {
   readonly bytes: Buffer;
-  /** SHA-256, hex. */
   readonly digest: string;
 }
 
-/** From the built program, and from the sources. */
+/** Relative to the built program and to the sources. */
 const builtPlaces = ["../../../nearcrawl-crawler.mjs", "../../../dist/nearcrawl-crawler.mjs"].map((place) =>
   fileURLToPath(new URL(place, import.meta.url)),
 );
 
-/** Gives the file, or null where it was never built. */
+/** Returns the file, or null when it was never built. */
 export function dockFile(places: readonly string[] = builtPlaces): () => Promise<ServedFile | null> {
   let kept: { readonly stamp: string; readonly file: ServedFile } | null = null;
   return async () => {
@@ -262,24 +254,24 @@ export interface ReleaseEntry extends StagedRelease {
   readonly publishedAt: Date;
 }
 
-/** How many crawlers a release is with, by what their docks said last. */
+/** How many crawlers are in each state of a release, by their supervisors' last reports. */
 export type ReleaseCounts = Readonly<Record<ReleaseState | "offered", number>>;
 
 export interface StageChange {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
   readonly words: string;
-  /** Null: by hand from now on. */
+  /** Null: only by hand from now on. */
   readonly soakMinutes: number | null;
-  /** Left out: as before. */
+  /** Absent: unchanged. */
   readonly firstCrawlerId?: CrawlerId;
-  /** Only from there. */
+  /** Applies only while the release is at this stage. */
   readonly from?: { readonly stage: ReleaseStage; readonly stageSince: Date | null };
-  /** Crawlers that returned from it are offered it anew. */
+  /** Crawlers that returned from it are offered it again. */
   readonly again?: boolean;
 }
 
-/** A docked crawler as it is known to the database, connected or not. */
+/** A crawler with a supervisor as stored in the database, connected or not. */
 export interface DockEntry extends DockedCrawler {
   readonly online: boolean;
   readonly runsVersion: string;

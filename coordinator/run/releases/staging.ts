@@ -1,49 +1,47 @@
 /**
- * Which crawlers get which release: one crawler, then a share of the fleet, then all. Who belongs to a share
- * follows from the release and the crawlers' names, so every coordinator of a fleet picks the same ones, and each
- * release begins with others.
+ * Which crawlers get which release: one crawler, then a share of the fleet, then all. The share follows from the release and
+ * the crawlers' names, so every coordinator picks the same crawlers, and each release starts with others.
  */
 import type { CrawlerId } from "#core/ids";
 import { mix32 } from "#core/random";
 
 export type ReleaseStage = "none" | "one" | "percent" | "all";
 
-/** What became of a release at a crawler, as its dock says (protocol/messages, crawler:release-report). */
+/** The outcome of a release at a crawler, as its supervisor reports it (protocol/messages, crawler:release-report). */
 export type ReleaseState = "refused" | "pinned" | "delayed" | "running" | "returned";
 
 export interface StagedRelease {
   readonly version: string;
-  /** Grows with every signing. */
+  /** Increases with every signing. */
   readonly sequence: number;
   readonly digest: string;
   readonly expiresAt: Date;
   readonly revoked: boolean;
-  /** A key that counts has signed it. */
+  /** A valid key has signed it. */
   readonly trusted: boolean;
   readonly stage: ReleaseStage;
-  /** For the stage `percent`; null otherwise. */
   readonly percent: number | null;
-  /** Who got it first. */
+  /** The first crawler to get it. */
   readonly firstCrawlerId: CrawlerId | null;
   readonly stageSince: Date | null;
-  /** It moves on by itself after so many minutes in good order; null: by hand. */
+  /** Moves on automatically after this many good minutes; null: by hand. */
   readonly soakMinutes: number | null;
 }
 
-/** A crawler that a dock runs. */
+/** A crawler that a supervisor runs. */
 export interface DockedCrawler {
   readonly crawlerId: CrawlerId;
   readonly name: string;
-  /** Of the bundle that it runs. */
+  /** The digest of the bundle that it runs. */
   readonly digest: string;
-  /** By version, of the releases that were offered to it. */
+  /** By version, for the releases that were offered to it. */
   readonly reports: ReadonlyMap<string, ReleaseState | null>;
 }
 
-/** Of three, one that is odd or lies is outvoted by two. */
+/** With three members, two outvote one outlier or false report. */
 const leastInShare = 3;
 
-/** To whom the release is to be offered. */
+/** The crawlers to which the release is offered. */
 export function stageMembers(
   release: Pick<StagedRelease, "stage" | "percent" | "digest" | "firstCrawlerId">,
   docks: readonly Pick<DockedCrawler, "crawlerId" | "name">[],
@@ -57,7 +55,7 @@ export function stageMembers(
   return new Set([...new Set([...first, ...ranked])].slice(0, size));
 }
 
-/** The crawlers in the order in which they get the release with this digest. */
+/** The order in which crawlers get the release with this digest. */
 export function rankedDocks<Dock extends { readonly name: string }>(
   digest: string,
   docks: readonly Dock[],
@@ -68,13 +66,12 @@ export function rankedDocks<Dock extends { readonly name: string }>(
     .map(({ dock }) => dock);
 }
 
-/** A release, and to whom it is to be offered. */
 interface ReleaseToMembers {
   readonly release: StagedRelease;
   readonly members: ReadonlySet<CrawlerId>;
 }
 
-/** Made once for all crawlers: ranking a fleet for each of its crawlers grows with its square. */
+/** Computed once for all crawlers, because ranking the fleet for each crawler would be quadratic. */
 export function withMembers(
   releases: readonly StagedRelease[],
   docks: readonly Pick<DockedCrawler, "crawlerId" | "name">[],
@@ -83,9 +80,9 @@ export function withMembers(
 }
 
 /**
- * The newest release that this crawler is to be offered; null: it is to stay with what it runs. Nothing older than
- * that is offered, since its dock would refuse it, and nothing that it returned from, which its supervisor tries again by
- * itself some hours later, as long as it is served.
+ * Returns the newest release to offer to this crawler, or null when it keeps its own. Older releases are not offered, since its
+ * supervisor would refuse them. Neither is one that it returned from: its supervisor retries that by itself some hours later
+ * while it is served.
  */
 export function releaseFor(
   dock: DockedCrawler,
@@ -111,7 +108,7 @@ export function releaseFor(
     );
 }
 
-/** Neither revoked nor expired nor signed by nobody who counts. */
+/** True when it is neither revoked nor expired and a valid key signed it. */
 export function mayRun(
   release: Pick<StagedRelease, "revoked" | "trusted" | "expiresAt">,
   now: Date,

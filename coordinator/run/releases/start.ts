@@ -1,4 +1,4 @@
-/** Releases in a running coordinator: offered as crawlers come and stages change, moved on by the clock, counted. */
+/** Releases in a running coordinator: offered when crawlers arrive and stages change, moved on periodically, counted. */
 
 import type { Pool } from "pg";
 import type { Gauge } from "prom-client";
@@ -13,10 +13,10 @@ import { advanceReleases, type OfferPorts, ReleaseOffers, releaseMoved } from ".
 import { createReleaseStore } from "./release-store.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;
-/** Also how soon a crawler hears of an offer that could not be sent. */
+/** Also how soon a failed offer is retried. */
 const offerMs = 15_000;
 const advanceMs = 30_000;
-/** After a hello: the welcome goes first. */
+/** The delay after a hello, so that the welcome goes first. */
 const welcomeMs = 250;
 
 interface ReleaseMetrics {
@@ -33,7 +33,7 @@ interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
 interface ReleaseDuties {
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   onReleaseReport(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
-  /** Schedules what is done by the clock, and listens for changes. */
+  /** Schedules the periodic jobs and listens for changes. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Releases, /fleet/versions: who is offered each and who runs what; offered and held. What takes a signature is done by command. */
+/** Releases, /fleet/versions: who is offered which and who runs what; forms to offer and hold. Signing needs the command. */
 import { z } from "zod";
 import {
   actions,
@@ -79,7 +79,7 @@ const { get, post } = operationsOf<VersionPorts>();
 const version = z.string().meta({ description: "A published release.", example: "1.4.0" });
 const faults = { 409: "It cannot be offered; the message says why" };
 
-/** `wished`: as stageRelease has it. */
+/** `wished` is as in stageRelease. */
 async function offer(wished: Parameters<typeof stageRelease>[0], ports: VersionPorts, now: Date) {
   const { entry, members } = await stageRelease(wished, ports, now);
   const { version, stage, percent, soakMinutes } = entry;
@@ -195,7 +195,6 @@ export const versionOperations = {
   holdRelease: hold,
 };
 
-/** Newest first. */
 async function versionsNow({ releases, releaseFleet }: VersionPorts, now: Date) {
   const [entries, counts, docks] = await Promise.all([
     releases.list(),
@@ -242,14 +241,13 @@ function releaseSection(one: ReleaseLine, { now }: Pick<Seen<unknown>, "now">): 
   ]);
 }
 
-/** `one (athens)`, `5 %`, `all`, `nobody`. */
 function stageWords({ stage, percent, firstCrawler }: ReleaseLine): string {
   if (stage === "none") return "nobody";
   if (stage === "one") return `one (${firstCrawler ?? "gone"})`;
   return stage === "percent" ? `${percent} %` : "all";
 }
 
-/** Why it stands where it does, or what has to be done about it. */
+/** Why it is at its stage, or what must be done. */
 function remark(one: ReleaseLine, now: Date): HtmlValue {
   const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = one;
   if (revoked) return stageWords || "revoked";

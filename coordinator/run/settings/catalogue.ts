@@ -1,4 +1,6 @@
-/** Every policy with its words, its bounds and its default; what may not be changed while running, and where it is set. */
+/**
+ * Every policy with its texts, bounds and default; and the settings that cannot change at run time, with where they are set.
+ */
 import { z } from "zod";
 import { type PolicyWords, policiesIn } from "../../core/policy.ts";
 import { type PolicyName, type PolicySectionName, type PolicySettings, policySections } from "./schema.ts";
@@ -10,7 +12,7 @@ export type PolicyKind =
       readonly type: "number";
       readonly whole: boolean;
       readonly least: number;
-      /** True: it must be more than `least`. */
+      /** True when the value must exceed `least`. */
       readonly above: boolean;
       readonly most: number;
     }
@@ -57,10 +59,10 @@ const settingOf = new Map(
   sections.flatMap(({ settings }) => settings.map((setting) => [setting.name as PolicyName, setting])),
 );
 
-/** The value's own schema, of which a missing value is no valid one. */
+/** The value's schema without its default, so that a missing value is invalid. */
 const schemaOf = (name: PolicyName): z.ZodType => settingOf.get(name)!.schema;
 
-/** What a change of it would come to is told by the latest rounds, played again. */
+/** Whether a preview replays the latest rounds for it. */
 export const isReplayed = (name: PolicyName): boolean => settingOf.get(name)!.replayed === true;
 
 function kindOf(schema: z.ZodType): PolicyKind {
@@ -84,7 +86,7 @@ function valueAt(settings: unknown, name: string): PolicyValue {
   return at as PolicyValue;
 }
 
-/** In the order in which they are shown. */
+/** In display order. */
 export const policyGroups: readonly PolicyGroup[] = sections.map(
   ({ name: group, title, defaults, settings }) => ({
     name: group,
@@ -112,8 +114,8 @@ export function isPolicyName(name: string): name is PolicyName {
 }
 
 /**
- * What is read once, at the start; each is set in the coordinator's file (`nearcrawl coordinator --config FILE`). A
- * section's name stands for all of it.
+ * Settings that are read once at the start from the coordinator's file (`nearcrawl coordinator --config FILE`). A section's
+ * name stands for all its settings.
  */
 export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
   {
@@ -183,7 +185,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "they are not urgent" },
 ];
 
-/** What to say of a name that is no policy, which may have been one. */
+/** The message for a name that is no policy but may have been one. */
 export function unknownPolicy(name: string): string {
   const isInFile = setAtStart.some(({ names }) =>
     names.some((known) => name === known || name.startsWith(`${known}.`)),
@@ -192,14 +194,14 @@ export function unknownPolicy(name: string): string {
   return `${name.slice(0, 60)}: ${why}`;
 }
 
-// Policies as values: read from settings, put over them, checked by the one schema, and spoken.
+// Policies as values: read from settings, applied over them, validated by the schema, and formatted.
 
-/** Over the file's values, by name. */
+/** By name, overriding the file's values. */
 type PolicyChanges = ReadonlyMap<PolicyName, PolicyValue>;
 
 export const valueIn = (settings: PolicySettings, name: PolicyName): PolicyValue => valueAt(settings, name);
 
-/** The settings with these values in place of theirs; what has not changed is the same object. */
+/** Returns the settings with these values; an unchanged section is the same object. */
 export function withChanges(settings: PolicySettings, changes: PolicyChanges): PolicySettings {
   let changed: unknown = settings;
   for (const [name, value] of changes) changed = withValue(changed, name.split("."), value);
@@ -212,14 +214,14 @@ function withValue(at: unknown, [key, ...rest]: readonly string[], value: Policy
   return Object.freeze({ ...record, [key]: withValue(record[key], rest, value) });
 }
 
-/** Null: it is good. Otherwise why not, with the value. */
+/** Returns null for a valid value, otherwise why it is invalid, quoting it. */
 export function valueFault(name: PolicyName, value: unknown): string | null {
   const checked = schemaOf(name).safeParse(value);
   if (checked.success) return null;
   return `${name}: ${shown(value)} is not ${rangeText(policyOf(name))}`;
 }
 
-/** Of what a person typed; a text where it means nothing. */
+/** Parses typed text; returns the text itself when it is unreadable. */
 export function valueFromText(name: PolicyName, text: string): PolicyValue {
   const { kind } = policyOf(name);
   const trimmed = text.trim();
@@ -230,7 +232,6 @@ export function valueFromText(name: PolicyName, text: string): PolicyValue {
 
 const yesNo: Readonly<Record<string, boolean>> = { yes: true, true: true, no: false, false: false };
 
-/** `a number from 0 to 1000`, `one of nearest, random`. */
 export function rangeText({ kind }: PolicyDefinition): string {
   if (kind.type === "yes-no") return "yes or no";
   if (kind.type === "choice") return `one of ${kind.options.join(", ")}`;
@@ -239,13 +240,11 @@ export function rangeText({ kind }: PolicyDefinition): string {
   return `${what} from ${numberText(kind.least)} to ${numberText(kind.most)}`;
 }
 
-/** `0 to 1,000`, `above 0, to 86,400`. */
 export function shortRange({ above, least, most }: Extract<PolicyKind, { type: "number" }>): string {
   const from = above ? `above ${numberText(least)},` : numberText(least);
   return `${from} to ${numberText(most)}`;
 }
 
-/** `2 ms`, `0.01 of its pages`, `yes`. */
 export function valueText(name: PolicyName, value: PolicyValue): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;

@@ -1,6 +1,6 @@
 /**
- * An operator changes policies: what was asked is weighed (is each value possible, do they fit together, has anybody
- * else changed something meanwhile), and saved as one version that can be taken back.
+ * A change of policies by an operator: it is checked (is each value possible, do they fit together, has somebody else changed
+ * something meanwhile) and saved as one version that can be undone.
  */
 
 import { priorityLimitsFault } from "../../crawl/recrawl/priority-groups.ts";
@@ -18,11 +18,11 @@ import { type PolicyName, type PolicySettings, policySections } from "./schema.t
 import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
 
 export interface AskedPolicies {
-  /** By name; null: back to the file's value. */
+  /** By name; null resets to the file's value. */
   readonly values: Readonly<Record<string, PolicyValue | null>>;
-  /** What this version changed goes back to what it was before; `values` win. Null: no version is taken back. */
+  /** Resets what this version changed; `values` take precedence. Null: undoes no version. */
   readonly takeBack: number | null;
-  /** What the asker has seen; null: whatever is there now. */
+  /** The version that the asker has seen; null: the current one. */
   readonly basedOn: number | null;
 }
 
@@ -37,7 +37,7 @@ export interface WeighedChange {
   readonly basedOn: number;
   readonly takesBack: number | null;
   readonly changes: readonly ChangedPolicy[];
-  /** In force before and after, in words for each change. */
+  /** The settings before and after, with a text for each change. */
   readonly step: PolicyStep;
   readonly known: KnownPolicies;
 }
@@ -70,7 +70,7 @@ export async function weighPolicies(
   return { type: "weighed", basedOn: known.version, takesBack: asked.takeBack, changes, step, known };
 }
 
-/** Null: somebody else was faster. */
+/** Returns null when somebody else saved first. */
 export async function savePolicies(
   { changes, takesBack, basedOn }: WeighedChange,
   by: { readonly name: string; readonly words: string; readonly now: Date },
@@ -81,7 +81,7 @@ export async function savePolicies(
   return saved ?? (await meanwhile(knownPolicies(await store.read()), store));
 }
 
-/** `λ, what a probe must save: 2 ms → 0.5 ms`, of what was and will be in force. */
+/** `Probe threshold (λ): 2 ms → 0.5 ms`, for the settings before and after. */
 export function changeWords({ changes, step }: Pick<WeighedChange, "changes" | "step">): string[] {
   return changes.map(({ name }) => {
     const [before, after] = [valueIn(step.before, name), valueIn(step.after, name)];
@@ -106,7 +106,7 @@ function faultOf(name: string, value: PolicyValue | null): string | null {
   return value === null ? null : valueFault(name, value);
 }
 
-/** A value that the file has anyway is the file's: a later change of the file then holds. */
+/** A value equal to the file's is stored as a reset, so that a later change of the file applies. */
 function changesOf(
   values: Readonly<Record<PolicyName, PolicyValue | null>>,
   { changed, file, settings }: KnownPolicies,
@@ -139,8 +139,8 @@ async function meanwhile(
   };
 }
 
-// What is stored, checked: a row that names no policy, or whose value is out of bounds, is left out and told, and the
-// file's value holds. Whatever stands in the database, there is always a full set of policies.
+// Validates the stored policies: a row with an unknown name or a value out of bounds is ignored and reported, and the file's
+// value applies. The result is always a full set of policies.
 
 interface ChangedSetting {
   readonly value: PolicyValue;
@@ -150,16 +150,16 @@ interface ChangedSetting {
 
 export interface KnownPolicies {
   readonly version: number;
-  /** The file's values, or the defaults where no coordinator has stated any. */
+  /** The file's values, or the defaults when no coordinator has stated any. */
   readonly file: PolicySettings;
   readonly changed: ReadonlyMap<PolicyName, ChangedSetting>;
-  /** What is in force. */
+  /** The policies in force. */
   readonly settings: PolicySettings;
-  /** Rows that are ignored, each in a sentence. */
+  /** A sentence for each ignored row. */
   readonly ignored: readonly string[];
 }
 
-/** `file` left out: as the coordinator that started last has stated it. */
+/** `file` is absent: as stated by the coordinator that started last. */
 export function knownPolicies(
   stored: StoredPolicies,
   file: PolicySettings = statedFile(stored.file),
@@ -177,7 +177,7 @@ export function knownPolicies(
   return { version: stored.version, file, changed, settings: withChanges(file, values), ignored };
 }
 
-/** Section by section, so that a field of another release costs no more than its section. */
+/** Parses section by section, so that another release's field costs only its section. */
 function statedFile(file: unknown): PolicySettings {
   const stated = typeof file === "object" && file !== null ? (file as Record<string, unknown>) : {};
   const sections = Object.entries(policySections).map(([name, schema]) => {
@@ -189,24 +189,24 @@ function statedFile(file: unknown): PolicySettings {
 
 // Policies that operators change while coordinators run: what is in force, what is stored, and who changed it when.
 
-/** What holds now: the file's values with what operators have changed put over them. Read it anew each time. */
+/** The file's values with the operators' changes. Read it again for each use. */
 export interface PoliciesInForce {
   readonly settings: PolicySettings;
 }
 
-// Policies that are each within their bounds, and together impossible or without effect.
+// Policies that are valid individually but impossible or without effect together.
 
 interface Rule {
-  /** Of settings; those that are no policies stand as the file has them. */
+  /** Names of settings; those that are no policies keep the file's value. */
   readonly names: readonly string[];
-  /** What is wrong, with the values; null: nothing. */
+  /** Returns what is wrong, quoting the values, or null. */
   readonly fault: (settings: PolicySettings) => string | null;
 }
 
-/** What crawlers wait between two requests to a host, unless it asks for more (migrating-crawler/settings/config.ts). */
+/** The crawlers' default wait between two requests to a host (migrating-crawler/settings/config.ts). */
 const politenessSeconds = 1;
 
-// Recrawl policies that are each within their bounds, and together impossible or without effect.
+// Recrawl policies that are valid individually but impossible or without effect together.
 
 const recrawlRules: readonly Rule[] = [
   {
@@ -329,7 +329,7 @@ function within(part: Pace, whole: Pace): Rule {
   };
 }
 
-/** Of the rules that concern one of these policies; an old contradiction elsewhere holds nobody up. */
+/** Checks only rules that involve one of these policies, so that an old contradiction elsewhere blocks nothing. */
 export function contradictionsIn(settings: PolicySettings, touched: Iterable<string>): string[] {
   const names = new Set<string>(touched);
   return rules

@@ -1,9 +1,8 @@
-/** How long records are kept. */
 import { z } from "zod";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
 import { policy } from "../../core/policy.ts";
 
-/** How long is kept what grows day by day (storage/table-ends). */
+/** How long data that grows daily is kept (storage/table-ends). */
 export const retentionSettings = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",

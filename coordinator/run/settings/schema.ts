@@ -1,7 +1,7 @@
 /**
- * The settings that decide how the fleet behaves. Each stands with its bounds and its default in the room that goes by it, and
- * the coordinator's file is read with them (coordinator/config.ts). A policy is one that an operator may change while the
- * coordinator runs: its words stand with it. Those of the others are in coordinator/setting-words.
+ * The settings that decide the fleet's behaviour. Each is declared with bounds and default in the room that uses it, and the
+ * coordinator's file is read with them (coordinator/config.ts). A policy is a setting that operators may change at run time and
+ * has its texts with it; those of the other settings are in coordinator/setting-words.
  */
 import type { z } from "zod";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
@@ -23,7 +23,7 @@ import {
 } from "../../place/delegation/delegation-settings.ts";
 import { retentionSettings } from "./retention-settings.ts";
 
-/** By the names of the sections in the coordinator's file. */
+/** By the section names of the coordinator's file. */
 export const policySections = {
   delegation: delegationSettings,
   probe: probeSettings,
@@ -45,7 +45,7 @@ export type PolicyName = {
   [Name in PolicySectionName]: PolicyNames<(typeof policySections)[Name], `${Name}.`>;
 }[PolicySectionName];
 
-/** Every section in full, what cannot be changed while running included. */
+/** Every section in full, including the settings that are fixed at the start. */
 export type PolicySettings = {
   readonly [Name in PolicySectionName]: DeepReadonly<z.infer<(typeof policySections)[Name]>>;
 };

@@ -1,4 +1,4 @@
-/** The API of policy settings: what it takes and answers. */
+/** The API schemas of policy settings. */
 import { z } from "zod";
 import type { ToldOf } from "../../web/api-operation.ts";
 import type { PolicyName } from "./schema.ts";

@@ -1,4 +1,4 @@
-/** The policies, /policies: what holds now, what it does, what a change would come to, who changed what, and the change. */
+/** The policies, /policies: current values, their effect, the preview of a change, the history, and the change itself. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import {
@@ -62,7 +62,7 @@ import { formBody, policyCommands } from "./typed-policies.ts";
 
 interface PolicyPorts extends PreviewPorts {
   readonly store: PolicyStore;
-  /** Previews that are being computed: each takes up to a second of the processor's time. */
+  /** The running previews, each of which takes up to a second of CPU time. */
   readonly previews: { underWay: number };
 }
 
@@ -160,7 +160,6 @@ const stepsOf = ({ changes, step }: WeighedChange): PreviewAnswer["changes"] =>
     toFile: after === null,
   }));
 
-/** What the audit log is told of a change. */
 function auditedChange(weighed: WeighedChange, words: string) {
   const [first, ...more] = weighed.changes;
   const taken = weighed.takesBack === null ? "" : `reverts version ${weighed.takesBack}: `;
@@ -174,7 +173,7 @@ function auditedChange(weighed: WeighedChange, words: string) {
   };
 }
 
-/** The policies once more, as they are now, with what was typed. */
+/** Shows the current policies again with what was typed. */
 async function refusal(
   { status, words }: ChangeFault,
   values: Readonly<Record<string, PolicyValue | null>>,
@@ -184,7 +183,7 @@ async function refusal(
   const typed = Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, fieldText(value)]])),
   );
-  // What was typed has to be there.
+  // The page must show every typed field.
   const isBasic = Object.keys(values).every((name) => isPolicyName(name) && policyOf(name).basic);
   const show = isBasic ? undefined : "all";
   const refused = { words, typed };
@@ -192,7 +191,7 @@ async function refusal(
   return Object.assign(new Fault(status, words), { again });
 }
 
-// The policies as they are shown to people and programs: value, default, bounds, who changed what, and the past.
+// The policies as shown to people and programs: value, default, bounds, author and history.
 
 const mostSearched = 100;
 
@@ -228,7 +227,6 @@ const policies = get({
 
 export const policyOperations = { policies, changePolicies, previewPolicies };
 
-/** Versions that are shown. */
 const shownVersions = 50;
 
 async function policiesAnswer(store: Pick<PolicyStore, "read" | "history">): Promise<PoliciesAnswer> {
@@ -259,13 +257,13 @@ function shownPolicy(policy: PolicyDefinition, { settings, file, changed }: Know
 }
 
 interface PolicySearch {
-  /** Which are listed; undefined: of a page the basic ones, of programs all. */
+  /** Which policies to list; undefined: a page's basic ones, all for programs. */
   readonly show: "basic" | "all" | "changed" | undefined;
-  /** Words that all have to stand in its name, title, help or group; empty: any. */
+  /** Words that must all occur in name, title, help or group; empty: any. */
   readonly text: string;
 }
 
-/** Without what was not asked for; a group that has nothing left is left out. */
+/** Keeps only the requested policies and drops empty groups. */
 function searchedPolicies(answer: PoliciesAnswer, { show, text }: PolicySearch): PoliciesAnswer {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const groups = answer.groups.map((of) => ({
@@ -281,7 +279,7 @@ function searchedPolicies(answer: PoliciesAnswer, { show, text }: PolicySearch):
 
 const isChanged = ({ value, default: usual }: ShownPolicy): boolean => value !== usual;
 
-/** For whoever may not read the audit log: what was changed, and not the names of the people who did. */
+/** Removes the authors' names for people who may not read the audit log. */
 function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
   const unnamed = <Changed extends { readonly changedBy: string | null }>(one: Changed): Changed =>
     one.changedBy === null ? one : { ...one, changedBy: "an operator" };
@@ -293,10 +291,9 @@ function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
 }
 
 interface PoliciesPage extends PolicySearch {
-  /** Every policy. */
   readonly answer: PoliciesAnswer;
   readonly viewer: PageViewer;
-  /** What was typed and cannot be, by name, and why. */
+  /** The rejected input by name, and the reason. */
   readonly refused?: { readonly words: string; readonly typed: Readonly<Record<string, string>> };
 }
 
@@ -343,7 +340,7 @@ function policiesDocument(page: PoliciesPage): Document {
   };
 }
 
-/** As a table, and one alone with its help, where no page is. */
+/** A table, or a single policy with its help, for outputs other than the page. */
 function inForce({ answer, show, text }: PoliciesPage): Node {
   const all = searchedPolicies(answer, { show, text }).groups.flatMap(({ policies: of }) => of);
   const [named] = all.filter(({ name }) => name === text);
@@ -390,7 +387,7 @@ function listed(around: Around): Html {
   const isBasic = (show ?? "basic") === "basic" && text === "";
   const { groups } = searchedPolicies(answer, { text, show: isBasic ? "basic" : show });
   if (groups.length === 0) return nothingFound(around);
-  // A dozen stand together; all of them fold by groups, and what was looked for is open.
+  // The basic dozen is one list; all policies fold by groups, open where the search matched.
   const rows = isBasic
     ? html`<section class="policies">${groups.flatMap((of) => of.policies.map((policy) => policyRow(policy, around, of.title)))}</section>`
     : html`${groups.map((of) => foldedGroup(of, around, show === "changed" || text !== ""))}`;
@@ -445,7 +442,7 @@ ${name === "retention" && retentionNote}${all.map((policy) => policyRow(policy, 
 
 const retentionNote = html`<p class="small">What each table takes now, and what these come to: <a href="/storage">Storage</a>.</p>`;
 
-/** `groupTitle`: said where policies of several groups stand together. */
+/** `groupTitle` is shown where policies of several groups are listed together. */
 function policyRow(policy: ShownPolicy, around: Around, groupTitle?: string): Html {
   const { mayChange, refused } = around;
   const { name, title, help, origin } = policy;
@@ -487,12 +484,12 @@ ${shown(policy, fileValue)}</button>`
 }`;
 }
 
-/** With its unit. */
+/** Includes the unit. */
 const shown = ({ name }: Pick<ShownPolicy, "name">, value: PolicyValue) => valueText(name, value);
 
-// What a policy's value is typed into: by its kind, with its bounds and its help.
+// The input field of a policy's value by its kind, with its bounds and help.
 
-/** `typed`: what was sent and refused, to be shown again; left out: the value in force. */
+/** `typed` is rejected input to show again; absent: the value in force. */
 function policyField(policy: ShownPolicy, typed?: string): Html {
   const { name, kind, unit } = policy;
   const value = typed ?? fieldText(policy.value);
@@ -515,10 +512,10 @@ const fieldText = (value: PolicyValue) =>
 
 /** Steps of a slider. */
 const sliderSteps = 200;
-/** Up to this many of its units a range is divided evenly; a wider one by powers. */
+/** Up to this many units a range is linear; a wider one is exponential. */
 const mostEven = 100;
 
-/** Needs a script, which shows it: by itself it says nothing that is sent. */
+/** A script shows it; without one it is hidden and sends nothing. */
 function slider({ name, title }: ShownPolicy, kind: Extract<ShownPolicy["kind"], { type: "number" }>): Html {
   const { least, most, whole, above } = kind;
   const scale = most - least <= mostEven ? "even" : "powers";
@@ -527,9 +524,7 @@ data-for="field-${name}" data-least="${least}" data-most="${most}" data-whole="$
 data-above="${above ? "yes" : "no"}" data-scale="${scale}">`;
 }
 
-// The past.
-
-/** Versions; the rest is folded. */
+/** The versions shown at once; the others are folded. */
 const shownAtOnce = 5;
 
 function historySection({ history: all, version: basedOn }: PoliciesAnswer): Node {

@@ -1,4 +1,4 @@
-/** Tables setting, policy_version and policy_file: the policies that operators have changed, and how they came about. */
+/** Tables setting, policy_version and policy_file: the operators' policy changes and their history. */
 import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../../database/channel-listener.ts";
@@ -6,7 +6,7 @@ import { clean, inTransaction } from "../../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
 import type { PolicyName, PolicySettings } from "./schema.ts";
 
-/** As it stands in the database: not checked yet. */
+/** The stored row, not validated yet. */
 interface StoredSetting {
   readonly name: string;
   readonly value: unknown;
@@ -15,10 +15,10 @@ interface StoredSetting {
 }
 
 export interface StoredPolicies {
-  /** Of the latest change; 0: nobody has changed anything. */
+  /** The version of the latest change; 0 when there is none. */
   readonly version: number;
   readonly settings: readonly StoredSetting[];
-  /** What the file of the coordinator that started last says, not checked; null: none has started. */
+  /** The file's values of the coordinator that started last, not validated; null when none has started. */
   readonly file: unknown;
 }
 
@@ -33,16 +33,16 @@ export interface PolicyVersion {
   readonly version: number;
   readonly changedAt: Date;
   readonly changedBy: string;
-  /** Why, as the operator says. */
+  /** The operator's reason. */
   readonly words: string;
-  /** The version that this one takes back. */
+  /** The version that this one undoes. */
   readonly takesBack: number | null;
   readonly changes: readonly ChangedPolicy[];
 }
 
 export type NewPolicyVersion = Omit<PolicyVersion, "version">;
 
-/** More rows than there are policies were put there by somebody else. */
+/** More rows than there are policies were written by somebody else. */
 const mostRows = 1000;
 
 export type PolicyStore = ReturnType<typeof createPolicyStore>;
@@ -67,13 +67,12 @@ export function createPolicyStore(pool: Pool) {
         })),
       };
     },
-    /** One transaction; running coordinators are told. Null: somebody has changed something since `basedOn`. */
+    /** Saves in one transaction and notifies running coordinators. Returns null when something changed since `basedOn`. */
     save: async (version: NewPolicyVersion, basedOn: number) =>
       await inTransaction(pool, async (client) => await save(client, version, basedOn)),
-    /** The latest first. */
     history: async (limit: number) => await versions(pool, "true order by version desc limit $1", [limit]),
     version: async (version: number) => (await versions(pool, "version = $1", [version]))[0] ?? null,
-    /** What this coordinator's file says. */
+    /** Records this coordinator's file values. */
     stateFile: async (settings: PolicySettings, now: Date) => {
       await pool.query(
         `insert into policy_file (settings, stated_at) values ($1, $2)
@@ -95,7 +94,7 @@ interface StoredRow {
   settings: { name: string; value: unknown; changed_at: string; changed_by: string }[];
 }
 
-/** Whoever saves waits for whoever saves now, and then finds the version to be another. */
+/** Concurrent saves wait for each other, and the later one finds a changed version. */
 async function save(client: PoolClient, version: NewPolicyVersion, basedOn: number): Promise<number | null> {
   await client.query("lock table policy_version in share row exclusive mode");
   const { rows } = await client.query<{ version: number }>(

@@ -1,4 +1,4 @@
-/** The coordinator's settings as operators change them while it runs: read first, followed from its start to its end. */
+/** The coordinator's settings as operators change them: read first, then followed from start to end. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { Pool } from "pg";
@@ -19,7 +19,7 @@ import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 export interface PolicyDuties<Config> {
   /** The file's settings with the policies in force. */
   readonly config: Config;
-  /** Follows what is changed from now on, and says what this coordinator's file holds. */
+  /** Follows changes from now on and records this coordinator's file values. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -46,14 +46,14 @@ export async function policyDuties<Config extends PolicySettings>(ports: {
   };
 }
 
-// The pages' part about policies, with its stores.
+// The policy pages with their stores.
 
 export function policyPart({ pool, log }: { readonly pool: Pool; readonly log: Log }): WebPart {
   const ports = { ...previewPorts(pool, log), store: createPolicyStore(pool) };
   return addOperations(policyOperations, { ...ports, previews: { underWay: 0 } });
 }
 
-/** What a preview reads with, here and in the command. */
+/** The data sources of a preview, shared with the command. */
 export const previewPorts = (pool: Pool, log: Log): PreviewPorts => ({
   samples: async (most) => await sampledRounds(pool, most),
   crawlers: createCrawlerStore(pool),
@@ -61,8 +61,8 @@ export const previewPorts = (pool: Pool, log: Log): PreviewPorts => ({
   log,
 });
 
-// The policies in force in a running coordinator: read at its start, and again whenever somebody changes them. Where
-// the database does not answer, what was known stays in force.
+// The policies in force in a running coordinator: read at its start and after every change. While the database does not answer,
+// the known ones stay in force.
 
 interface FollowPorts {
   readonly store: Pick<PolicyStore, "read" | "onChange">;
@@ -78,7 +78,7 @@ class FollowedPolicies implements PoliciesInForce {
   #turn: Promise<void> = Promise.resolve();
   #notices: { stop(): Promise<void> } | null = null;
 
-  /** `file`: what holds where nobody has changed anything. */
+  /** `file` holds the values that apply without changes. */
   constructor(ports: FollowPorts, file: PolicySettings) {
     this.#ports = ports;
     this.#file = file;
@@ -89,7 +89,7 @@ class FollowedPolicies implements PoliciesInForce {
     return this.#settings;
   }
 
-  /** Rejects when the database cannot be reached; bad rows are told and ignored. */
+  /** Rejects when the database is unreachable; bad rows are reported and ignored. */
   async read(): Promise<void> {
     const { store, log, onChange } = this.#ports;
     const known = knownPolicies(await store.read(), this.#file);
@@ -100,7 +100,7 @@ class FollowedPolicies implements PoliciesInForce {
     onChange();
   }
 
-  /** From now on; what was changed since the last reading is read first. */
+  /** Starts following, beginning with changes since the last read. */
   async start(): Promise<void> {
     this.#notices = await this.#ports.store.onChange(() => this.#readSoon());
     await this.read();
@@ -111,7 +111,7 @@ class FollowedPolicies implements PoliciesInForce {
     await this.#turn;
   }
 
-  /** One after the other, so that an older answer never follows a newer one. */
+  /** Reads run one after the other, so that an older answer never replaces a newer one. */
   #readSoon(): void {
     const { log } = this.#ports;
     this.#turn = this.#turn

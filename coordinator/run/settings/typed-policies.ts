@@ -1,4 +1,4 @@
-/** Policies as people type them: the commands of `nearcrawl policy`, and the fields of the form. */
+/** Policies as people type them: the arguments of `nearcrawl policy` and the form's fields. */
 import { UsageError } from "#core/errors";
 import type { Command } from "../../ask/operation.ts";
 import { isPolicyName, type PolicyValue, unknownPolicy, valueFromText } from "./catalogue.ts";
@@ -54,7 +54,7 @@ Examples:
   ],
 } satisfies Readonly<Record<string, readonly Command[]>>;
 
-/** As they are typed in a command: `name=value`; without a value, back to the file's. */
+/** Parses `name=value` arguments; a name without a value resets to the file's. */
 function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {
   return Object.fromEntries(
     given.map((one) => {
@@ -67,7 +67,7 @@ function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> 
   );
 }
 
-/** Fields by the policies' names; `back` and `back:NAME`: to the file's value. */
+/** Parses fields named by policy; `back` and `back:NAME` reset to the file's value. */
 export function formBody(fields: Readonly<Record<string, string>>) {
   const values: Record<string, PolicyValue | null> = {};
   const back = fields.back;
@@ -83,5 +83,5 @@ export function formBody(fields: Readonly<Record<string, string>>) {
   };
 }
 
-/** What is none is left to the body's schema to refuse. */
+/** Other text is left to the body's schema to reject. */
 const wholeNumber = (text: string | undefined) => (/^\d{1,10}$/.test(text ?? "") ? Number(text) : -1);

@@ -20,7 +20,7 @@ import type { Absence } from "../../place/crawlers/crawler.ts";
 import type { MoveLine } from "../../place/crawlers/move-store.ts";
 import type { MoveStep } from "../../place/crawlers/moves.ts";
 import { record } from "../../web/api-operation.ts";
-import { crawlerFor, crawlerOr, crawlerPath, small } from "../../web/components.ts";
+import { crawlerFor, crawlerPath, small } from "../../web/components.ts";
 import { ago, instant } from "../../web/format.ts";
 import { html, pathWith } from "../../web/html.ts";
 import type { PageViewer } from "../../web/page-frame.ts";
@@ -52,7 +52,7 @@ const crawlerLog = get({
   },
   view: ({ name, absences, ...log }, { now }) => ({
     title: `Log of ${name}`,
-    beside: crawlerOr(name, ""),
+    above: [[name, crawlerPath(name)]],
     nodes: present([
       logTable(log, now, html`<a href="${crawlerPath(name)}">Back to ${name}</a>`),
       pager(log.page, log.more),

@@ -374,7 +374,7 @@ function placementDocument(report: PlacementReport): Document {
           figure("pagesPerDay", "Pages per day", pagesText),
           figure("nowMs", "RTT now", "ms"),
           column("then_ms", "Expected", expectedText, {
-            ...{ kind: "number", value: ({ thenMs }) => thenMs, more: basisWords },
+            ...{ kind: "number wide", value: ({ thenMs }) => thenMs, more: basisWords },
           }),
           figure("savedMsPages", "Saves per day", waitedText),
           member("spreadMs"),

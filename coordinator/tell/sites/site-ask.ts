@@ -161,7 +161,9 @@ function siteDocument(told: SiteAnswer, { input: asked, viewer, now }: Seen<Aske
   const heading = html`${crumbs}
 <div class="title-row"><h1 class="break"><bdi>${of.name}</bdi></h1>${stateBadge(of.state, stateNames[of.state])}</div>
 ${of.name !== host && html`<p class="mono small break">${host}</p>`}`;
-  const notes = of.standing.filter(({ words, code }) => words !== of.words && code !== "ready");
+  const notes = of.standing.filter(
+    ({ words, code }) => words !== of.words && !["ready", "not-due"].includes(code),
+  );
   const { overview, pages, changes, robots, speed, links } = told;
   const seen: PartSeen = { host, viewer, now, range: rangeAsked(asked, now) };
   return {

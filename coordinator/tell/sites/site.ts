@@ -16,7 +16,7 @@ import { answerHost } from "../who/answer.ts";
 import { robotsWords, usedUpWords } from "../who/explain-host.ts";
 import type { WhoPorts } from "../who/place.ts";
 import type { WhoAnswer } from "../who/who-api.ts";
-import { whence } from "../who/words.ts";
+import { partOfCrawling, whence } from "../who/words.ts";
 import type {
   Site,
   SiteAnswer,
@@ -160,9 +160,6 @@ function siteOf({ host, row, who, report }: Known, now: Date): Site {
 const optOutText = ({ target, state, since }: NonNullable<WhoAnswer["optOut"]>) =>
   `${target} has opted out since ${instantWords(since)}${state === "unconfirmed" ? ", not confirmed yet" : ""}`;
 
-/** What stops a fetch and is over by itself is part of being crawled. */
-const passing: readonly string[] = ["politeness", "nothing-due", "not-due"];
-
 /** The list's state; the reason in the words of whoever explains the host. */
 function stateOf(
   { standing }: SiteRow,
@@ -179,7 +176,7 @@ function stateOf(
       words: `${lease.crawler} is fetching it: ${howMany(lease.openUrls, "URL")} to go; the lease ends ${until} at the latest`,
     };
   }
-  const stop = who.standing.find(({ stops, code }) => stops && !passing.includes(code));
+  const stop = who.standing.find(({ stops, code }) => stops && !partOfCrawling.has(code));
   if (stop !== undefined) return { state, words: stop.words };
   if (dueAt === null) return { state, words: "Nothing of it is left to fetch" };
   if (state === "scheduled") return { state, words: `Its next fetch is scheduled ${whenWords(dueAt, now)}` };

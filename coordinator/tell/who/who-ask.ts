@@ -68,7 +68,15 @@ import {
 } from "./explain-url.ts";
 import type { WhoReads } from "./reads.ts";
 import { type CrawlerReport, type OrderReport, type RollUp, type WhoAnswer, whoAnswer } from "./who-api.ts";
-import { ageingWords, crawlWords, publishedWords, takenForText, verdictOf, whence } from "./words.ts";
+import {
+  ageingWords,
+  crawlWords,
+  partOfCrawling,
+  publishedWords,
+  takenForText,
+  verdictOf,
+  whence,
+} from "./words.ts";
 
 export interface WhoPorts {
   readonly reads: WhoReads;
@@ -219,12 +227,13 @@ export function standingList(
   standing: readonly { readonly stops: boolean; readonly code: string; readonly words: string }[],
 ): Node {
   const kindOf = ({ stops, code }: (typeof standing)[number]) =>
-    stops ? "stops" : code === "ready" ? "ready" : "notes";
-  const inTheWay = html`<span class="hidden">In the way: </span>`;
-  const items = standing.map(
-    (line) => html`<li class="${kindOf(line)}">${line.stops && inTheWay}${sentence(line.words)}</li>`,
-  );
-  const said = standing.map(({ stops, words }) => `${stops ? "✗" : "·"} ${plainText(words)}`);
+    stops && !partOfCrawling.has(code) ? "stops" : code === "ready" ? "ready" : "notes";
+  const blocks = html`<span class="hidden">Blocked by: </span>`;
+  const items = standing.map((line) => {
+    const kind = kindOf(line);
+    return html`<li class="${kind}">${kind === "stops" && blocks}${sentence(line.words)}</li>`;
+  });
+  const said = standing.map((line) => `${kindOf(line) === "stops" ? "✗" : "·"} ${plainText(line.words)}`);
   return picture(html`<ul class="standing">${items}</ul>`, said.join("\n"));
 }
 

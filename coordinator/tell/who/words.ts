@@ -52,7 +52,7 @@ export function verdictOf(answer: WhoAnswer): string {
 }
 
 /** Waiting for its time is part of being crawled; anything else in the way, or only a wider subnet's delegation, is not. */
-const partOfCrawling = new Set(["not-due", "politeness", "nothing-due"]);
+export const partOfCrawling: ReadonlySet<string> = new Set(["not-due", "politeness", "nothing-due"]);
 
 /** What the crawler of the effective delegation does with this: "crawls this", or "would crawl this". */
 export function crawlWords(answer: WhoAnswer): string {

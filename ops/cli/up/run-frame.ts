@@ -55,7 +55,7 @@ export async function runFramed<Run>(
     throughOutages: steadily,
     parameters: { ...parameters },
     ...{ folder, fresh, disposable },
-    onReturn: (words) => voice.note(words),
+    note: (words) => voice.note(words),
   });
   const run = await watch.over(opening);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));

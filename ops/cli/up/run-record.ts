@@ -44,19 +44,20 @@ export interface OpenRunOptions {
   readonly disposable: boolean;
   /** The server that goes away while tables are made is waited for. */
   readonly throughOutages: ThroughOutages;
-  /** The database went away and is back: one line about it. */
-  readonly onReturn: (words: string) => void;
+  /** Gets one line each time the database went away and is back, and one where an earlier run's data is removed. */
+  readonly note: (words: string) => void;
 }
 
 export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   const database = await openDatabase(options.database);
-  const lock = new SchemaLock(database, options.onReturn);
+  const lock = new SchemaLock(database, options.note);
   try {
     await lock.take();
     if (!options.fresh) await refuseForeignSchema(database);
     const unfinished = await options.throughOutages(async () => {
       const found = options.disposable ? await unfinishedRun(database, options) : null;
       if (found === null && options.disposable) {
+        if (await hasRun(database)) options.note(removedWords);
         await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
         rmSync(options.folder, { recursive: true, force: true });
         await forgetDatabases(journalRootOf(options.database.home), database.schema);
@@ -96,13 +97,13 @@ const lockAgainMs = 200;
  */
 class SchemaLock {
   readonly #database: Database;
-  readonly #onReturn: (words: string) => void;
+  readonly #note: (words: string) => void;
   #client: PoolClient | null = null;
   #isReleased = false;
 
-  constructor(database: Database, onReturn: (words: string) => void) {
+  constructor(database: Database, note: (words: string) => void) {
     this.#database = database;
-    this.#onReturn = onReturn;
+    this.#note = note;
   }
 
   /** Throws a UsageError while another run holds it. */
@@ -146,18 +147,22 @@ class SchemaLock {
       if (!isBack) continue;
       if (this.#isReleased) return await this.release();
       const seconds = ((performance.now() - lostMs) / 1000).toFixed(1);
-      this.#onReturn(`the database went away, and is back after ${seconds} s: the run goes on`);
+      this.#note(`the database went away, and is back after ${seconds} s: the run goes on`);
       return;
     }
   }
 }
 
+const removedWords = "a new emulated Internet begins, and the data of the run before is removed";
+
+async function hasRun({ pool, schema }: Database): Promise<boolean> {
+  const { rows } = await pool.query("select to_regclass($1) as run", [`"${schema}".run`]);
+  return rows[0]?.run !== null;
+}
+
 async function unfinishedRun(database: Database, options: OpenRunOptions): Promise<number | null> {
   if (options.fresh) return null;
-  const { rows: found } = await database.pool.query("select to_regclass($1) as run", [
-    `"${database.schema}".run`,
-  ]);
-  if (found[0]?.run === null) return null;
+  if (!(await hasRun(database))) return null;
   const { rows } = await database.pool.query<{ run_id: number; parameters: unknown; finished: boolean }>(
     "select run_id, parameters, finished_at is not null as finished from run order by run_id desc limit 1",
   );

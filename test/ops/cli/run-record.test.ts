@@ -46,7 +46,7 @@ async function open(differences: Partial<OpenRunOptions> = {}): Promise<OpenedRu
     fresh: false,
     disposable: true,
     throughOutages: async (work) => await work(),
-    onReturn: (words) => told.push(words),
+    note: (words) => told.push(words),
     ...differences,
   });
   runs.push(run);
@@ -96,11 +96,13 @@ it("starts anew after a run that came to its end", async () => {
   const { rows } = await own.pool.query("select summary, finished_at is not null as finished from run");
   expect(rows).toEqual([{ summary: { pages: 5 }, finished: true }]);
   await breakOff(first);
+  told.length = 0;
 
   const second = await open();
 
   expect(second.resumed).toBe(false);
   expect(await marks(second)).toEqual([false, false]);
+  expect(told).toEqual(["a new emulated Internet begins, and the data of the run before is removed"]);
 });
 
 it("goes on with a finished run of a database that was restored, and refuses to empty it for another", async () => {
@@ -157,6 +159,7 @@ it("refuses a second run in the same schema while the first is under way, and to
 
 it("says in one line that the server went away and is back, and is still the only one", async () => {
   const first = await open();
+  told.length = 0;
 
   // Every connection of the run ends, as when Postgres or one of its processes is killed.
   await own.pool.query(

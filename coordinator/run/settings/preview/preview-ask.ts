@@ -1,4 +1,4 @@
-/** What a change of policies would come to, and the form that saves it. */
+/** The effect of a policy change, with the form that saves it. */
 import { column, group, lead, list, picture, plain, section, table } from "../../../ask/document.ts";
 import type { Document, Node } from "../../../ask/operation.ts";
 import { small } from "../../../web/components.ts";
@@ -63,7 +63,7 @@ const effectSection = ({ title, figures, basis, limits }: PolicyEffect): Node =>
     { kind: "effect" },
   );
 
-/** Three digits at least below a hundred, none too many above: `3.17 probes`, `12,400 pages/day`, `–`. */
+/** At least three digits below a hundred: `3.17 probes`, `12,400 pages/day`, `–`. */
 function figureText(value: number | null, unit: string): string {
   if (value === null) return "–";
   const digits = Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;

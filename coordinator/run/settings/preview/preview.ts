@@ -1,4 +1,6 @@
-/** Another policy, λ or threshold, or second witnesses: the latest rounds played again under the present and under the new value. */
+/**
+ * Compares another policy, λ, threshold or second witnesses by replaying the latest rounds under the present and the new value.
+ */
 
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
@@ -15,7 +17,7 @@ import type { PastRound, PolicyStep, PreviewPorts } from "./types.ts";
 
 const mostRounds = 2000;
 
-/** So long they are played, in turns with whatever else the coordinator has to do. */
+/** The time limit of a replay, which runs in turns with the coordinator's other work. */
 const playMs = 1000;
 
 const turnMs = 20;
@@ -79,8 +81,8 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
 }
 
 /**
- * What a change of policies would come to, before it is made: of those that decide rounds, by playing the latest ones again; in
- * bounded time, and said so where it cannot be told. The others hold at once, and nothing that is stored tells more of them.
+ * Previews a policy change. Policies that decide rounds are tested by replaying the latest rounds, in bounded time; an
+ * incomplete result is marked. Other policies take effect at once, and no stored data shows more.
  */
 export async function previewPolicies(step: PolicyStep, ports: PreviewPorts): Promise<PolicyEffect[]> {
   const untold = [...step.names].filter((name) => !isReplayed(name));
@@ -88,7 +90,7 @@ export async function previewPolicies(step: PolicyStep, ports: PreviewPorts): Pr
   return [...told, ...(untold.length === 0 ? [] : [atOnce(untold)])];
 }
 
-/** So long a preview is waited for. */
+/** How long a preview is waited for. */
 const patienceMs = 2000;
 
 async function inTime(effect: Promise<PolicyEffect>, { clock, log }: PreviewPorts): Promise<PolicyEffect> {
@@ -116,7 +118,7 @@ const atOnce = (names: readonly PolicyName[]): PolicyEffect => ({
   limits: ["It holds from the moment it is saved, for what begins after that."],
 });
 
-/** As far as it comes within the time: one round at least. */
+/** Replays as far as time allows, at least one round. */
 async function played(playing: Generator<Replay[], void>, clock: AlarmClock): Promise<Replay[]> {
   const startedMs = clock.nowMs();
   let turnStartedMs = startedMs;
@@ -156,7 +158,7 @@ const percent = (share: number) => `${Math.round(100 * share)} %`;
 
 interface ReplayInput {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
-  /** Null: never measured. */
+  /** Null when never measured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | null;
   /** Oldest first. */
   readonly rounds: readonly PastRound[];
@@ -165,20 +167,19 @@ interface ReplayInput {
 interface ReplayedRound {
   readonly crawlerId: CrawlerId;
   readonly probes: number;
-  /** Of the crawler that got it; null: it had no answer. */
+  /** The RTT of the crawler that got it; null when it had no answer. */
   readonly rttMs: number | null;
-  /** That was measured then, and is not predicted. */
+  /** Measured then, not predicted. */
   readonly isMeasured: boolean;
 }
 
 interface Replay {
-  /** In the order of the past rounds. */
   readonly rounds: readonly ReplayedRound[];
-  /** Of the probes, those that were answered by a prediction. */
+  /** The probes that were answered by a prediction. */
   readonly predictedProbes: number;
 }
 
-/** One replay for each variant, in their order. */
+/** Returns one replay per variant, in order. */
 export function replayRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Replay[] {
   const playing = playRounds(input, variants);
   let replays: Replay[] = variants.map(() => ({ rounds: [], predictedProbes: 0 }));
@@ -187,8 +188,8 @@ export function replayRounds(input: ReplayInput, variants: readonly PolicyVarian
 }
 
 /**
- * The same round by round: after each, what has been played so far, by all variants. A round takes a millisecond or
- * more in a large fleet, so whoever has other things to do can stop in between, or for good.
+ * The same round by round, yielding what has been played by all variants. A round takes a millisecond or more in a large fleet,
+ * so the caller can pause or stop in between.
  */
 function* playRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Generator<Replay[], void> {
   const places = new Map(input.crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
@@ -202,7 +203,7 @@ function* playRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Ge
   }
 }
 
-/** One variant, as far as it has been played. */
+/** The state of one variant's replay. */
 class Player implements Replay {
   readonly rounds: ReplayedRound[] = [];
   predictedProbes = 0;
@@ -237,16 +238,15 @@ class Player implements Replay {
   }
 }
 
-/** What a change from one replay to the other comes to. */
 interface ReplayDifference {
   readonly rounds: number;
   readonly probesBefore: number;
   readonly probesAfter: number;
   /** Subnets that go to another crawler. */
   readonly changed: number;
-  /** Mean over all rounds of the new crawler's RTT less the old one's, in ms; null: none can be told. */
+  /** The mean over all rounds of the new crawler's RTT minus the old one's, in ms; null when unknown. */
   readonly extraRttMs: number | null;
-  /** Of all probes of both replays, answered by a prediction: 0 to 1. */
+  /** The share of both replays' probes that were answered by a prediction, 0 to 1. */
   readonly predictedShare: number;
 }
 
@@ -287,7 +287,7 @@ function fleetOf(apartMs: readonly Float64Array[]) {
 }
 
 interface Answers {
-  /** By the crawlers' places; infinite: no answer. */
+  /** Indexed by crawler; infinite for no answer. */
   readonly rttsMs: Float64Array;
   readonly measured: ReadonlySet<number>;
 }

@@ -1,4 +1,4 @@
-/** The latest decided probe rounds with every answer, and where their subnets and the crawlers sit in the tree. */
+/** The latest decided probe rounds with every answer, and the place of their subnets and the crawlers in the tree. */
 import type { Pool } from "pg";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { Placement } from "../../../place/delegation/placement.ts";
@@ -29,7 +29,7 @@ export async function sampledRounds(pool: Pool, most: number): Promise<SampledRo
   };
 }
 
-/** Of a subnet the latest one; anycast was given away by load, which no replay knows. */
+/** The latest round of each subnet. Anycast is excluded because it was assigned by load, which no replay knows. */
 const latestRounds = `
   with latest as (
     select distinct on (subnet_id) round_id, subnet_id, crawler_id, method
@@ -51,7 +51,7 @@ const latestRounds = `
   group by l.round_id, l.subnet_id, l.crawler_id
   order by l.round_id`;
 
-/** Whom a round would ask now, and who was asked of late. */
+/** Crawlers that a round would probe now, and those that were probed recently. */
 const candidates = `
   select crawler_id, subnet_id
   from crawler
@@ -71,7 +71,7 @@ interface CrawlerRow {
   subnet_id: number | null;
 }
 
-/** Who was asked twice counts with the smaller time. */
+/** A crawler that was probed twice counts with its smaller time. */
 function answersOf({ crawler_ids, rtts_ms }: RoundRow): Map<CrawlerId, number | null> {
   const answers = new Map<CrawlerId, number | null>();
   crawler_ids.forEach((id, at) => {
@@ -82,7 +82,7 @@ function answersOf({ crawler_ids, rtts_ms }: RoundRow): Map<CrawlerId, number | 
   return answers;
 }
 
-/** A crawler whose address lies in no subnet has nothing in common with any. */
+/** A crawler whose address is in no subnet shares nothing with any. */
 function apart(crawlerId: number): Placement {
   const subnetKey = `crawler ${crawlerId}`;
   return { subnetKey, holderKey: null, ancestorKeys: [], widerKeys: [], country: null, slash8Key: subnetKey };

@@ -1,4 +1,4 @@
-/** What a change of policies would come to, and what it is computed from. */
+/** The effect of a policy change and the data it is computed from. */
 
 import type { AlarmClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
@@ -9,16 +9,16 @@ import type { PolicyName, PolicySettings } from "../schema.ts";
 
 export interface SampledRounds {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
-  /** Oldest first; of a subnet the latest. */
+  /** Oldest first; the latest round of each subnet. */
   readonly rounds: readonly (PastRound & {
     readonly crawlerId: CrawlerId;
-    /** Probes that it cost then. */
+    /** The probes that it took then. */
     readonly paidProbes: number;
   })[];
 }
 
 export interface PreviewPorts {
-  /** The latest rounds, so many at most. */
+  /** Returns the latest rounds, at most this many. */
   readonly samples: (most: number) => Promise<SampledRounds>;
   readonly crawlers: Pick<CrawlerStore, "rtts">;
   readonly clock: AlarmClock;
@@ -28,12 +28,12 @@ export interface PreviewPorts {
 export interface PolicyStep {
   readonly before: PolicySettings;
   readonly after: PolicySettings;
-  /** What changes. */
+  /** The changed policies. */
   readonly names: ReadonlySet<PolicyName>;
 }
 
 export interface PastRound {
   readonly placement: Placement;
-  /** What those said who were asked then, in ms; null: they had no answer. */
+  /** The answers of probed crawlers in ms; null for no answer. */
   readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
 }
