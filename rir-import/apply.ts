@@ -46,7 +46,7 @@ export interface AppliedImport {
   readonly seconds: ImportSeconds;
 }
 
-export interface ImportSeconds {
+interface ImportSeconds {
   readonly total: number;
   /** The time for reading the files and building their tree. */
   readonly reading: number;
@@ -55,7 +55,7 @@ export interface ImportSeconds {
   readonly writing: number;
 }
 
-export interface ApplyOptions {
+interface ApplyOptions {
   readonly onProgress?: OnProgress;
   /** A plan's fingerprint: the import stops when the files or the generation have changed since. */
   readonly planned?: string;

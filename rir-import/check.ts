@@ -11,7 +11,7 @@ import { readSources } from "./read/read-sources.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 import { buildState, RecordStore } from "./tree/to-subnets.ts";
 
-export interface BrokenSource {
+interface BrokenSource {
   readonly file: string;
   readonly line: number | null;
   readonly reason: string;
@@ -67,7 +67,7 @@ async function orBroken<T>(read: () => Promise<T>, broken: BrokenSource[]): Prom
   }
 }
 
-export interface ReadSources {
+interface ReadSources {
   readonly files: readonly FileReport[];
   readonly state: RegistryState;
   readonly published: PublishedRanges;

@@ -19,7 +19,7 @@ export interface RolledBack {
   readonly undone: Readonly<Record<string, number>>;
 }
 
-export interface RollbackLimits {
+interface RollbackLimits {
   /** The generation that must be in force; null accepts any. */
   readonly expectedGeneration?: number | null;
   /** Allows a result without any registry. */
@@ -157,6 +157,18 @@ function count(undone: Record<string, number>, change: string, rows: number): vo
   if (rows > 0) undone[change] = (undone[change] ?? 0) + rows;
 }
 
+const subnetsAsIn = (kept: "subnet_before" | "subnet_after") => `
+  update subnet c
+  set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
+    name = x.name, crosses = x.crosses, removed_in = x.removed_in
+  from ${kept} x
+  where x.generation = $1 and c.subnet_id = x.subnet_id`;
+
+const holdersAsIn = (kept: "holder_before" | "holder_after") => `
+  update holder h set name = x.name, handle = x.handle
+  from ${kept} x
+  where x.generation = $1 and h.holder_id = x.holder_id`;
+
 /** The kind of change that each statement undoes; `counted` returns kinds itself. */
 const steps: readonly (readonly [change: string | null, sql: string])[] = [
   [
@@ -177,21 +189,9 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
      where x.generation = $1`,
   ],
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
-  [
-    null,
-    `update subnet c
-     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
-       name = x.name, crosses = x.crosses, removed_in = x.removed_in
-     from subnet_before x
-     where x.generation = $1 and c.subnet_id = x.subnet_id`,
-  ],
+  [null, subnetsAsIn("subnet_before")],
   ["added", "update subnet set removed_in = $1 where added_in = $1 and removed_in is null"],
-  [
-    "holders renamed",
-    `update holder h set name = x.name, handle = x.handle
-     from holder_before x
-     where x.generation = $1 and h.holder_id = x.holder_id`,
-  ],
+  ["holders renamed", holdersAsIn("holder_before")],
   [
     null,
     `update registry_generation
@@ -212,21 +212,9 @@ const redoSteps: typeof steps = [
     `update subnet set removed_in = $1
      where removed_in is null and added_in in (select generation from registry_generation where state = 'stand-in')`,
   ],
-  [
-    null,
-    `update subnet c
-     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
-       name = x.name, crosses = x.crosses, removed_in = x.removed_in
-     from subnet_after x
-     where x.generation = $1 and c.subnet_id = x.subnet_id`,
-  ],
+  [null, subnetsAsIn("subnet_after")],
   ["added", "update subnet set removed_in = null where added_in = $1 and removed_in = $1"],
-  [
-    "holders renamed",
-    `update holder h set name = x.name, handle = x.handle
-     from holder_after x
-     where x.generation = $1 and h.holder_id = x.holder_id`,
-  ],
+  ["holders renamed", holdersAsIn("holder_after")],
   [null, "delete from subnet_after where generation = $1"],
   [null, "delete from holder_after where generation = $1"],
   [

@@ -7,7 +7,7 @@ import { publishedFormats } from "./formats/published.ts";
 import type { RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";
 
-export type SourceStatus = RegistryFacts["sources"][number];
+type SourceStatus = RegistryFacts["sources"][number];
 export type GenerationStatus = Omit<RegistryFacts["history"][number], "appliedBy" | "rolledBackBy">;
 
 /** The part that is known without counting rows. */

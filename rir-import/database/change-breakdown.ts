@@ -30,7 +30,11 @@ export function breakDown(
 ): ChangeBreakdown {
   const families = [difference.ipv4, difference.ipv6];
   return {
-    registries: registryChanges(families, countTree(tree), countState(state)),
+    registries: registryChanges(
+      families,
+      countFamilies([tree.ipv4, tree.ipv6].map(rowsOfTree)),
+      countFamilies([state.ipv4, state.ipv6].map(rowsOfState)),
+    ),
     largest: families.flatMap((family) => largestOf(state, difference, { family, limit })),
   };
 }
@@ -134,14 +138,6 @@ export interface RegistryCounts {
 }
 
 /** Lists each registry with a subnet in the order of `registries`. */
-function countState({ ipv4, ipv6 }: RegistryState): readonly RegistryCounts[] {
-  return countFamilies([rowsOfState(ipv4), rowsOfState(ipv6)]);
-}
-
-function countTree({ ipv4, ipv6 }: CurrentTree): readonly RegistryCounts[] {
-  return countFamilies([rowsOfTree(ipv4), rowsOfTree(ipv6)]);
-}
-
 interface FamilyRows {
   readonly columns: RangeColumns;
   /** Rows in the order of the tree. */

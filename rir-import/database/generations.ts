@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import type { FileReport } from "../read/file-report.ts";
 
-export type GenerationCounts = Readonly<Record<string, unknown>>;
+type GenerationCounts = Readonly<Record<string, unknown>>;
 
 /** Returns the newest generation in force, or null. */
 export async function currentGeneration(client: PoolClient): Promise<number | null> {

@@ -23,7 +23,7 @@ import { keptDays } from "../formats/published.ts";
 const importsKept = 8;
 
 /** A list that moves more than this share of its ranges is held back. */
-export const mostMovedShare = 0.3;
+const mostMovedShare = 0.3;
 /** A third of fewer ranges is insignificant. */
 const fewestRanges = 20;
 
@@ -34,7 +34,7 @@ const dayMs = 86_400_000;
 /** `all` names every source. */
 export type AcceptedMoves = readonly string[];
 
-export interface PublishedChange extends PublishedList {
+interface PublishedChange extends PublishedList {
   readonly ranges: number;
   readonly places: number;
   /** Ranges that the list names without a place. */

@@ -12,7 +12,7 @@ export interface SubnetsInUse {
 }
 
 /** A larger share needs confirmation. */
-export const mostGoingShare = 0.05;
+const mostGoingShare = 0.05;
 
 export const isMuchInUse = ({ total, going }: SubnetsInUse): boolean => going > total * mostGoingShare;
 

@@ -11,7 +11,7 @@ import type { Clock } from "./clock.ts";
 import { DownloadFailure } from "./download-failure.ts";
 import type { HttpAnswer, HttpClient, RequestSecrets, Watch } from "./http-client.ts";
 
-export interface PartJob {
+interface PartJob {
   readonly client: HttpClient;
   readonly url: string;
   readonly secrets: RequestSecrets;
@@ -26,7 +26,7 @@ export interface PartJob {
   readonly onBytes: (done: number, total: number | null) => void;
 }
 
-export type DownloadedPart =
+type DownloadedPart =
   | { readonly type: "unchanged" }
   | { readonly type: "whole"; readonly etag: string | null; readonly lastModified: string | null };
 

@@ -22,15 +22,13 @@ export const downloadKinds = [
 export type DownloadKind = (typeof downloadKinds)[number];
 
 /** Who may download it. For restricted sources, `how` says what to do first. */
-export type SourceAccess =
-  | { readonly type: "public" }
-  | { readonly type: "on-request"; readonly how: string };
+type SourceAccess = { readonly type: "public" } | { readonly type: "on-request"; readonly how: string };
 
 /**
  * `on`: fetched. `waiting`: restricted and not set up, so skipped. `off`: switched off by the operator; a copy is no
  * longer imported.
  */
-export type SourceState = "on" | "waiting" | "off";
+type SourceState = "on" | "waiting" | "off";
 
 export interface DownloadSource {
   /** The name for `rir fetch NAME`. */

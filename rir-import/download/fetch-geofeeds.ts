@@ -20,7 +20,7 @@ import { checkContent, type FetchedSource, fetchSource, namesGeofeeds } from "./
 import { type HttpClient, noSecrets } from "./http-client.ts";
 import { type FetchLimits, type SourceSettings, sourceOf } from "./source-settings.ts";
 
-export interface GeofeedsJob {
+interface GeofeedsJob {
   readonly settings: SourceSettings;
   readonly cacheFolder: string;
   /** The manifest of the registries' files. */
@@ -38,7 +38,7 @@ export interface GeofeedsJob {
   readonly onProgress: (done: number, total: number) => void;
 }
 
-export interface FetchedGeofeeds {
+interface FetchedGeofeeds {
   /** The number that registry objects name. */
   readonly named: number;
   readonly fetched: number;

@@ -23,7 +23,7 @@ import type { DownloadKind, DownloadSource } from "./download-source.ts";
 import { type HttpClient, noSecrets, type RequestSecrets, Watch } from "./http-client.ts";
 import type { FetchLimits } from "./source-settings.ts";
 
-export interface SourceJob {
+interface SourceJob {
   readonly source: DownloadSource;
   readonly secrets: RequestSecrets;
   readonly cacheFolder: string;

@@ -270,12 +270,14 @@ async function readSecret(file: string): Promise<string> {
 
 // Converts the operator's settings into those of the HTTP client: User-Agent, proxy, trusted authorities.
 
-export async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
+async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
   const { proxy, proxyAuthorizationFile, certificateFile, contact, limits } = settings;
   return {
     userAgent: registryUserAgent(version, contact),
     proxy:
-      proxy === null ? null : { url: proxy, authorization: await optionalSecret(proxyAuthorizationFile) },
+      proxy === null
+        ? null
+        : { url: proxy, authorization: proxyAuthorizationFile && (await readSecret(proxyAuthorizationFile)) },
     certificates: certificateFile === null ? [] : [await readCertificates(certificateFile)],
     redirects: limits.redirects,
   };
@@ -284,10 +286,6 @@ export async function httpSettings(settings: SourceSettings, version: string): P
 /** Example: `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`; without a contact it says so. */
 function registryUserAgent(version: string, contact: string | null): string {
   return `Nearcrawl/${version} (registry refresh; ${contact === null ? "no contact given" : `+${contact}`})`;
-}
-
-async function optionalSecret(file: string | null): Promise<string | null> {
-  return file === null ? null : await readSecret(file);
 }
 
 async function readCertificates(file: string): Promise<string> {

@@ -36,7 +36,7 @@ export interface RequestSecrets {
 
 export const noSecrets: RequestSecrets = { headers: {}, query: {} };
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: RequestSecrets;

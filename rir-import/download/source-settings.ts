@@ -109,7 +109,7 @@ const settingsSchema = z.strictObject({
 });
 
 type SourceChanges = z.infer<typeof sourceSchema>;
-export type GeofeedSettings = Readonly<z.infer<typeof geofeedSchema>>;
+type GeofeedSettings = Readonly<z.infer<typeof geofeedSchema>>;
 export type FetchLimits = Readonly<z.infer<typeof limitsSchema>>;
 
 export interface SourceSettings {

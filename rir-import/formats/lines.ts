@@ -4,7 +4,7 @@
  */
 
 /** Longer lines are not data; the longest attribute value in a real dump is under 4 KB. */
-export const maxLineBytes = 65_536;
+const maxLineBytes = 65_536;
 export const tooLongReason = "a line longer than 65,536 bytes";
 /** Limits what is shown of an overlong line. */
 const shownBytes = 80;

@@ -7,7 +7,7 @@
 import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeOfPrefix, unmapRange } from "#core/ip/range";
 
-export type RangeReading = { readonly range: IpRange } | { readonly reason: string };
+type RangeReading = { readonly range: IpRange } | { readonly reason: string };
 
 const noRange = { reason: "not an address range" };
 

@@ -12,7 +12,7 @@ import { decodeText, maxTextLength, type ValueDecoder } from "./text-decoding.ts
 /** The largest known record is under 100 KB (a net with thousands of comment lines). */
 const maxRecordBytes = 1_048_576;
 
-export interface XmlOptions {
+interface XmlOptions {
   readonly file: string;
   readonly rootName: string;
   readonly records: readonly string[];

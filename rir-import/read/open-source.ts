@@ -34,7 +34,7 @@ export interface SourcePart {
   readonly remark?: string;
 }
 
-export interface OpenedSource {
+interface OpenedSource {
   readonly file: string;
   /** The size on disk. */
   readonly bytes: number;
@@ -45,7 +45,7 @@ export interface OpenedSource {
 }
 
 /** Called with each piece read from disk, for progress. */
-export type OnBytes = (bytes: number) => void;
+type OnBytes = (bytes: number) => void;
 
 /** A list of places of a known format. */
 export interface NamedList {

@@ -79,7 +79,7 @@ async function publishedFormatOf(file: string): Promise<PublishedFormat | null> 
   }
 }
 
-export interface ReadPublished {
+interface ReadPublished {
   readonly reports: readonly FileReport[];
   readonly ranges: PublishedRanges;
 }

@@ -25,7 +25,7 @@ import { openSource, type SourcePart } from "./open-source.ts";
 import { type RecordReceiver, sinkOf } from "./record-sink.ts";
 import type { RegistryFormat } from "./sniff.ts";
 
-export interface ReadProgress {
+interface ReadProgress {
   readonly file: string;
   readonly bytesDone: number;
   readonly bytesTotal: number;

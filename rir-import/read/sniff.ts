@@ -7,7 +7,7 @@ import { SourceFileError } from "#core/errors";
 import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
 
-export type Packing = "plain" | "gzip" | "zip";
+type Packing = "plain" | "gzip" | "zip";
 /** Formats that are read record by record. */
 export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
 /** `geofeeds` are all those that registry objects name, reported as one. */
