@@ -1,9 +1,9 @@
 /**
- * In which order the due URLs of a host are fetched, by name. Each strategy keeps two lists, of new URLs (never visited)
- * and of old ones, and gives a URL of either a score; the higher goes first, then the longest due, then the shallowest.
- * A lease is filled from both lists (mix.ts), except where a strategy wants none of that.
+ * The named orders in which a host's due URLs are fetched. A strategy scores new URLs (never visited) and old ones in
+ * two lists; higher scores go first, then the longest due, then the shallowest. A lease is filled from both lists
+ * (mix.ts) unless the strategy opts out.
  *
- * A strategy is pure. The lease asks the same in SQL (coordinator/crawl/frontier/order/order-sql.ts), which a test compares.
+ * Strategies are pure functions. Leases use the same rules in SQL (order-sql.ts); a test compares them.
  */
 import { spanWords } from "#core/format";
 
