@@ -1,12 +1,12 @@
 /**
- * Locks of a session, one of each name and schema: gone as soon as the connection is, kill -9 of its process
- * included. Readers and writers of tables are not blocked.
+ * Session locks, one per name and schema: they end with the connection, even after kill -9 of its process. They block
+ * no readers or writers of tables.
  */
 import type { Pool, PoolClient } from "pg";
 
 const keys = "hashtext($1), hashtext($2)";
 
-/** False when somebody has it. */
+/** Returns false when another session holds the lock. */
 export async function tryAdvisoryLock(client: PoolClient, name: string, schema: string): Promise<boolean> {
   const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${keys}) as locked`, [
     name,
@@ -15,12 +15,15 @@ export async function tryAdvisoryLock(client: PoolClient, name: string, schema: 
   return rows[0]?.locked ?? false;
 }
 
-/** Where the connection is broken the lock is gone with it. */
+/** A broken connection has already released the lock. */
 export async function releaseAdvisoryLock(client: PoolClient, name: string, schema: string): Promise<void> {
   await client.query(`select pg_advisory_unlock(${keys})`, [name, schema]).catch(() => {});
 }
 
-/** In a statement of its own: where tables lie on several servers, one beside a table would be asked of that table's. */
+/**
+ * Needs a statement of its own: with tables on several servers, a lock check beside a table would be sent to that
+ * table's server.
+ */
 const isLockHeldSql = `exists (
   select from pg_locks
   where locktype = 'advisory' and granted and objsubid = 2

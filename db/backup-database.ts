@@ -1,11 +1,12 @@
 /**
- * An online backup of the embedded server, while everybody works on: Postgres' low-level API ("Making a Base Backup Using
- * the Low Level API"), for its programs here are without pg_basebackup. Between pg_backup_start and pg_backup_stop the data
- * folder's files are copied as they are; the write-ahead log of that time, copied after them, makes them one state: that
- * of the stop. What is not to be copied is basebackup.c's list.
+ * Backs up the embedded server online with Postgres' low-level API ("Making a Base Backup Using the Low Level API"),
+ * because the bundled programs lack pg_basebackup. The data folder's files are copied between pg_backup_start and
+ * pg_backup_stop; the write-ahead log of that time, copied afterwards, makes them consistent as of the stop.
+ * basebackup.c lists what is left out.
  *
- * A temporary replication slot holds that log back, and backup mode is the session's: both end with the connection,
- * whatever becomes of this process. What is unfinished has a name of its own, and is renamed when all is on the disk.
+ * A temporary replication slot retains that log, and backup mode belongs to the session, so both end with the
+ * connection whatever happens to this process. An unfinished backup has another name and is renamed when everything is
+ * on disk.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -24,7 +25,13 @@ import type { PoolClient } from "pg";
 import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
 import { bytesText } from "#core/format";
 import { softwareVersion } from "#protocol/software-version";
-import { backupsFolderOf, noteBackup, removeOldBackups, removeUnfinishedBackups } from "./backup-folder.ts";
+import {
+  backupsFolderOf,
+  noteBackup,
+  removeOldBackups,
+  removeUnfinishedBackups,
+  stampAt,
+} from "./backup-folder.ts";
 import {
   type BackedUpFile,
   type BackedUpSchema,
@@ -42,9 +49,9 @@ import { type Database, wordsOf } from "./server-database.ts";
 import { estimatedRows, totalBytes } from "./table-sizes.ts";
 
 interface BackupOptions {
-  /** Where the backup's folder goes; left out: `<home>/backups`. */
+  /** The parent folder of the backup; defaults to `<home>/backups`. */
   readonly folder?: string | undefined;
-  /** So many complete ones of this database stay in that folder, the new one included; left out: all. */
+  /** The number of complete backups of this database to keep there, including this one; all by default. */
   readonly keep?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: CopyProgress) => void;
@@ -60,11 +67,11 @@ export interface Backup {
   readonly manifest: BackupManifest;
   readonly bytes: number;
   readonly seconds: number;
-  /** Folders of older backups that went (`keep`). */
+  /** Folders of older backups that were removed (`keep`). */
   readonly removed: readonly string[];
 }
 
-/** Throws a UsageError before anything is touched, a DatabaseError when it fails; then nothing of it is left. */
+/** Throws a UsageError before anything is touched, or a DatabaseError when it fails, which leaves nothing behind. */
 export async function backupDatabase(homeFolder: string, options: BackupOptions = {}): Promise<Backup> {
   const startedMs = performance.now();
   if (!existsSync(join(dataFolderOf(homeFolder), "PG_VERSION"))) {
@@ -73,7 +80,7 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   const home = realpathSync(homeFolder);
   const parent = backupsFolder(home, options.folder);
   removeUnfinishedBackups(parent);
-  const unfinished = join(parent, `${nameAt(new Date())}.unfinished-${process.pid}`);
+  const unfinished = join(parent, `${stampAt(new Date())}.unfinished-${process.pid}`);
   const { folder, manifest } = await placed(home, parent, unfinished, options);
   const bytes = bytesOf(manifest);
   const seconds = (performance.now() - startedMs) / 1000;
@@ -89,7 +96,7 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   }
 }
 
-/** Complete under its own name, or nothing is left of it. */
+/** The backup is complete under its final name, or nothing of it remains. */
 async function placed(
   home: string,
   parent: string,
@@ -98,7 +105,7 @@ async function placed(
 ): Promise<Pick<Backup, "folder" | "manifest">> {
   try {
     const manifest = await takeBackup(home, unfinished, options);
-    const folder = freeName(join(parent, nameAt(new Date(manifest.endedAt))));
+    const folder = freeName(join(parent, stampAt(new Date(manifest.endedAt))));
     renameSync(unfinished, folder);
     await syncPath(parent);
     return { folder, manifest };
@@ -111,10 +118,7 @@ async function placed(
   }
 }
 
-/** `2026-03-01T12-00-00Z`: names that sort by time, and that every file system takes. */
-const nameAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
-
-/** Another one may have ended in the same second. */
+/** Another backup may have ended in the same second. */
 function freeName(folder: string): string {
   let name = folder;
   for (let number = 2; existsSync(name); number++) name = `${folder}-${number}`;
@@ -152,13 +156,13 @@ async function takeBackup(home: string, folder: string, options: BackupOptions):
     client = null;
     throw await withReason(error, database);
   } finally {
-    // Closed rather than given back: with the session end its slot and backup mode.
+    // Closing the session ends its slot and its backup mode.
     client?.release(true);
     await database.close();
   }
 }
 
-/** A server that goes on, and has ended our connection, has ended its slot: nothing else of ours is ended so. */
+/** When a running server ended our connection, it ended the backup's slot; it ends nothing else of ours this way. */
 async function withReason(error: unknown, { pool }: Database): Promise<unknown> {
   if ((error as { code?: unknown }).code !== "57P01") return error;
   const answers = await pool.query("select").then(
@@ -198,10 +202,10 @@ interface DataEntries {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
 }
 
-/** Their contents are the running server's alone. */
+/** The content of these folders only concerns the running server. */
 const emptied = new Set([
   ...["pg_dynshmem", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"],
-  // Its segments are copied last, as far as they are needed.
+  // Its segments are copied last, as far as needed.
   "pg_wal",
 ]);
 
@@ -215,7 +219,7 @@ const leftOut = [
 
 const leftOutAnywhere = /^(pgsql_tmp.*|pg_internal\.init.*)$/;
 
-/** Tables of sessions (`t4_12345`). */
+/** Session tables such as `t4_12345`. */
 const temporary = /^t\d+_\d+/;
 
 const controlFile = "global/pg_control";
@@ -252,7 +256,7 @@ async function entriesOf(dataFolder: string): Promise<DataEntries> {
 
 const isOfSession = (under: string, name: string) => under.startsWith("base/") && temporary.test(name);
 
-/** Recovery makes such a table anew, empty, from its init fork. */
+/** Recovery recreates such a table empty from its init fork. */
 function isUnlogged(under: string, name: string, names: ReadonlySet<string>): boolean {
   const [, relation] = /^(\d+)(?:_(?:fsm|vm))?(?:\.\d+)?$/.exec(name) ?? [];
   return relation !== undefined && under.startsWith("base/") && names.has(`${relation}_init`);
@@ -262,7 +266,7 @@ function ifGone(error: unknown): undefined {
   if ((error as { code?: unknown }).code !== "ENOENT") throw error;
 }
 
-/** The log of the time that it takes, at least; how much that will be, nobody knows. */
+/** The minimum for the log of the backup's duration, whose size is unknown. */
 const leastLogBytes = 64 * 2 ** 20;
 
 function checkRoom(folder: string, { files }: DataEntries): void {
@@ -347,7 +351,7 @@ interface StartedBackup {
 }
 
 async function startBackup(client: PoolClient): Promise<StartedBackup> {
-  // Kept from the checkpoint before, which is older than the one that the backup begins with.
+  // Retains the log from the previous checkpoint, which is older than the start of the backup.
   await client.query(
     "select pg_create_physical_replication_slot('nearcrawl_backup_' || pg_backend_pid(), true, true)",
   );
@@ -370,7 +374,7 @@ async function stopBackup(client: PoolClient): Promise<{ lsn: string; label: str
   return rows[0]!;
 }
 
-/** Written by the server at any time: what two looks in a row find the same is not half written. */
+/** The server writes this file at any time; two equal readings in a row are complete. */
 async function copyControlFile(
   copy: (path: string) => Promise<boolean>,
   source: string,
@@ -386,7 +390,7 @@ async function copyControlFile(
   await copy(controlFile);
 }
 
-/** The segments from the start to the stop, and the histories of the timelines. */
+/** Copies the segments from start to stop and the timelines' histories. */
 async function copyLog(
   client: PoolClient,
   { lsn, segmentBytes }: StartedBackup,
@@ -396,7 +400,7 @@ async function copyLog(
 ): Promise<void> {
   for (const name of readdirSync(logFolder).filter((one) => /^[0-9A-F]{8}\.history$/.test(one)))
     await copy(`pg_wal/${name}`, join(logFolder, name));
-  // A position on the border is the end of the segment before.
+  // A position on the border belongs to the previous segment.
   const { rows } = await client.query<{ name: string }>(
     `select distinct pg_walfile_name(least($1::pg_lsn + step * $3::numeric, $2::pg_lsn)) as name
      from generate_series(0, ceil(($2::pg_lsn - $1::pg_lsn) / $3)) step
@@ -411,7 +415,7 @@ async function copyLog(
   }
 }
 
-/** Those that migrations made, in the embedded server's one database. */
+/** Lists the schemas that migrations made in the embedded server's database. */
 async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
   const { rows } = await client.query<SchemaTables>(
     `select n.nspname as name, to_regclass(quote_ident(n.nspname) || '.database_epoch') is not null as epochs,
@@ -461,7 +465,7 @@ interface SchemaTables {
   readonly optOuts: boolean;
 }
 
-/** A larger table would hold up the backup until it is counted. */
+/** Counting a larger table would delay the backup. */
 const mostCountedBytes = 256 * 2 ** 20;
 
 async function pagesIn(client: PoolClient, table: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** Where a home's backups are, which there are, and how old the newest is. */
+/** Finds a home's backups and their age. */
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -11,10 +11,12 @@ import {
   readManifest,
 } from "./backup-manifest.ts";
 
-/** Unless somebody names another. */
+/** Names such as `2026-03-01T12-00-00Z` sort by time and are valid on every file system. */
+export const stampAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+
 export const backupsFolderOf = (home: string) => join(home, "backups");
 
-// <home>/backups.json: the folders that backups of this home went to, and the last one that was complete.
+// <home>/backups.json lists the folders of this home's backups and the last complete one.
 
 const noteSchema = z.object({
   folders: z.array(z.string()).max(1000),
@@ -35,7 +37,7 @@ export function noteBackup(home: string, last: { readonly folder: string; readon
   const folders = new Set([dirname(last.folder), ...(readNote(home)?.folders ?? [])]);
   const file = noteFileOf(home);
   const unfinished = `${file}.new-${process.pid}`;
-  // Others may look how old the last one is.
+  // Other users may read the age of the last backup.
   writeFileSync(unfinished, `${JSON.stringify({ folders: [...folders].slice(0, 100), last }, null, 2)}\n`, {
     mode: 0o644,
   });
@@ -49,16 +51,13 @@ export interface KnownBackup {
   readonly verified: Verification | null;
 }
 
-/** When, and how: its files held against the manifest, or also started. */
+/** When the files were compared with the manifest, and whether the backup was also started. */
 interface Verification {
   readonly at: string;
   readonly started: boolean;
 }
 
-/**
- * The complete ones in the folders that backups of this home went to, newest first; but those of an empty database come after
- * all others, for nobody wants them back.
- */
+/** Lists complete backups newest first, but those of an empty database last, because nobody wants them back. */
 export function listBackups(home: string): KnownBackup[] {
   const folders = new Set([backupsFolderOf(home), ...(readNote(home)?.folders ?? [])]);
   const backups = [...folders].flatMap((folder) => backupsIn(folder));
@@ -68,8 +67,8 @@ export function listBackups(home: string): KnownBackup[] {
 }
 
 /**
- * Those whose time is yet to come stand last: a clock that was ahead made them, and they must neither pass for the newest for as
- * long as it was ahead, nor make those that are newest go (`removeOldBackups`).
+ * Backups from the future come last: a clock that was ahead made them, and they must neither count as the newest nor
+ * cause the removal of newer ones (`removeOldBackups`).
  */
 function newestFirst(nowMs = Date.now()): (a: KnownBackup, b: KnownBackup) => number {
   const isLater = ({ manifest }: KnownBackup) => Number(Date.parse(manifest.endedAt) > nowMs + clocksApartMs);
@@ -88,13 +87,13 @@ function backupsIn(parent: string): KnownBackup[] {
         const manifest = readManifest(folder);
         return [{ folder, manifest, bytes: bytesOf(manifest), verified: readVerification(folder) }];
       } catch {
-        // Damaged, or a newer program's: none that this one could restore.
+        // The backup is damaged or from a newer program, so this program cannot restore it.
         return [];
       }
     });
 }
 
-/** None where it is not there, or not for this user. */
+/** Returns nothing when the folder is missing or unreadable for this user. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -105,12 +104,12 @@ function namesIn(folder: string): string[] {
 
 const unfinishedName = /\.unfinished-(\d+)$/;
 
-/** The oldest beyond `keep` complete ones of that system go. */
+/** Removes the oldest complete backups of that system beyond `keep`. */
 export function removeOldBackups(parent: string, keep: number, systemIdentifier: string): string[] {
   const own = backupsIn(parent).filter(({ manifest }) => manifest.systemIdentifier === systemIdentifier);
   const old = own.sort(newestFirst()).slice(keep);
   for (const { folder } of old) {
-    // What is killed in the middle of this looks complete no more, and the next backup removes the rest.
+    // After a kill in between, the backup no longer looks complete, and the next backup removes the rest.
     const going = `${folder}.unfinished-${process.pid}`;
     renameSync(folder, going);
     rmSync(going, { recursive: true, force: true });
@@ -118,7 +117,7 @@ export function removeOldBackups(parent: string, keep: number, systemIdentifier:
   return old.map(({ folder }) => folder);
 }
 
-/** What backups that were killed left behind. */
+/** Removes what killed backups left behind. */
 export function removeUnfinishedBackups(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = unfinishedName.exec(name)?.[1];
@@ -127,20 +126,23 @@ export function removeUnfinishedBackups(parent: string): void {
   }
 }
 
-/** Whoever made it is gone. In a container each run may have the same number, so one of ours may be an earlier life's. */
+/**
+ * Returns whether the creator is gone. In a container every run may have the same process id, so our own may be that of
+ * an earlier run.
+ */
 export function isAbandoned(path: string, pid: number): boolean {
   if (pid !== process.pid) return !isRunning(pid);
   return statSync(path).mtimeMs < Date.now() - process.uptime() * 1000;
 }
 
 interface LastBackup {
-  /** When it ended; null: there was one, and there is none any more. */
+  /** When it ended; null when it no longer exists. */
   readonly at: Date | null;
 }
 
 /**
- * The newest complete backup of a home; null: none was ever made. Where what was noted is out of reach (a disk that is not
- * mounted now, a folder of another user's), the note counts; where it is gone, the newest of the others does.
+ * Returns the newest complete backup, or null when none was ever made. When the noted one is out of reach (an unmounted
+ * disk, another user's folder), the note counts; when it is gone, the newest other one does.
  */
 export function lastBackup(home: string): LastBackup | null {
   const last = readNote(home)?.last;
@@ -150,21 +152,15 @@ export function lastBackup(home: string): LastBackup | null {
   return last === undefined ? null : { at: null };
 }
 
-/** The folder that it was in is there, and it is not. */
+/** Returns whether the parent folder is readable and the backup is missing. */
 function isGone(backup: string): boolean {
-  return canRead(dirname(backup)) && !existsSync(manifestFileOf(backup));
-}
-
-function canRead(folder: string): boolean {
   try {
-    readdirSync(folder);
-    return true;
+    readdirSync(dirname(backup));
+    return !existsSync(manifestFileOf(backup));
   } catch {
     return false;
   }
 }
-
-// <backup>/verified.json
 
 const verificationSchema = z.object({ at: z.iso.datetime(), started: z.boolean() });
 
@@ -176,7 +172,7 @@ function readVerification(backup: string): Verification | null {
   }
 }
 
-/** Where the backup's folder cannot be written, nothing is noted. */
+/** Ignores an unwritable folder. */
 export function noteVerification(backup: string, verification: Verification): void {
   try {
     writeFileSync(join(backup, "verified.json"), `${JSON.stringify(verification)}\n`, { mode: 0o600 });

@@ -1,6 +1,6 @@
 /**
- * What a backup is: a folder with the data folder's files in `data/` and, written last, `backup.json`, which names each
- * file with its size and digest. A folder without it is no backup, whatever else lies there.
+ * A backup is a folder with the data folder's files in `data/` and `backup.json`, which is written last and lists each
+ * file with size and digest. A folder without it is not a backup.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { wordsOf } from "./server-database.ts";
 
-/** Grows when an older program could not restore what a newer one writes. */
+/** Increases when older programs cannot restore what newer ones write. */
 export const backupFormat = 1;
 
 const path = z
@@ -21,35 +21,35 @@ const lsn = z.string().regex(/^[0-9A-F]+\/[0-9A-F]+$/);
 
 const manifestSchema = z.object({
   format: z.literal(backupFormat),
-  /** Tells whether two restores were of one backup. */
+  /** Tells whether two restores came from one backup. */
   backupId: z.uuid(),
   programVersion: z.string().min(1).max(100),
   postgresVersion: z.int().positive(),
-  /** Of the server, since its initdb; a 64-bit number. */
+  /** Identifies the server since its initdb; a 64-bit number. */
   systemIdentifier: z.string().regex(/^\d{1,20}$/),
   timeline: z.int().positive(),
   startLsn: lsn,
   stopLsn: lsn,
   beganAt: z.iso.datetime(),
-  /** What was committed until then is in it. */
+  /** The backup contains everything committed until then. */
   endedAt: z.iso.datetime(),
   schemas: z.array(
     z.object({
       name: z.string(),
       newestMigration: z.string().nullable(),
-      /** In the order in which they ran, with the version of the program that ran each; null: it did not say. */
+      /** In the order of execution, with the version of the program that ran each, or null when unknown. */
       migrations: z.array(z.object({ name: z.string(), version: z.string().nullable() })),
-      /** Of the journal outside the database, where the schema has one: what came later is replayed after a restore. */
+      /** The position of the journal outside the database, if any: later entries are replayed after a restore. */
       epoch: z.string().nullable(),
       journalEntry: z.string().nullable(),
-      /** What tells one database from another, and a crawl from an empty one; null: a program that did not say, or no such table. */
+      /** Distinguish databases, and a crawl from an empty one; null for older programs or missing tables. */
       databaseId: z.uuid().nullable().default(null),
-      /** Of a large table an estimate, which Postgres keeps. */
+      /** An estimate by Postgres for a large table. */
       pages: z.number().min(0).nullable().default(null),
       optOuts: z.number().min(0).nullable().default(null),
     }),
   ),
-  /** In `data/`, with slashes, parents first. */
+  /** Relative to `data/`, with slashes, parents first. */
   folders: z.array(path),
   files: z.array(z.object({ path, bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 });
@@ -69,7 +69,7 @@ interface BackedUpRows {
   readonly optOuts: number | null;
 }
 
-/** Of all schemas; null where none says. */
+/** Sums all schemas; null when none has a count. */
 export function rowsOf({ schemas }: Pick<BackupManifest, "schemas">): BackedUpRows {
   const sum = (of: (schema: BackedUpSchema) => number | null) => {
     const known = schemas.map(of).filter((rows) => rows !== null);
@@ -78,13 +78,13 @@ export function rowsOf({ schemas }: Pick<BackupManifest, "schemas">): BackedUpRo
   return { pages: sum(({ pages }) => pages), optOuts: sum(({ optOuts }) => optOuts) };
 }
 
-/** It says of itself that nothing was ever crawled or opted out: a database that has just been made. */
+/** Returns true for a new database, in which nothing was crawled or opted out. */
 export function holdsNothing(manifest: Pick<BackupManifest, "schemas">): boolean {
   const { pages, optOuts } = rowsOf(manifest);
   return pages === 0 && (optOuts ?? 0) === 0;
 }
 
-/** Throws a UsageError that says why it is no (complete) backup that this program can read. */
+/** Throws a UsageError that says why this is no complete backup that this program can read. */
 export function readManifest(backup: string): BackupManifest {
   const file = manifestFileOf(backup);
   const text = textOf(file, backup);

@@ -1,6 +1,6 @@
 /**
- * Opens the database: the server that a URL names, or the embedded Postgres in the home folder.
- * Every connection has the schema first in its search path, so that several worlds live side by side.
+ * Opens the database: the server of a URL, or the embedded Postgres in the home folder. Every connection has the schema
+ * first in its search path, so several worlds can share a database.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
@@ -18,19 +18,17 @@ import {
 import { mostRestarts, noteRestart, restartMinutes, restartsOf } from "./embedded-restarts.ts";
 import { type Database, openServerDatabase } from "./server-database.ts";
 
-/** The embedded server has died: it was started again, for the n-th time lately, or dies too often. */
+/** The embedded server died and was restarted, for the n-th time recently, or dies too often. */
 export type ServerEvent =
-  /** A folder that other programs' processes could reach was copied, and is kept there. */
+  /** A folder that other programs' processes could reach was copied, and the original was kept there. */
   | { readonly type: "kept-aside"; readonly folder: string }
   | { readonly type: "restarted"; readonly times: number }
   | { readonly type: "given-up"; readonly error: DatabaseError };
 
-/** For people. */
 export function restartWords(times: number): string {
   return `the embedded Postgres had died and was started again (${times} of at most ${mostRestarts} times in ${restartMinutes} minutes)`;
 }
 
-/** For people. */
 export function keptAsideWords(folder: string): string {
   return (
     "the database's folder belonged to nobody, which other programs run under: it was copied for an " +
@@ -39,20 +37,20 @@ export function keptAsideWords(folder: string): string {
 }
 
 export interface OpenDatabaseOptions {
-  /** A server to use; null: the embedded one. */
+  /** The server's URL; null uses the embedded server. */
   readonly databaseUrl: string | null;
-  /** The folder that holds everything the embedded one keeps. */
+  /** The folder of all files of the embedded server. */
   readonly home: string;
   readonly schema: string;
   readonly maxConnections?: number;
-  /** What becomes of the embedded server while it is open, where it dies. */
+  /** Called when the embedded server dies while it is open. */
   readonly onServer?: (event: ServerEvent) => void;
 }
 
 /**
- * Opens the database and makes sure that it answers. The embedded server is started when it is not
- * running, and attached to when it is. Throws DatabaseError, with the server's own words, and ClockError before anything is
- * touched where the machine's clock shows what cannot be.
+ * Opens the database and checks that it answers. The embedded server is started, or attached to when it runs. Throws
+ * DatabaseError with the server's own message, and ClockError before anything is touched when the machine's clock is
+ * impossible.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const impossible = impossibleTime(new Date());
@@ -61,13 +59,10 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
 }
 
-// The database on the embedded server, for as long as this process uses it. One connection of its own marks
-// the presence: it tells the server's other users that somebody is here, and tells us when the server dies.
+// Uses the embedded server's database. One connection marks our presence: it tells other users that somebody is here,
+// and us when the server dies.
 
-/**
- * Starts or attaches. `close` stops the server when this call started it and nobody else is connected;
- * otherwise it stays for the others.
- */
+/** Starts or attaches. `close` stops the server only if this call started it and nobody else is connected. */
 async function openEmbeddedDatabase({
   onServer = () => {},
   ...options
@@ -98,26 +93,26 @@ async function openEmbeddedDatabase({
   }
 }
 
-/** The server's process behind a connection: pg has it, its types don't. */
+/** pg has the process id of the server behind a connection, but its types lack it. */
 function backendOf(client: PoolClient): number {
   return (client as PoolClient & { readonly processID: number }).processID;
 }
 
 /**
- * One idle connection. When it breaks and the server is found dead without having been stopped, the server
- * is started again: queries fail in between, and the pool finds it at the same socket afterwards. One that keeps dying is
- * left alone, until somebody opens it anew.
+ * Holds one idle connection. When it breaks and the server has died without being stopped, the server is restarted:
+ * queries fail meanwhile, and the pool finds it at the same socket afterwards. A server that keeps dying is left alone
+ * until it is opened again.
  */
 class Presence {
   readonly #home: string;
   readonly #url: string;
   readonly #onServer: (event: ServerEvent) => void;
   #client: Client | null = null;
-  /** Of the server that it is connected to. */
+  /** The process id of the connected server. */
   #pid: number | undefined;
   #ended = false;
   #recovery: Promise<void> = Promise.resolve();
-  /** True when it was we who brought the server back. */
+  /** True when this process restarted the server. */
   restarted = false;
 
   constructor(home: string, url: string, onServer: (event: ServerEvent) => void) {
@@ -142,7 +137,7 @@ class Presence {
     });
   }
 
-  /** From now on a loss is nobody's business; a recovery that is under way comes to its end first. */
+  /** Ignores later losses and completes a recovery that is under way. */
   async settle(): Promise<void> {
     this.#ended = true;
     await this.#recovery;
@@ -150,8 +145,8 @@ class Presence {
   }
 
   /**
-   * True when the server has no other client. What others closed a moment ago still shows for a while, longer
-   * on a busy machine: it looks again for a second. False when the server cannot be asked.
+   * Returns true when the server has no other client. Connections closed a moment ago remain visible for a while, so it
+   * checks for a second. Returns false when the server cannot be asked.
    */
   async isAlone(ownBackends: ReadonlySet<number>): Promise<boolean> {
     for (let attempt = 0; attempt < 50; attempt++) {
@@ -177,7 +172,7 @@ class Presence {
     await this.#client?.end().catch(() => {});
   }
 
-  /** A server that was stopped on purpose is not started again, but found when somebody else starts it. */
+  /** A server that was stopped on purpose is not restarted, but found when somebody else starts it. */
   async #lost(): Promise<void> {
     this.#client = null;
     const pid = this.#pid ?? 0;
@@ -191,7 +186,7 @@ class Presence {
         }
         if (serverIsAlive(this.#home)) await this.begin();
       } catch {
-        // The next turn looks again; queries meanwhile fail with the server's own words.
+        // The next turn checks again; queries meanwhile fail with the server's own message.
       }
     }
     const restarts = restartsOf(this.#home);

@@ -11,21 +11,21 @@
 import { createHash } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 
-/** The first of the lock's two keys, of the schema that `schemaSql` tells; the second is the coordinator's number. */
+/** The lock's first key, for the schema of `schemaSql`; the second is the coordinator's number. */
 export const coordinatorLockKey = (schemaSql = "current_schema()") =>
   `hashtext('nearcrawl coordinator ' || ${schemaSql})`;
 
-/** The locks that are held, as a `from` and `where` of pg_locks `l`; objid is the coordinator's number. */
+/** The held locks as a `from` and `where` of pg_locks `l`; objid is the coordinator's number. */
 export const heldCoordinatorLocks = (schemaSql?: string) => `
   from pg_locks l
   where locktype = 'advisory' and granted and objsubid = 2
     and l.database = (select oid from pg_database where datname = current_database())
     and classid::bigint = ${coordinatorLockKey(schemaSql)}::bigint & 4294967295`;
 
-/** Longer ones would not fit into the 63 characters that a session's name has. */
+/** Longer names exceed the 63 characters of a session's name. */
 const mostSchemaCharacters = 32;
 
-/** Of all sessions of a coordinator, in `pg_stat_activity.application_name`: plain characters. */
+/** Names all sessions of a coordinator in `pg_stat_activity.application_name`, in plain characters. */
 export function coordinatorSession(number: number, schema: string): string {
   const isShort = schema.length <= mostSchemaCharacters;
   const place = isShort
@@ -34,19 +34,19 @@ export function coordinatorSession(number: number, schema: string): string {
   return `nearcrawl-coordinator-${number}-${place}`;
 }
 
-/** Null: the session is no coordinator's. */
+/** Returns null when the session belongs to no coordinator. */
 export function coordinatorOfSession(name: string | null): number | null {
   const number = /^nearcrawl-coordinator-(\d{1,9})-[a-z0-9_]+$/.exec(name ?? "")?.[1];
   return number === undefined ? null : Number(number);
 }
 
-/** A row, while nobody has replaced it. */
+/** Selects a row while nobody has replaced the coordinator. */
 export const isRegisteredSql = (number: number) =>
   `select from running_coordinator where coordinator_number = ${number}`;
 
 /**
- * Ends all sessions of that name; whoever has locked rows there lets go of them at once. Gives how many there were. Throws
- * insufficient_privilege (42501) where they are of a role that this one may not end.
+ * Ends all sessions of that name, which releases their row locks at once, and returns their number. Throws
+ * insufficient_privilege (42501) when they belong to a role that this one may not end.
  */
 export async function endSessions(client: Pick<Pool | PoolClient, "query">, name: string): Promise<number> {
   const { rows } = await client.query(
@@ -60,15 +60,15 @@ export async function endSessions(client: Pick<Pool | PoolClient, "query">, name
 
 export interface RunningCoordinator {
   readonly number: number;
-  /** Host and port, for people; null: an older version's, which said none. */
+  /** Host and port; null for an older version, which gave none. */
   readonly name: string | null;
-  /** Of its machine, as the database sees it; null: the database's own, or not ours to know. */
+  /** The machine's address as the database sees it; null for the database's own, or when not visible to us. */
   readonly address: string | null;
-  /** Of its connection; null: not ours to know. */
+  /** When it connected; null when not visible to us. */
   readonly since: Date | null;
 }
 
-/** Those whose connection stands. */
+/** Lists coordinators with an open connection. */
 export async function runningCoordinators(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,
@@ -81,7 +81,7 @@ export async function runningCoordinators(
     [schema],
   );
   if (rows.length === 0) return [];
-  // Before migration 0067 none has a name.
+  // Names exist only since migration 0067.
   const { rows: named } = await client.query<{ number: number; name: string | null }>(
     `select coordinator_number as number, to_jsonb(r) ->> 'name' as name from "${schema}".running_coordinator r`,
   );
@@ -89,7 +89,7 @@ export async function runningCoordinators(
   return rows.map((row) => ({ ...row, name: names.get(row.number) ?? null }));
 }
 
-/** For people: "coordinator 3 (search.example.org:7411, since 2030-01-31 08:00 UTC)". */
+/** Example: "coordinator 3 (search.example.org:7411, since 2030-01-31 08:00 UTC)". */
 export function coordinatorWords({ number, name, address, since }: RunningCoordinator): string {
   const where = name ?? (address === null ? "on the database's machine" : `at ${address}`);
   return `coordinator ${number} (${where}${since === null ? "" : `, since ${since.toISOString().slice(0, 16).replace("T", " ")} UTC`})`;

@@ -1,7 +1,7 @@
 /**
- * All of a schema into an empty one on another server, whatever the versions of the two: from the embedded database to a
- * server, or from one server to the next. Every table by binary COPY, straight from one connection into the other, in
- * one transaction at either end: what is read is of one moment, and what fails leaves nothing.
+ * Copies a schema into an empty one on another server, of any version: from the embedded database to a server, or
+ * between servers. Every table goes by binary COPY directly between two connections, in one transaction at either end,
+ * so the copy is a consistent snapshot and a failure leaves nothing.
  */
 import { pipeline } from "node:stream/promises";
 import type { PoolClient } from "pg";
@@ -14,9 +14,9 @@ import { partsOf, tableSizes } from "./table-sizes.ts";
 
 export interface CopyProgress {
   readonly table: string;
-  /** Over all tables so far. */
+  /** Bytes of all tables so far. */
   readonly bytes: number;
-  /** Of all tables at the source as they lie on its disk, without indexes; what is sent differs by a little. */
+  /** The tables' size on the source's disk without indexes, which roughly equals what is sent. */
   readonly totalBytes: number;
 }
 
@@ -26,7 +26,7 @@ export interface CopiedDatabase {
   readonly bytes: number;
 }
 
-/** Throws a UsageError where the target holds anything already, or the source is of another version than this program. */
+/** Throws a UsageError when the target is not empty or the source has another version than this program. */
 export async function copyDatabase(
   source: Database,
   target: Database,
@@ -88,7 +88,7 @@ async function copyTables(
     await to.query("analyze");
     return { tables: tables.length, rows, bytes };
   } finally {
-    // Closed rather than reused: a failed copy leaves a transaction behind.
+    // A failed copy leaves a transaction open, so the connections are closed, not reused.
     from.release(true);
     to.release(true);
   }
@@ -96,14 +96,13 @@ async function copyTables(
 
 interface CopiedTable {
   readonly name: string;
-  /** Those that are not computed. */
+  /** The columns that are not computed. */
   readonly columns: readonly string[];
-  /** Tables that it refers to. */
   readonly needs: readonly string[];
   readonly bytes: number;
 }
 
-/** Partitions go with their table; of migrations each end has its own account. */
+/** Partitions go with their table; each end keeps its own record of migrations. */
 async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; needs: string[] }>(
     `select c.relname as name,
@@ -122,12 +121,12 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
 }
 
 /**
- * Parts by ranges are made while the program runs (one a day of fetches), and no migration knows them: the target gets those
- * of the source. The tables are empty still, so that nothing has to be moved. A part that is parted itself (fetches that are
- * older than their days) is one table there.
+ * Creates the source's range partitions at the target, because they are made at run time (one a day for fetches) and no
+ * migration knows them. The tables are still empty, so nothing moves. A partition that is itself partitioned (old
+ * fetches) becomes a plain table.
  */
 async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
-  // Bounds are told and read in one time zone.
+  // Bounds are written and read in one time zone.
   for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
   const { rows } = await from.query<{ parent: string }>(
     `select p.relname as parent
@@ -141,7 +140,7 @@ async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
       await to.query(`create table if not exists ${name} partition of "${parent}" ${bounds}`);
 }
 
-/** Each after those that it refers to. */
+/** Orders tables after those that they refer to. */
 function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
   const [ordered, done] = [[] as CopiedTable[], new Set<string>()];
   while (ordered.length < tables.length) {
@@ -155,7 +154,7 @@ function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
   return ordered;
 }
 
-/** Returns its rows. What its triggers would do is in the other tables already. */
+/** Returns the number of rows. Triggers are off, because their effects are already in the other tables. */
 async function copyTable(
   table: CopiedTable,
   from: PoolClient,
@@ -168,7 +167,7 @@ async function copyTable(
   return rows;
 }
 
-/** Those rows of a table for which `condition`, which is SQL, holds; returns their number. */
+/** Copies the rows for which the SQL `condition` holds and returns their number. */
 async function copyRows(
   {
     name,

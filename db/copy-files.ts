@@ -1,4 +1,4 @@
-/** Files copied one by one, with their digests, so that what arrived is known, and brought to the disk before it counts. */
+/** Copies files with their digests and flushes them to disk, so that the result is known to be complete. */
 import { createHash } from "node:crypto";
 import { constants, statfsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
@@ -16,18 +16,18 @@ interface CopyWatch {
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((bytes: number) => void) | undefined;
   /**
-   * Whose the file has to be, unless everybody may read it. Root reads everything: in a folder that somebody else can change,
-   * a link could make it copy a file that they may not read to where they may.
+   * The required owner of the file unless everybody may read it. Root reads everything, so in a folder that somebody
+   * else can change, a link could make it copy a protected file to a readable place.
    */
   readonly owner?: number | undefined;
 }
 
-/** What the folder holds is nothing that is copied: a link, a device, another user's. */
+/** The folder contains something that is not copied: a link, a device, another user's file. */
 export class NotCopied extends DatabaseError {}
 
 /**
- * As many bytes as the file had when it was opened: what grows meanwhile is not chased. `to` must not be there; null:
- * digests only. The answer is null where the file is gone.
+ * Copies as many bytes as the file had when opened. `to` must not exist; null only computes digests. Resolves with null
+ * when the file is gone.
  */
 export async function copyFile(
   from: string,
@@ -67,7 +67,7 @@ export async function copyFile(
 
 async function openIfThere(file: string): Promise<FileHandle | null> {
   try {
-    // Neither a link nor a pipe that nobody writes to leads or holds it up.
+    // Follows no link, and does not block on a pipe without a writer.
     return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as { code?: unknown };
@@ -78,8 +78,8 @@ async function openIfThere(file: string): Promise<FileHandle | null> {
 }
 
 /**
- * Copies what is in one folder into another, but for names that `isLeftOut` says, and brings it to the disk. Throws
- * NotCopied for a link, a device and whatever is not `owner`'s.
+ * Copies and flushes a folder's content except the names that `isLeftOut` selects. Throws NotCopied for a link, a
+ * device and anything not owned by `owner`.
  */
 export async function copyTree(
   from: string,
@@ -97,10 +97,10 @@ export async function copyTree(
   await syncAll([...files.map((name) => join(to, name)), to]);
 }
 
-/** As many as libuv has threads. */
+/** libuv has this many threads. */
 const atOnce = 4;
 
-/** `work` on each, a few at a time; the first that fails ends it, when those under way have ended. */
+/** Runs `work` on a few items at a time; the first failure ends it after those under way. */
 export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   const failures: unknown[] = [];
@@ -114,7 +114,6 @@ export async function forEach<T>(items: readonly T[], work: (item: T) => Promise
   if (failures.length > 0) throw failures[0];
 }
 
-/** Files and folders are on the disk afterwards. */
 export async function syncAll(paths: readonly string[], signal?: AbortSignal): Promise<void> {
   await forEach(paths, async (path) => {
     signal?.throwIfAborted();
@@ -131,7 +130,7 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** What this user may still write there. */
+/** Returns the bytes that this user may still write. */
 export function freeBytesAt(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;

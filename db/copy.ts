@@ -1,4 +1,4 @@
-/** Rows in bulk into the database: binary COPY, no text made or parsed for numbers and addresses. */
+/** Writes rows in bulk by binary COPY, without text for numbers and addresses. */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -7,13 +7,13 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import { DatabaseError } from "#core/errors";
 
 const flushBytes = 262_144;
-/** Grows with what is written: most of what is copied in a transaction of results is short. */
+/** Grows with the data, since most copies within a results transaction are short. */
 const leastBytes = 32_768;
 const postgresEpochMs = Date.UTC(2000, 0, 1);
 
 /**
- * Copies what `write` puts into the table's columns. Throws what the server refused, or what `write` threw;
- * then nothing of it is written.
+ * Copies what `write` produces into the table's columns. Throws the server's refusal or what `write` threw; then
+ * nothing is written.
  */
 export async function writeCopy(
   client: PoolClient,
@@ -36,7 +36,7 @@ export async function writeCopy(
   await done;
 }
 
-/** Takes rows: `row`, then one call per column, in order; `flush` now and then, when `isFull`. */
+/** For each row call `row`, then one method per column in order; call `flush` when `isFull`. */
 export class CopyWriter {
   readonly #stream: Writable;
   readonly #columns: number;
@@ -70,14 +70,14 @@ export class CopyWriter {
     this.#putInt32(value);
   }
 
-  /** A bigint as its higher and lower 32 bits. */
+  /** Takes the higher and lower 32 bits of a bigint. */
   int64(high: number, low: number): void {
     this.#putInt32(8);
     this.#putInt32(high | 0);
     this.#putInt32(low | 0);
   }
 
-  /** Of its decimal text. */
+  /** Takes the decimal text. */
   bigint(value: string): void {
     this.#putInt32(8);
     this.#makeRoom(8);
@@ -96,7 +96,7 @@ export class CopyWriter {
     this.#bytes[this.#length++] = value ? 1 : 0;
   }
 
-  /** A timestamptz, to the millisecond; Postgres counts microseconds from the year 2000. */
+  /** Writes a timestamptz in milliseconds; Postgres counts microseconds from the year 2000. */
   timestamp(at: Date): void {
     const microseconds = BigInt(at.getTime() - postgresEpochMs) * 1000n;
     this.int64(Number(microseconds >> 32n), Number(microseconds & 0xffff_ffffn));
@@ -109,7 +109,7 @@ export class CopyWriter {
     this.#length += 4 + written;
   }
 
-  /** An address of `count` words (1 or 4) from `words`, starting at `start`. */
+  /** Takes an address of `count` words (1 or 4) from `words`, starting at `start`. */
   inet(words: Uint32Array, start: number, count: number): void {
     this.#makeRoom(8 + 4 * count);
     const bytes = this.#bytes;
@@ -122,12 +122,12 @@ export class CopyWriter {
     for (let word = 0; word < count; word += 1) this.#putWord(words[start + word] as number);
   }
 
-  /** True when enough is gathered that `flush` should be awaited. */
+  /** True when `flush` should be awaited. */
   get isFull(): boolean {
     return this.#length >= flushBytes;
   }
 
-  /** Hands what is gathered to the server; waits while it has no room. */
+  /** Sends the buffer to the server and waits for room. */
   async flush(): Promise<void> {
     if (this.#length === 0) return;
     const hasRoom = this.#stream.write(this.#bytes.subarray(0, this.#length));
@@ -167,44 +167,41 @@ export class CopyWriter {
 }
 
 /**
- * PostgreSQL's binary format of COPY (its documentation, COPY, "Binary Format"): what reading and
- * writing share. Columns are int2, int4, int8, float4, float8 and bytea (read only), boolean, text,
- * timestamptz (written only) and inet. An inet is handed over as one 32-bit
- * word (IPv4) or four (IPv6), always a whole address without a prefix length.
+ * PostgreSQL's binary COPY format (documentation of COPY, "Binary Format"), shared by reading and writing. Columns are
+ * int2, int4, int8, float4, float8 and bytea (reading only), boolean, text, timestamptz (writing only) and inet. An
+ * inet is one 32-bit word (IPv4) or four (IPv6), always a whole address without a prefix length.
  */
 
 const copySignature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 
-/** Address families as Postgres sends them. */
 const inetFamily = { 4: 2, 6: 3 } as const;
 
-// Rows in bulk out of the database: binary COPY, no text made or parsed for numbers and addresses.
+// Reads rows in bulk by binary COPY, without text for numbers and addresses.
 
 const headerBytes = copySignature.length + 8;
 
-/** A row of ours has at most a few KB; more means that the stream is out of step. */
+/** Our rows have at most a few KB; more means that the stream is out of step. */
 const maxFieldBytes = 2 ** 26;
 
-/** One row, valid until the call that hands it over returns. Columns are counted from 0. */
+/** A row, valid only during the call that receives it. Columns count from 0. */
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
-  /** One half of a bigint, or of several that stand in a bytea, as a signed number of 32 bits; higher ones first. */
+  /** One half of a bigint, or of several in a bytea, as a signed 32-bit number; the higher half comes first. */
   half(column: number, index: number): number;
   byteLength(column: number): number;
   float32(column: number): number;
   float64(column: number): number;
   boolean(column: number): boolean;
   text(column: number): string;
-  /** 4 or 6. */
   family(column: number): 4 | 6;
-  /** A 32-bit word of an address, the most significant first. */
+  /** A 32-bit word of an address, most significant first. */
   word(column: number, index: number): number;
 }
 
 /**
- * Runs `copy (select …) to stdout` and calls back with every row; returns how many. Throws DatabaseError
- * for a stream that is not what COPY sends.
+ * Runs `copy (select …) to stdout`, calls back for every row and returns their number. Throws DatabaseError for an
+ * invalid stream.
  */
 export async function readCopy(
   client: PoolClient,
@@ -215,7 +212,7 @@ export async function readCopy(
   const reader = new RowReader(onRow);
   let failure: unknown = null;
   for await (const chunk of stream) {
-    // After a failure the rest is read and dropped: the connection is of use again only when COPY is over.
+    // After a failure the rest is read and dropped, since the connection is usable again only after COPY ends.
     if (failure !== null) continue;
     try {
       reader.push(chunk as Buffer);
@@ -231,7 +228,7 @@ class RowReader implements CopiedRow {
   readonly #onRow: (row: CopiedRow) => void;
   #bytes: Buffer = Buffer.alloc(0);
   readonly #starts: number[] = [];
-  /** −1 for null. */
+  /** The length is −1 for null. */
   readonly #lengths: number[] = [];
   #rows = 0;
   #sawHeader = false;
@@ -303,7 +300,7 @@ class RowReader implements CopiedRow {
     return headerBytes + this.#bytes.readUInt32BE(copySignature.length + 4);
   }
 
-  /** Where the next row starts; the same place when this one has not arrived whole, or at the end. */
+  /** Returns where the next row starts, or the same position when this one is incomplete or the stream ends. */
   #row(start: number): number {
     const bytes = this.#bytes;
     if (!this.#sawHeader || this.#sawEnd || start + 2 > bytes.length) return start;

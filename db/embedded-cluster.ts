@@ -1,6 +1,6 @@
 /**
- * The embedded server's files: the data folder <home>/postgres, its settings, and the folder of its
- * socket. Two processes may do all of this at once: what is new is built aside and renamed into place.
+ * Manages the embedded server's files: the data folder <home>/postgres, its settings, and the socket's folder. Two
+ * processes may do this at once, so new files are built aside and renamed into place.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -25,6 +25,7 @@ import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
+import { stampAt } from "./backup-folder.ts";
 import { copyTree, freeBytesAt, NotCopied } from "./copy-files.ts";
 import {
   accountOf,
@@ -43,7 +44,9 @@ import {
 import { lostWords, noteCluster, restoreCommandOf } from "./former-database.ts";
 import { wordsOf } from "./server-database.ts";
 
-/** The server's superuser and its one database. Who may reach the socket's folder (mode 0700) needs no password. */
+/**
+ * The server's superuser and its only database. Whoever can reach the socket's folder (mode 0700) needs no password.
+ */
 export const embeddedName = "nearcrawl";
 
 export interface Cluster {
@@ -57,7 +60,7 @@ export function dataFolderOf(home: string): string {
   return join(home, "postgres");
 }
 
-/** The home whose embedded server keeps its data in that folder of this machine; null: another server does. */
+/** Returns the home whose embedded server uses this data folder, or null for another server's. */
 export function homeOf(dataFolder: string): string | null {
   return existsSync(join(dataFolder, "nearcrawl.conf")) ? dirname(dataFolder) : null;
 }
@@ -66,18 +69,19 @@ export function logFileOf(home: string): string {
   return join(dataFolderOf(home), "server.log");
 }
 
-/** In a data folder that came out of a backup: which one, and when. It is not backed up itself. */
+/** Records in a restored data folder which backup it came from, and when. It is not backed up itself. */
 export const restoredFileOf = (dataFolder: string): string => join(dataFolder, "restored-from.json");
 
-// A restore puts one data folder aside and another in its place. A mark says so from before the first rename until after
-// the second: whoever starts the server in between finishes it, and makes no empty database.
+// A restore moves one data folder aside and another into its place. A mark exists from before the first rename until
+// after the second, so whoever starts the server in between completes the restore instead of creating an empty
+// database.
 
 const swapFileOf = (home: string) => join(home, "restore-swap.json");
 
 interface Swap {
-  /** Complete and recovered; takes the place of <home>/postgres. */
+  /** The complete, recovered folder that replaces <home>/postgres. */
   readonly fresh: string;
-  /** Where what lay there goes; null: nothing did. */
+  /** Where the old folder goes; null when there was none. */
   readonly aside: string | null;
 }
 
@@ -89,7 +93,7 @@ export function swapDataFolder(home: string, { fresh, aside }: Swap, between: ()
   finishSwap(home);
 }
 
-/** Several may do so at once. */
+/** Several processes may do so at once. */
 export function finishSwap(home: string): void {
   const file = swapFileOf(home);
   if (!existsSync(file)) return;
@@ -109,28 +113,41 @@ export function finishSwap(home: string): void {
   rmSync(file, { force: true });
 }
 
-/** A restore has put the data folder aside, and nothing in its place yet. */
+/** A restore has moved the data folder aside and not replaced it yet. */
 export const isBetweenFolders = (home: string): boolean =>
   existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
 
-/** Why nothing is started in a home that lost its data folder, with what to type; null: the folder is there, or never was. */
+/** Returns whether the home never had an embedded database; false when it is not readable. */
+export function neverHadDatabase(home: string): boolean {
+  try {
+    const folder = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
+    return folder === undefined && !existsSync(swapFileOf(home)) && lostWords(home) === null;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns why nothing starts in a home that lost its data folder, and the command to type; null when the folder exists
+ * or never did.
+ */
 export function lostDataFolder(home: string): string | null {
   try {
     return existsSync(swapFileOf(home)) || hasEntries(dataFolderOf(home)) ? null : lostWords(home);
   } catch {
-    // Another user's, which may not be looked into: it is there.
+    // The folder belongs to another user, so it exists.
     return null;
   }
 }
 
-/** Why the coordinator could not start its embedded server in that home, as far as can be seen without starting it; null: nothing is. */
+/** Returns why the coordinator could not start its embedded server, as far as visible without starting it, or null. */
 export function embeddedFault(home: string): string | null {
   const lost = lostDataFolder(home);
   if (lost !== null || process.getuid?.() !== 0 || !existsSync(home)) return lost;
   try {
     const { uid } = lstatSync(dataFolderOf(home), { throwIfNoEntry: false }) ?? { uid: 0 };
     refuseExchangeable(home);
-    // The home itself may be opened for the account at the start.
+    // The home itself may be opened to the account at the start.
     refuseClosed(
       isOpenable(home) ? dirname(home) : home,
       isForeignId(uid) ? unknownAccount : { uid, gid: uid },
@@ -141,17 +158,17 @@ export function embeddedFault(home: string): string | null {
   }
 }
 
-/** What everybody may, an account that is still to be chosen may, too. */
+/** An account still to be chosen has at least everybody's rights. */
 const unknownAccount = { uid: -1, gid: -1 };
 
 export interface PrepareOptions {
-  /** An empty database is meant, although the home had one before. */
+  /** Creates an empty database although the home had one before. */
   readonly anew?: boolean | undefined;
-  /** An older version's folder was copied, and kept there. */
+  /** The original of a folder from an older version was kept there. */
   readonly onKeptAside?: ((folder: string) => void) | undefined;
 }
 
-/** A data folder that this build can run, made when there is none and never was, with its settings written anew. */
+/** Returns a data folder that this build can run, created if there never was one, with fresh settings. */
 export async function prepareCluster(home: string, options: PrepareOptions = {}): Promise<Cluster> {
   try {
     const dataFolder = dataFolderOf(home);
@@ -175,7 +192,7 @@ export async function prepareCluster(home: string, options: PrepareOptions = {})
   }
 }
 
-/** Root makes, gives away and removes folders only where nobody else can lead it elsewhere meanwhile. */
+/** Root creates, gives away and removes folders only where nobody else can redirect it. */
 export function refuseExchangeable(home: string): void {
   if (process.getuid?.() !== 0) return;
   const folder = firstExchangeable(home);
@@ -188,7 +205,7 @@ export function refuseExchangeable(home: string): void {
   );
 }
 
-/** The first field of its control file; null: there is none. */
+/** Reads the first field of the control file; null without one. */
 export function systemIdentifierOf(dataFolder: string): string | null {
   const file = join(dataFolder, "global/pg_control");
   if (!existsSync(file)) return null;
@@ -201,10 +218,7 @@ export function systemIdentifierOf(dataFolder: string): string | null {
   }
 }
 
-/**
- * The home without symbolic links, made when it is not there: then it lets the server's account pass (0711),
- * whatever the umask.
- */
+/** Resolves the home, or creates it so that the server's account may pass (0711) whatever the umask. */
 export function makeHome(folder: string): string {
   try {
     const made = mkdirSync(resolve(folder), { recursive: true }) !== undefined;
@@ -216,8 +230,8 @@ export function makeHome(folder: string): string {
 }
 
 /**
- * Lets the server's account into the home, and says which folder is closed where that is not ours to change.
- * A home that is closed to everybody (mktemp -d) is opened for passing, to that account's group alone.
+ * Lets the server's account into the home, or names the closed folder that is not ours to change. A home closed to
+ * everybody (mktemp -d) is opened for passing to that account's group only.
  */
 export function passable(home: string, account: ServerAccount): void {
   if (account === null) return;
@@ -228,7 +242,7 @@ export function passable(home: string, account: ServerAccount): void {
   refuseClosed(home, account);
 }
 
-/** Root's, and its group lets nobody else in. */
+/** Root owns it, and its group admits nobody else. */
 function isOpenable(home: string): boolean {
   const { uid, gid, mode } = statSync(home);
   return uid === 0 && (gid === 0 || (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isForeignId(gid)));
@@ -243,7 +257,7 @@ function refuseClosed(home: string, account: NonNullable<ServerAccount>): void {
   );
 }
 
-/** By the process that it says; one that was killed may have left the file behind. */
+/** Checks the process in the pid file, which a killed server leaves behind. */
 function isServed(dataFolder: string): boolean {
   const file = join(dataFolder, "postmaster.pid");
   if (!existsSync(file)) return false;
@@ -255,11 +269,11 @@ function hasEntries(folder: string): boolean {
   return existsSync(folder) && readdirSync(folder).length > 0;
 }
 
-/** A folder of our own in the home, whose name says whose it is: `removeAbandoned` removes it after a kill. */
+/** The folder's name contains its owner's process id, so that `removeAbandoned` removes it after a kill. */
 const unfinishedIn = (home: string) =>
   `${dataFolderOf(home)}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
 
-/** initdb takes the encoding UTF8, and C.UTF-8 where the system has it: letters beyond ASCII count as letters. */
+/** Uses UTF8 and C.UTF-8 where available, so that non-ASCII letters count as letters. */
 async function createCluster(home: string, dataFolder: string, isAnew: boolean): Promise<void> {
   const lost = isAnew ? null : lostWords(home);
   if (lost !== null) throw new DatabaseError(lost);
@@ -283,14 +297,14 @@ async function createCluster(home: string, dataFolder: string, isAnew: boolean):
       throw new DatabaseError(`initdb failed in ${dataFolder}: ${said}`);
     }
   } catch (error) {
-    // Another process was faster, and may have closed the home to all but its server.
+    // Another process was faster, and may have closed the home to everyone but its server.
     if (!hasEntries(dataFolder)) throw error;
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
 }
 
-/** What processes that were killed in the middle of it left behind. */
+/** Removes what killed processes left behind. */
 async function removeAbandoned(home: string): Promise<void> {
   for (const name of readdirSync(home)) {
     const pid = /^postgres.*\.new-(\d+)/.exec(name)?.[1];
@@ -301,14 +315,14 @@ async function removeAbandoned(home: string): Promise<void> {
   }
 }
 
-/** Of the running server alone, or made again at each start. */
+/** These files belong to the running server or are recreated at each start. */
 const isOfServer = (name: string) => /^(postmaster\.(pid|opts)|socket|nearcrawl\.conf\.new-.*)$/.test(name);
 
 /**
- * Whoever runs under the account of a data folder can read its files, and so be the server's superuser: a folder that an
- * older version gave to nobody, or that belongs to root, is copied for an account of its own, and kept aside where root alone
- * can enter. Given away as it is, it would take along what processes of nobody hold open in it. Where the system takes no
- * id of its own (the root of a user namespace may lack it) the folder stays as it is.
+ * Whoever runs under a data folder's account can read its files and act as the server's superuser. So a folder that an
+ * older version gave to nobody, or that belongs to root, is copied for a separate account, and the original is kept
+ * where only root can enter. Giving it away as it is would include files that processes of nobody hold open. Where no
+ * separate id is possible (the root of a user namespace may lack it) the folder stays.
  */
 async function copyForOwnAccount(
   home: string,
@@ -328,7 +342,7 @@ async function copyForOwnAccount(
     giveAll(made, account);
     // Another process may have been faster.
     if (lstatSync(dataFolder).ino !== ino) return;
-    const aside = `${dataFolder}.before-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+    const aside = `${dataFolder}.before-${stampAt(new Date())}`;
     mkdirSync(aside, { mode: 0o700 });
     swapDataFolder(home, { fresh: made, aside: join(aside, "postgres") });
     onKeptAside?.(aside);
@@ -344,7 +358,7 @@ async function copyForOwnAccount(
   }
 }
 
-/** Without these no server starts, and nothing is touched. */
+/** Without these no server starts, so nothing is touched. */
 const parts = ["PG_VERSION", "base", "global/pg_control", "pg_wal", "pg_xact"];
 
 function checkWhole(dataFolder: string, home: string): void {
@@ -371,8 +385,8 @@ function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
 }
 
 /**
- * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), and its file name takes 14 of them:
- * where the home is too deep, the socket goes to a folder in /tmp that is named after home and account.
+ * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), of which its file name takes 14. For a deeper
+ * home the socket goes to a folder in /tmp named after home and account.
  */
 function socketFolderOf(home: string, account: ServerAccount): string {
   const beside = join(dataFolderOf(home), "socket");
@@ -391,7 +405,7 @@ function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** The socket's folder, the settings, and the log: past 10 MB it is put aside, in place of the one before. */
+/** Writes the socket's folder and settings, and rotates the log at 10 MB. */
 async function writeFiles(home: string, account: ServerAccount): Promise<void> {
   const dataFolder = dataFolderOf(home);
   const socketFolder = socketFolderOf(home, account);
@@ -412,21 +426,21 @@ function settingsText(dataFolder: string, socketFolder: string): string {
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: "0700",
     port: "5432",
-    // A coordinator holds some twenty, a command a few.
+    // A coordinator holds some twenty connections, a command a few.
     max_connections: "200",
     shared_buffers: `${sharedMegabytes()}MB`,
     work_mem: "8MB",
     fsync: "on",
     synchronous_commit: "on",
-    // Backups while the server runs, and standbys that follow it (test/bench/results/backup.md has what it costs).
+    // Allows online backups and standbys (test/bench/results/backup.md has the cost).
     wal_level: "replica",
     max_wal_senders: "8",
     max_replication_slots: "8",
-    // For a standby without a slot that was away for a moment.
+    // Covers a standby without a slot that was briefly away.
     wal_keep_size: "512MB",
-    // A backup that stands still, or a standby that never comes back, loses its log before the disk is full of it.
+    // A stalled backup or lost standby loses its log before the log fills the disk.
     max_slot_wal_keep_size: `${slotMegabytes(freeBytesAt(dataFolder))}MB`,
-    // Each checkpoint makes the first change of a page cost the whole page: rarely, and on a schedule, not by size.
+    // The first change of a page after each checkpoint writes the whole page, so checkpoints are rare and scheduled.
     max_wal_size: "4GB",
     checkpoint_timeout: "15min",
     random_page_cost: "1.1",
@@ -441,28 +455,28 @@ function settingsText(dataFolder: string, socketFolder: string): string {
 
 const gigabyteInMegabytes = 1024;
 
-/** How much log a slot may hold back: a quarter of the disk that is left, 1 GB at least and 16 GB at most. */
+/** A slot may retain log up to a quarter of the free disk, between 1 and 16 GB. */
 export function slotMegabytes(freeBytes: number): number {
   const quarter = Math.floor(freeBytes / 4 / megabyte);
   return Math.max(gigabyteInMegabytes, Math.min(16 * gigabyteInMegabytes, quarter));
 }
 
-// How much memory the embedded Postgres keeps pages of its tables in, by what the machine (or its container) has.
+// Sizes the embedded Postgres' page cache by the memory of the machine or container.
 
 const megabyte = 2 ** 20;
 
 /** Postgres' own default, which runs anywhere. */
 const leastMegabytes = 128;
 
-/** Beyond it, the pages that the operating system keeps do as well. */
+/** Beyond this, the operating system's cache is as good. */
 const mostMegabytes = 1024;
 
-/** An eighth of the memory; for setting shared_buffers. */
+/** Returns an eighth of the memory, for shared_buffers. */
 export function sharedMegabytes(memoryBytes: number = memoryOfMachine()): number {
   return Math.max(leastMegabytes, Math.min(mostMegabytes, Math.floor(memoryBytes / 8 / megabyte)));
 }
 
-/** A container's limit where there is one (cgroups); 0 or a number beyond all memory where there is none. */
+/** A container's limit (cgroups), or 0 or an impossibly large number without one. */
 function memoryOfMachine(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();

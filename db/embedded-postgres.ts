@@ -49,30 +49,30 @@ import {
 
 export interface EmbeddedServer {
   readonly home: string;
-  /** For psql and every other client. */
+  /** The URL for psql and other clients. */
   readonly url: string;
-  /** True when this call started it, false when it ran already. */
+  /** False when the server was already running. */
   readonly started: boolean;
 }
 
-/** Names connections that only look whether the server answers: they end at once, and count as nobody. */
+/** Names connections that only check whether the server answers; they end at once and do not count as users. */
 export const passingVisitor = "nearcrawl looks";
 
-/** Recovery after a crash takes its time; past this nobody waits for it any more. */
+/** Recovery after a crash takes time, but nobody waits longer than this. */
 const startDeadlineMs = 120_000;
 
 const lookAgainMs = 50;
 
-/** A server that starts fills its file with its process number sooner than this. */
+/** A starting server writes its process id to its file sooner than this. */
 const pidFileFilledMs = 500;
 
 interface StartOptions extends PrepareOptions {
-  /** A backup's log may take longer to replay than a crash's. */
+  /** Replaying a backup's log may take longer than after a crash. */
   readonly withinMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The running server of a home: started when need be. Throws DatabaseError with the end of the server's log. */
+/** Returns the home's server, started if necessary. Throws DatabaseError with the end of the server's log. */
 export async function startEmbeddedPostgres(
   homeFolder: string,
   { withinMs = startDeadlineMs, signal, ...preparing }: StartOptions = {},
@@ -98,7 +98,7 @@ export async function startEmbeddedPostgres(
   );
 }
 
-/** Stops the server of a home, open connections or not; false when none was running. */
+/** Stops the home's server despite open connections; false when none was running. */
 export async function stopEmbeddedPostgres(homeFolder: string): Promise<boolean> {
   if (!existsSync(homeFolder)) return false;
   const home = realpathSync(homeFolder);
@@ -140,7 +140,7 @@ async function look(home: string): Promise<ServerState> {
 function stateOf(error: unknown, socketFolder: string): ServerState {
   const code = (error as { code?: unknown }).code;
   if (code === "3D000") return { type: "without-database", socketFolder };
-  if (code === "53300") return { type: "ready", socketFolder }; // too many clients: it runs
+  if (code === "53300") return { type: "ready", socketFolder }; // Too many clients means that the server runs.
   if (code === "57P03") return { type: recoveringWords.test(wordsOf(error)) ? "recovering" : "busy" };
   if (code === "ECONNRESET" || code === "EPIPE") return { type: "busy" };
   if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") return { type: "silent" };
@@ -151,9 +151,8 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
 }
 
 /**
- * A startup process that finds no room for its log ends, and its postmaster (of Postgres 18) may miss that: it then answers
- * "not yet accepting connections" for ever, also when there is room again. Such a server is ended, as by a power cut, and the
- * next start recovers it.
+ * A startup process without disk space for its log ends, and the postmaster (of Postgres 18) may miss that and answer
+ * "not yet accepting connections" forever. Such a server is ended as by a power cut, and the next start recovers it.
  */
 export class RecoveryWatch {
   readonly #home: string;
@@ -178,27 +177,27 @@ export class RecoveryWatch {
     this.#lookedAtMs = nowMs;
     const pid = readPidFile(this.#home)?.pid;
     if (pid === undefined || !serverIsAlive(this.#home)) return;
-    // Twice, since it may just have ended its work.
+    // Checks twice, because the process may have just ended its work.
     const wasAlone = this.#isAlone;
     this.#isAlone = !(await recovers(pid));
     if (!wasAlone || !this.#isAlone) return;
     try {
       process.kill(pid, "SIGQUIT");
     } catch {
-      // It has just gone, or is somebody else's: the next look tells.
+      // It has just ended or belongs to somebody else, which the next check shows.
     }
   }
 }
 
 const recoveryLookMs = 1000;
 
-/** Whether the postmaster has a startup process, which replays the log. Where nobody can tell, it does. */
+/** Whether the postmaster has a startup process, which replays the log. Assumes so where it cannot be determined. */
 export async function recovers(postmasterPid: number): Promise<boolean> {
   const commands = await commandsOfChildren(postmasterPid);
   return commands === null || commands.some((command) => /^postgres:.* startup\b/.test(command));
 }
 
-/** By /proc, since small containers have no ps; by ps elsewhere. */
+/** Uses /proc, since small containers lack ps, and ps elsewhere. */
 async function commandsOfChildren(pid: number): Promise<readonly string[] | null> {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
@@ -211,9 +210,9 @@ async function commandsOfChildren(pid: number): Promise<readonly string[] | null
 }
 
 /**
- * Starts the server and waits until it answers; returns "" or why it did not start, when looking again makes
- * sense. `pg_ctl start` would do, but hands the paths to a shell in double quotes: a folder with a `$` or a
- * quote in its name would be something else there. Detached (setsid), so that it outlives us.
+ * Starts the server and waits until it answers; returns "" or the reason when another check makes sense. It does not
+ * use `pg_ctl start`, which passes paths to a shell in double quotes and so breaks on `$` or quotes. Detached (setsid),
+ * so that it outlives us.
  */
 async function start(
   { dataFolder, logFile, account, programs }: Cluster,
@@ -246,7 +245,7 @@ async function start(
   over.abort();
   if (ended === "") return "";
   const said = `${ended}: ${await logSince(home, before)}`;
-  // Another process was faster, whatever its server has written to the log since.
+  // Another process was faster, whatever its server has logged since.
   if (serverIsAlive(home) && readPidFile(home)?.pid !== server.pid) return said;
   await refuseEmptyLock(said, dataFolder);
   if (passingFailure.test(said) && !lastingFailure.test(said)) return said;
@@ -254,8 +253,8 @@ async function start(
 }
 
 /**
- * A lock file that a full disk or a power cut left empty names no process. Postgres takes it for that of a server that is about
- * to start, which fills it within milliseconds, and would do so for ever.
+ * A lock file that a full disk or power cut left empty names no process. Postgres would forever take it for that of a
+ * starting server, which normally fills it within milliseconds.
  */
 async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> {
   const [, name] = emptyLock.exec(said) ?? [];
@@ -269,7 +268,7 @@ async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> 
   );
 }
 
-/** Resolves with "" when the process with this pid serves the home, or when nobody waits for it any more. */
+/** Resolves with "" when the process serves the home, or when the time is over. */
 async function answered(
   home: string,
   pid: number | undefined,
@@ -295,7 +294,7 @@ async function createDatabase(socketFolder: string): Promise<void> {
     await client.query(`create database ${embeddedName}`);
   } catch (error) {
     const code = (error as { code?: unknown }).code;
-    if (code === "42P04" || code === "23505" || code === "55006") return; // another process did or does it
+    if (code === "42P04" || code === "23505" || code === "55006") return; // Another process did it or is doing it.
     throw new DatabaseError(`the database ${embeddedName} cannot be created: ${wordsOf(error)}`, {
       cause: error,
     });
@@ -304,17 +303,17 @@ async function createDatabase(socketFolder: string): Promise<void> {
   }
 }
 
-/** All is stated: who has PGPORT or PGSSLMODE in the environment means a server of his own. */
+/** States every part, so that PGPORT or PGSSLMODE in the environment cannot select another server. */
 function socketUrl(socketFolder: string, database: string): string {
   const host = encodeURIComponent(socketFolder);
   return `postgresql:///${database}?host=${host}&port=5432&user=${embeddedName}&sslmode=disable`;
 }
 
-/** What the log got since it had so many bytes; its last 2000 characters. */
+/** Returns the last 2000 characters added to the log since it had this many bytes. */
 export async function logSince(home: string, bytes: number): Promise<string> {
   const file = logFileOf(home);
   if (!existsSync(file)) return "";
-  // What root reads here is shown to others: no link leads it to another file.
+  // Others see what root reads here, so links are not followed.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const { size, uid } = await handle.stat();
@@ -327,13 +326,13 @@ export async function logSince(home: string, bytes: number): Promise<string> {
   }
 }
 
-// postmaster.pid: which process serves the data folder, and where its socket is. A clean stop removes it, a
-// crash leaves it behind.
+// postmaster.pid names the process that serves the data folder and its socket. A clean stop removes it; a crash leaves
+// it behind.
 
-/** Null without the file. The socket's folder is missing while the server is about to start. */
+/** Returns null without the file. The socket's folder is missing while the server is starting. */
 export function readPidFile(home: string): { pid: number; socketFolder: string | undefined } | null {
   try {
-    // pid, data folder, start time, port, socket folder, …
+    // The lines are pid, data folder, start time, port, socket folder, …
     const lines = readFileSync(pidFileOf(home), "utf8").split("\n");
     const pid = Number(lines[0]);
     return Number.isInteger(pid) && pid > 0 ? { pid, socketFolder: lines[4]?.trim() } : null;
@@ -344,13 +343,13 @@ export function readPidFile(home: string): { pid: number; socketFolder: string |
   }
 }
 
-/** True when the process that the pid file names lives and is this folder's server. */
+/** True when the process in the pid file lives and is this folder's server. */
 export function serverIsAlive(home: string): boolean {
   const pid = readPidFile(home)?.pid;
   return pid !== undefined && isRunning(pid) && serves(pid, dataFolderOf(home));
 }
 
-/** Of the server that runs there; null: none does. Nothing is asked and nothing started: it may be asleep. */
+/** Returns null when no server runs. Asks and starts nothing. */
 export function runningServerUrl(homeFolder: string): string | null {
   if (!existsSync(homeFolder)) return null;
   const home = realpathSync(homeFolder);
@@ -358,14 +357,14 @@ export function runningServerUrl(homeFolder: string): string | null {
   return socketFolder === null || !serverIsAlive(home) ? null : socketUrl(socketFolder, embeddedName);
 }
 
-/** True after a crash: the server is gone, but did not take leave. */
+/** True after a crash: the server is gone but left its pid file. */
 export function serverCrashed(home: string): boolean {
   return existsSync(pidFileOf(home)) && !serverIsAlive(home);
 }
 
 /**
- * Postgres takes a live process of its own account for a server that still runs, and refuses to start. A
- * process id is given to another program after a while, soon in containers. Called when the socket is silent.
+ * Postgres takes any live process of its account for a running server and refuses to start. Process ids are reused,
+ * quickly in containers. Call when the socket is silent.
  */
 function removeForeignPidFile(home: string): void {
   const pid = readPidFile(home)?.pid;
@@ -376,8 +375,8 @@ function removeForeignPidFile(home: string): void {
 const orphanMs = 10_000;
 
 /**
- * A server whose data folder was removed under it lives for up to a minute, until it looks for its lock file. As it ends, it
- * removes its socket by its path, which is that of the server that is about to start.
+ * A server whose data folder was removed runs for up to a minute, until it checks its lock file. At its end it removes
+ * its socket by path, which is by then that of the starting server.
  */
 async function endOrphans(dataFolder: string): Promise<void> {
   for (const name of existsSync("/proc") ? readdirSync("/proc") : []) {
@@ -387,14 +386,14 @@ async function endOrphans(dataFolder: string): Promise<void> {
       if (readlinkSync(`/proc/${pid}/cwd`) !== `${dataFolder} (deleted)`) continue;
       process.kill(pid, "SIGQUIT");
     } catch {
-      continue; // It has just gone, or is somebody else's.
+      continue; // It has just ended or belongs to somebody else.
     }
     const deadline = performance.now() + orphanMs;
     while (isRunning(pid) && performance.now() < deadline) await delay(lookAgainMs);
   }
 }
 
-/** A server's command line names its data folder. Where it cannot be read (no /proc), a live process passes for the server. */
+/** A server's command line names its data folder. Without /proc, any live process counts as the server. */
 function serves(pid: number, dataFolder: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").includes(dataFolder);

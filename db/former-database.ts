@@ -1,20 +1,20 @@
 /**
- * Whether a home had an embedded database before. What lies beside the data folder outlives it: where the folder is gone (an
- * `rm -rf`, a disk that is not mounted), an empty database in its place would serve without opt-outs and crawlers' identities,
- * say that it is ready, and be what the next backups are of.
+ * Determines whether a home had an embedded database before, by files beside the data folder. When that folder is gone
+ * (an `rm -rf`, an unmounted disk), an empty database in its place would serve without opt-outs and crawler identities,
+ * report that it is ready, and be what the next backups contain.
  */
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { listBackups } from "./backup-folder.ts";
 
-// <home>/database.json: which cluster the home has.
+// <home>/database.json names the home's cluster.
 
 const noteSchema = z.object({ systemIdentifier: z.string().regex(/^\d{1,20}$/) });
 
 const noteFileOf = (home: string) => join(home, "database.json");
 
-/** The system identifier of the cluster that the home had last; null: none is known. */
+/** Returns the system identifier of the home's last cluster, or null. */
 export function knownCluster(home: string): string | null {
   try {
     return noteSchema.parse(JSON.parse(readFileSync(noteFileOf(home), "utf8"))).systemIdentifier;
@@ -30,7 +30,7 @@ export function noteCluster(home: string, systemIdentifier: string | null): void
   renameSync(unfinished, noteFileOf(home));
 }
 
-/** Why no empty database is made in that home, and what to type; null: it never had one. */
+/** Returns why no empty database is created in that home, and the command to type; null when it never had one. */
 export function lostWords(home: string): string | null {
   const witnesses = witnessesOf(home);
   if (witnesses.length === 0) return null;
@@ -56,7 +56,7 @@ function namesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
-/** Ready to be typed, with the backup that `nearcrawl database backups` lists first. */
+/** Returns the command to type, with the first backup of `nearcrawl database backups`. */
 export function restoreCommandOf(home: string): string {
   const [first] = listBackups(home);
   return first === undefined

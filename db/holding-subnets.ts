@@ -1,14 +1,14 @@
 /**
- * SQL for every subnet in force that holds a whole range, by indexes: the subnet that starts last before it
- * or with it, those above that one, and the few that cross others and so may hold it beside them. What
- * crosses nothing and holds the range holds that first subnet too, hence stands above it.
+ * SQL that finds by index every current subnet that contains a whole range: the last subnet that starts at or before
+ * it, that one's ancestors, and the few crossing subnets. A subnet that crosses nothing and contains the range also
+ * contains that first subnet, so it is an ancestor.
  */
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
 
 /**
- * To stand behind `with recursive`: a table `holding (subnet_id)`; some of its rows may end too early, so
- * that `last_address >= $2` is to be asked of them. The parameters are `holdingParameters`.
+ * Follows `with recursive` and defines a table `holding (subnet_id)`; some rows may end too early, so check
+ * `last_address >= $2`. Takes `holdingParameters`.
  */
 export const holdingSubnets = `
   climb as (
@@ -31,7 +31,7 @@ export const holdingSubnets = `
       and first_address between $3::inet and $1::inet and last_address >= $2::inet
   )`;
 
-/** First and last address of the range, and the first of its family. */
+/** Returns the range's first and last address and the first address of its family. */
 export function holdingParameters(range: IpRange): readonly [first: string, last: string, floor: string] {
   const floor = range.family === 4 ? "0.0.0.0" : "::";
   return [formatAddress(firstAddress(range)), formatAddress(lastAddress(range)), floor];

@@ -1,8 +1,7 @@
 /**
- * Brings the database's schema to the newest migration. The files db/migrations/NNNN-name.sql run in
- * order, each in one transaction, under an advisory lock: two processes that start at once take turns.
- * A schema of another program's is left alone (schema-state.ts), and so is one on which coordinators run that a migration
- * needs stopped.
+ * Migrates the database's schema to the newest version. The files db/migrations/NNNN-name.sql run in order, each in a
+ * transaction, under an advisory lock, so concurrent processes take turns. Another program's schema is left alone
+ * (schema-state.ts), and so is one with running coordinators that a migration needs stopped.
  */
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -21,20 +20,20 @@ import {
 import { type Database, wordsOf } from "./server-database.ts";
 
 /**
- * How often a migration starts over when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
- * transactions that wait for each other, and nothing of the migration is left.
+ * How often a migration is retried after a deadlock with readers of its tables: Postgres ends one of the two
+ * transactions, and nothing of the migration remains.
  */
 const mostAttempts = 5;
 const deadlockDetected = "40P01";
 
 interface MigrateOptions {
-  /** With the migrations, named in order. */
+  /** Contains the migrations, ordered by name. */
   readonly folder?: string;
 }
 
 /**
- * Creates the schema when it is not there and runs what it lacks; names the migrations that ran. Throws a DatabaseError, with
- * nothing touched, where the schema is none of this program's or coordinators run that must not.
+ * Creates the schema if necessary, runs what it lacks and returns the names. Throws a DatabaseError, with nothing
+ * touched, when the schema is not this program's or coordinators must stop first.
  */
 export async function migrate(
   database: Database,
@@ -59,7 +58,7 @@ export async function migrate(
 
 async function runPending(database: Database, folder: string): Promise<void> {
   const { schema } = database;
-  // Loaded here: most that import this file only read.
+  // Loaded on demand, because most importers only read.
   const { PG_MIGRATE_LOCK_ID, runner } = await import("node-pg-migrate");
   const client = await database.pool.connect();
   const own = ownMigrations(folder);
@@ -83,7 +82,7 @@ async function runPending(database: Database, folder: string): Promise<void> {
       migrationsSchema: schema,
       schema: [schema, "public"],
       singleTransaction: false,
-      // Both are seen to above.
+      // Both are handled above.
       noLock: true,
       checkOrder: false,
       logger: silent,
@@ -91,7 +90,7 @@ async function runPending(database: Database, folder: string): Promise<void> {
     if (own.some(({ needsAllStopped }) => needsAllStopped))
       await client.query(`delete from "${schema}".migration where ${isFromBeforeFoundationSql}`);
   } finally {
-    // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
+    // A failed migration leaves a transaction and a lock, so the connection is closed, not reused.
     client.release(true);
   }
 }
@@ -115,7 +114,7 @@ async function refuseWhereOthersRun(
   );
 }
 
-/** As node-pg-migrate makes it, and which version of this program ran each: said by the session that runs it. */
+/** Creates node-pg-migrate's table, with the program version that ran each migration as a session default. */
 async function prepareTable(client: PoolClient, schema: string): Promise<void> {
   const table = `"${schema}".migration`;
   const version = "version text default current_setting('nearcrawl.version', true)";
@@ -129,13 +128,13 @@ async function prepareTable(client: PoolClient, schema: string): Promise<void> {
     await client.query(
       `create table ${table} (id serial primary key, name varchar(255) not null, run_on timestamp not null, ${version})`,
     );
-  // Rows that are there get none: the default is what this session says, and it has said nothing yet.
+  // Existing rows stay empty, because the session has not set its default yet.
   else if (!saysVersion) await client.query(`alter table ${table} add column ${version}`);
 }
 
 /**
- * `create schema if not exists` asks for a right on the database even when the schema is there, and fails
- * with a duplicate key (23505) when two sessions create it at once.
+ * `create schema if not exists` needs a right on the database even when the schema exists, and fails with a duplicate
+ * key (23505) when two sessions create it at once.
  */
 async function createSchema(client: PoolClient, schema: string): Promise<void> {
   const found = await client.query("select from pg_namespace where nspname = $1", [schema]);

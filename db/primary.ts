@@ -1,15 +1,15 @@
 /**
- * Which of several servers is the primary, and how the others are. All are asked at the same time. Where two say that they
- * take writes, one was promoted while the other could not be stopped: the one on the later timeline is the primary.
+ * Finds the primary among several servers, and the others' state, by asking all at once. When two accept writes, one
+ * was promoted while the other could not be stopped: the one on the later timeline is the primary.
  */
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
 import type { ServerPlace, ServerUrl } from "./server-url.ts";
 
-/** How long one server may take to answer, where the URL does not say (`connect_timeout`). */
+/** The time limit per server, unless the URL states one (`connect_timeout`). */
 const usualTimeoutMs = 3000;
 
-/** A primary was found: so long, others that have not answered yet may still show a later timeline. */
+/** After a primary is found, slower servers may still show a later timeline for this long. */
 const lateAnswerMs = 500;
 
 export type ServerAnswer = {
@@ -17,12 +17,12 @@ export type ServerAnswer = {
 } & (
   | {
       readonly state: "primary" | "standby" | "read-only";
-      /** Of the write-ahead log: written, or on a standby replayed. */
+      /** The position in the write-ahead log: written, or on a standby replayed. */
       readonly position: bigint;
       /** Zero on a standby. */
       readonly timeline: number;
       readonly systemIdentifier: string;
-      /** Since the last transaction that a standby has replayed; null: none, or no standby. */
+      /** The time since a standby's last replayed transaction; null without one, or on a primary. */
       readonly replayedSecondsAgo: number | null;
     }
   | { readonly state: "silent"; readonly error: Error }
@@ -30,12 +30,11 @@ export type ServerAnswer = {
 
 type Answering = Exclude<ServerAnswer, { readonly state: "silent" }>;
 
-/** Asks every server of the URL, each for its bounded time. */
 export async function askServers(url: ServerUrl): Promise<readonly ServerAnswer[]> {
   return await Promise.all(url.servers.map(async (server) => await askServer(url, server)));
 }
 
-/** Remembers who is the primary, and looks for it again when it is lost. One question at a time, however many wait for it. */
+/** Caches the primary and looks for it again when it is lost. Concurrent callers share one search. */
 export class PrimaryFinder {
   readonly #url: ServerUrl;
   #known: ServerPlace | null = null;
@@ -55,7 +54,7 @@ export class PrimaryFinder {
     return this.#known ?? (await this.look());
   }
 
-  /** Asks, whatever is known. */
+  /** Asks even if the primary is known. */
   async look(): Promise<ServerPlace> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = null;
@@ -63,7 +62,7 @@ export class PrimaryFinder {
     return await this.#looking;
   }
 
-  /** It went away, or takes no writes any more. */
+  /** The server went away or accepts no writes any more. */
   forget(server: ServerPlace): void {
     if (this.#known === server) this.#known = null;
   }
@@ -84,7 +83,7 @@ export class PrimaryFinder {
   }
 }
 
-/** The later timeline, and on the same one the first in the URL's order. Throws a DatabaseError where none takes writes. */
+/** Prefers the later timeline, then the URL's order. Throws a DatabaseError when no server accepts writes. */
 function choosePrimary(answers: readonly ServerAnswer[], servers: readonly ServerPlace[]): ServerPlace {
   const ordered = servers.flatMap((server) => answers.filter((answer) => answer.server === server));
   const primaries = ordered.filter((answer): answer is Answering => answer.state === "primary");
@@ -114,7 +113,7 @@ export const stateWords = {
   "read-only": "refuses to write (default_transaction_read_only)",
 } as const;
 
-/** The error with the server's name, and its code, by which callers know that it may pass. */
+/** Adds the server's name to the error and keeps its code, by which callers recognise a temporary failure. */
 function named(server: ServerPlace, error: Error): Error {
   const bundled = error instanceof AggregateError ? (error.errors as Error[]) : [error];
   const words = bundled.map(({ message }) => message).join("; ");
@@ -152,7 +151,9 @@ interface AnswerRow {
   readonly replayedSecondsAgo: number | null;
 }
 
-/** SQL: a primary's, by the name of the file that it writes; what the control file says follows with the next checkpoint. */
+/**
+ * SQL for a primary's timeline, from the log file that it writes; the control file only follows at the next checkpoint.
+ */
 export const writtenTimelineSql = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer";
 
 const question = `

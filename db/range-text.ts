@@ -1,8 +1,8 @@
-/** Ranges as the database gives them (two addresses) and as people read them. */
+/** Converts ranges between the database's form (two addresses) and text. */
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, rangeBetween } from "#core/ip/range";
 
-/** The range between two addresses from the database, which holds only valid ones. */
+/** Trusts the database, which contains only valid addresses. */
 export function rangeFrom(first: string, last: string): IpRange {
   const from = parseAddress(first);
   const to = parseAddress(last);

@@ -1,6 +1,6 @@
 /**
- * A backup brought to life beside everything else: its files copied into a home of their own, held against the manifest on
- * the way, and recovered there by the server of that home.
+ * Recovers a backup beside everything else: its files are copied into a separate home, checked against the manifest
+ * meanwhile, and recovered there by that home's server.
  */
 import {
   chmodSync,
@@ -33,7 +33,7 @@ export interface CopyOptions {
   readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
-/** What is missing or has another size; read of the folder alone. */
+/** Lists missing files and wrong sizes, from the folder's metadata alone. */
 export function sizeFaults(backup: string, { files }: BackupManifest): string[] {
   return files.flatMap(({ path, bytes }) => {
     const found = statSync(join(dataOf(backup), path), { throwIfNoEntry: false });
@@ -42,7 +42,7 @@ export function sizeFaults(backup: string, { files }: BackupManifest): string[] 
   });
 }
 
-/** Holds every file against the manifest, copying it into `to` on the way (null: nowhere). Stops at nothing. */
+/** Checks every file against the manifest while copying it into `to` (null copies nothing). Reports all faults. */
 export async function digestFaults(
   backup: string,
   manifest: BackupManifest,
@@ -67,7 +67,7 @@ export async function digestFaults(
 
 const faultsShown = 5;
 
-/** A UsageError with the first of them. */
+/** Builds a UsageError with the first faults. */
 export function damaged(backup: string, faults: readonly string[]): UsageError {
   const more = faults.length > faultsShown ? `\n  and ${faults.length - faultsShown} more` : "";
   return new UsageError(
@@ -77,15 +77,15 @@ export function damaged(backup: string, faults: readonly string[]): UsageError {
 
 interface LaidOut {
   readonly home: string;
-  /** Its data folder; still ours, and closed to everybody else. */
+  /** The data folder, still ours and closed to everybody else. */
   readonly folder: string;
-  /** Whose it will be. */
+  /** The folder's future owner. */
   readonly account: ServerAccount;
 }
 
 /**
- * Makes `home` with the backup's files in its data folder, and an account for them that nobody else has (`accountOfHome`: the
- * home that the account is for). Root alone can enter until `recoverLaidOut`.
+ * Creates `home` with the backup's files in its data folder, and an unused account for them (`accountOfHome`: the home
+ * that the account is for). Only root can enter until `recoverLaidOut`.
  */
 export async function layOutBackup(
   backup: string,
@@ -102,7 +102,7 @@ export async function layOutBackup(
   return { home, folder, account };
 }
 
-/** Past so long, nobody waits for the log to be replayed. */
+/** Replaying the log may take this long. */
 const recoveryDeadlineMs = 6 * 3_600_000;
 
 interface RecoveredServer {
@@ -110,20 +110,23 @@ interface RecoveredServer {
   readonly timeline: number;
 }
 
-/** What wins over every other setting of the data folder, for as long as the recovery takes. */
+/** Overrides every other setting of the data folder during recovery. */
 const recoverySettings = [
-  // The log that is needed lies in pg_wal: no other place has any.
+  // The needed log is in pg_wal and nowhere else.
   "restore_command = 'false'",
   "recovery_target = 'immediate'",
   "recovery_target_action = 'promote'",
   "recovery_target_timeline = 'current'",
-  // Who asks meanwhile is told to wait.
+  // Clients must wait meanwhile.
   "hot_standby = off",
-  // What is tried out must not reach the archive of what it was copied from.
+  // A trial must not write to the archive of the original.
   "archive_mode = off",
 ];
 
-/** Gives it to its account, which has it from then on, and runs it until `stopRecovered`. Throws a DatabaseError with the server's words. */
+/**
+ * Gives the folder to its account permanently and runs it until `stopRecovered`. Throws a DatabaseError with the
+ * server's message.
+ */
 export async function recoverLaidOut(
   { home, folder, account }: LaidOut,
   signal?: AbortSignal,
@@ -155,7 +158,7 @@ async function timelineOf(url: string): Promise<number> {
   }
 }
 
-/** Stops its server and removes the home, or what there is of it. */
+/** Stops the server and removes the home, or what exists of it. */
 export async function removeLaidOut(home: string): Promise<void> {
   await stopEmbeddedPostgres(home);
   const socketFolder = socketFolderOutside(home);
@@ -164,7 +167,7 @@ export async function removeLaidOut(home: string): Promise<void> {
   if (socketFolder !== null) await removeAsOwner(socketFolder);
 }
 
-/** Where the home's path is long, its socket is elsewhere (embedded-cluster.ts). */
+/** A long home path has its socket elsewhere (embedded-cluster.ts). */
 function socketFolderOutside(home: string): string | null {
   const file = join(dataFolderOf(home), "nearcrawl.conf");
   if (!existsSync(file)) return null;

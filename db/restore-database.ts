@@ -1,10 +1,10 @@
 /**
- * Puts a backup in the place of a home's data folder. What comes out of the backup is copied, held against its digests and
- * recovered aside, by a server of its own; only then two renames put it in place, and what lay there is kept. Whatever
- * goes wrong, or is killed, before that leaves the home as it was.
+ * Replaces a home's data folder with a backup. The backup is copied, checked against its digests and recovered aside by
+ * a separate server; only then two renames put it in place, and the old folder is kept. A failure or kill before that
+ * leaves the home unchanged.
  *
- * The recovery ends where the backup did (recovery_target = 'immediate') and on a new timeline, one that neither the
- * backup nor the folder before has had: by it the coordinator knows that its database went back.
+ * Recovery ends where the backup did (recovery_target = 'immediate') and on a new timeline that neither the backup nor
+ * the old folder has had, by which the coordinator learns that its database went back.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -13,7 +13,7 @@ import { bytesText, howMany, instantWords } from "#core/format";
 import { isRunning } from "#core/running-process";
 import { compareVersions } from "#protocol/release";
 import { softwareVersion } from "#protocol/software-version";
-import { isAbandoned, listBackups } from "./backup-folder.ts";
+import { isAbandoned, listBackups, stampAt } from "./backup-folder.ts";
 import { type BackupManifest, bytesOf, readManifest, rowsOf } from "./backup-manifest.ts";
 import { copyFile, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { findPrograms, isForeignId, type ServerAccount } from "./embedded-binaries.ts";
@@ -42,12 +42,12 @@ import { ownMigrations, schemaStateOf } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
 interface RestoreOptions extends CopyOptions {
-  /** What `planRestore` has concerns about is meant. */
+  /** Confirms the concerns of `planRestore`. */
   readonly confirmed?: boolean | undefined;
   readonly onStep?: ((step: RestoreStep) => void) | undefined;
 }
 
-/** `recovered`: its server answers; `swap`: the old folder is aside, and the new one not in place yet. */
+/** `recovered`: its server answers; `swap`: the old folder is aside and the new one not in place yet. */
 export type RestoreStep = "copy" | "recover" | "recovered" | "swap" | "done";
 
 export interface RestorePlan {
@@ -55,25 +55,25 @@ export interface RestorePlan {
   readonly backup: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** Something lies where it goes. */
+  /** True when a data folder already exists. */
   readonly replaces: boolean;
-  /** Why somebody should think twice; each in a sentence. */
+  /** Sentences about why the restore may be a mistake. */
   readonly concerns: readonly string[];
 }
 
-export interface RestoredDatabase {
+interface RestoredDatabase {
   readonly home: string;
   readonly backup: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
   readonly seconds: number;
-  /** Of the server from now on; another than ever before. */
+  /** The server's new timeline, which was never used before. */
   readonly timeline: number;
-  /** Where what lay there is; null: nothing did. */
+  /** Where the old folder is; null when there was none. */
   readonly keptAside: string | null;
 }
 
-/** Everything that can be known before anything is touched. Throws a UsageError for what is refused. */
+/** Checks everything that can be known before anything is touched. Throws a UsageError for a refusal. */
 export async function planRestore(homeFolder: string, backupFolder: string): Promise<RestorePlan> {
   const [home, backup] = [resolve(homeFolder), resolve(backupFolder)];
   const manifest = readManifest(backup);
@@ -94,7 +94,7 @@ export async function planRestore(homeFolder: string, backupFolder: string): Pro
   };
 }
 
-/** Throws what `planRestore` throws, a UsageError where it is not confirmed, a DatabaseError where it fails. */
+/** Throws what `planRestore` throws, a UsageError when it is not confirmed, and a DatabaseError when it fails. */
 export async function restoreDatabase(
   homeFolder: string,
   backupFolder: string,
@@ -138,7 +138,6 @@ export async function restoreDatabase(
   }
 }
 
-/** Nobody works on the home. */
 function checkIdle(home: string): void {
   if (serverIsAlive(home)) {
     throw new UsageError(
@@ -153,7 +152,7 @@ export function refuseWhileCoordinatorRuns(home: string): void {
   if (pid !== null) throw new UsageError(`a coordinator runs on ${home} (process ${pid}): stop it first`);
 }
 
-/** What `nearcrawl up` or `coordinator` said of itself as it started; a number may be another program's by now. */
+/** Reads the process id that `nearcrawl up` or `coordinator` noted at its start, which may have been reused. */
 function runningCoordinator(home: string): number | null {
   try {
     const { pid } = JSON.parse(readFileSync(join(home, "current-run.json"), "utf8")) as { pid: number };
@@ -164,7 +163,7 @@ function runningCoordinator(home: string): number | null {
   }
 }
 
-/** Where its command line cannot be read (no /proc), it passes for one. */
+/** Without a readable command line (no /proc), assumes that it is one. */
 function isNearcrawl(pid: number): boolean {
   try {
     return /nearcrawl|ops\/cli\/main/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
@@ -226,7 +225,7 @@ function concernsAbout(home: string, manifest: BackupManifest): string[] {
   return concerns;
 }
 
-/** What an older program did not count is not compared. */
+/** Counts that an older program left out are not compared. */
 function heldBy(manifest: BackupManifest): number {
   const { pages, optOuts } = rowsOf(manifest);
   return pages === null ? Number.NaN : pages + (optOuts ?? 0);
@@ -237,13 +236,13 @@ function heldWords(manifest: BackupManifest): string {
   return `${howMany(pages ?? 0, "page")} and ${howMany(optOuts ?? 0, "opt-out")}`;
 }
 
-/** Of a crawl that grows, an earlier backup holds less; so much less is another one's, or an accident's. */
+/** An earlier backup of a growing crawl contains less; below this share it is another crawl's, or an accident. */
 const leastShare = 0.1;
 
 interface RestoredFrom {
   readonly backupId: string;
   readonly backup: string;
-  /** Of the backup. */
+  /** The end of the backup. */
   readonly endedAt: string;
   readonly restoredAt: string;
 }
@@ -266,14 +265,16 @@ function noteRestore(
   writeFileSync(file, `${JSON.stringify(restored)}\n`, { mode: 0o600 });
 }
 
-/** Of the data folder that is there, where root may go on with it; null: it is the user's own, or others have it, too. */
+/**
+ * Returns the owner of the existing data folder if root may keep using it; null when it is the user's own or shared.
+ */
 function accountBefore(home: string): ServerAccount {
   const found = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
   if (process.getuid?.() !== 0 || found === undefined || isForeignId(found.uid)) return null;
   return { uid: found.uid, gid: found.gid };
 }
 
-/** Timelines that the folder had after the backup: their numbers are not given again. */
+/** Reserves timelines that the folder had after the backup, so their numbers are not reused. */
 async function takeHistories(home: string, to: string, manifest: BackupManifest): Promise<void> {
   const before = dataFolderOf(home);
   const from = join(before, "pg_wal");
@@ -295,15 +296,13 @@ async function syncFolder(folder: string): Promise<void> {
 
 function swapIn(home: string, aside: string, { onStep, signal }: RestoreOptions): string | null {
   signal?.throwIfAborted();
-  // It took a while: somebody may have started it meanwhile.
+  // Somebody may have started the server during the recovery.
   checkIdle(home);
   const dataFolder = dataFolderOf(home);
   const kept = existsSync(dataFolder) ? freeName(`${dataFolder}.before-${stampAt(new Date())}`) : null;
   swapDataFolder(home, { fresh: dataFolderOf(aside), aside: kept }, () => onStep?.("swap"));
   return kept;
 }
-
-const stampAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 
 function freeName(folder: string): string {
   let name = folder;
@@ -313,7 +312,7 @@ function freeName(folder: string): string {
 
 const unfinishedName = /^restore\.new-(\d+)$/;
 
-/** What restores that were killed left behind; where one was in the middle of the renames, it is done first. */
+/** Completes or removes what killed restores left behind. */
 async function removeUnfinished(home: string): Promise<void> {
   finishSwap(home);
   for (const name of readdirSync(home)) {

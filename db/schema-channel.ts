@@ -1,11 +1,11 @@
 /**
- * Names of the channels for Postgres' NOTIFY. Channels belong to a database, worlds to a schema: each name carries the
- * number of its schema, so that no world is woken by what happens in another one of the same database.
+ * Names the channels for Postgres' NOTIFY. Channels belong to a database but worlds to a schema, so each name contains
+ * its schema's number and no world wakes another in the same database.
  */
 
 import type { PoolClient } from "pg";
 
-/** Channels are named by us, never by what comes from outside. */
+/** Channel names are constants, never external input. */
 export type Channel =
   | "nearcrawl_registry"
   | "nearcrawl_fleet"
@@ -16,9 +16,9 @@ export type Channel =
   | "nearcrawl_journal";
 
 /**
- * Tells all who listen to the channel in the connection's schema, of each payload; within a transaction they hear of it when
- * that commits. A statement of its own, that reads no table: an engine of several servers runs statements where the tables
- * are, and there nobody listens.
+ * Notifies all listeners in the connection's schema of each payload, at the commit of a transaction. The statement
+ * reads no table, because an engine with several servers runs statements where the tables are, and nobody listens
+ * there.
  */
 export async function tell(
   client: Pick<PoolClient, "query">,
@@ -29,7 +29,7 @@ export async function tell(
   await client.query(`select pg_notify(${channelName(channel)}, unnest($1::text[]))`, [payloads]);
 }
 
-/** SQL of the name. A schema's own name may be 63 bytes long, which is all that a channel's has room for. */
+/** SQL of the name. A schema's name may take all 63 bytes of a channel's name, so its number is used. */
 export function channelName(channel: Channel): string {
   return `'${channel}_' || current_schema()::regnamespace::oid`;
 }

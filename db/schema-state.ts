@@ -1,10 +1,11 @@
 /**
- * The migrations of a schema, held against those of this program: what is still to be run, and why a schema is none of this
- * program's. Table `migration` has a row for each that ran, with the version of the program that ran it.
+ * Compares a schema's migrations with this program's: what must run, and why a schema is not this program's. Table
+ * `migration` has a row for each, with the version of the program that ran it.
  *
- * 0065-foundation stands for the 55 migrations before it, none of which was ever released. A schema that has all of them has
- * what it makes, and gets its row beside theirs: programs from before it find all of theirs there, and work on beside new ones.
- * The rows go when a migration has run that no old program may work with: such a one refuses a schema that lacks its first.
+ * 0065-foundation replaces the 55 unreleased migrations before it. A schema with all of them already has its result and
+ * gets its row beside theirs, so that older programs still find theirs and can work beside new ones. The rows are
+ * removed by the first migration that excludes old programs, since such a program refuses a schema that lacks its first
+ * migration.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,22 +17,25 @@ import type { Database } from "./server-database.ts";
 
 export interface Migration {
   readonly name: string;
-  /** As its header says (`-- needs: all coordinators stopped`); others run while coordinators of the last release work on. */
+  /**
+   * Set by the header `-- needs: all coordinators stopped`; other migrations run beside coordinators of the last
+   * release.
+   */
   readonly needsAllStopped: boolean;
 }
 
 interface RanMigration {
   readonly name: string;
-  /** Of the program that ran it; null: one that did not say. */
+  /** The version of the program that ran it, or null when unknown. */
   readonly version: string | null;
 }
 
 interface SchemaState {
-  /** In the order in which they are to be run. */
+  /** In the order of execution. */
   readonly pending: readonly Migration[];
-  /** It has all that the foundation makes, by the migrations from before it. */
+  /** The older migrations have already made everything that the foundation makes. */
   readonly takesFoundationAsRun: boolean;
-  /** Why this program leaves it alone: what comes after "schema … of …"; null: it does not. */
+  /** Why this program leaves the schema alone, to follow "schema … of …"; null when it does not. */
   readonly fault: string | null;
 }
 
@@ -40,7 +44,7 @@ export const foundation = "0065-foundation";
 const lastBeforeFoundation = "0065-held-urls";
 const countBeforeFoundation = 55;
 
-/** As a condition on table `migration`. */
+/** A condition on table `migration`. */
 export const isFromBeforeFoundationSql = `name collate "C" < '0066' and name <> '${foundation}'`;
 
 const isFromBeforeFoundation = ({ name }: RanMigration) => name < "0066" && name !== foundation;
@@ -84,7 +88,7 @@ function betweenFault(before: readonly RanMigration[]): string {
   );
 }
 
-/** They run in order, so that each finds what those before it made. */
+/** Migrations run in order, because each builds on the earlier ones. */
 function orderFault(own: readonly Migration[], names: ReadonlySet<string>): string | null {
   const skipped = own.find(
     ({ name }, at) => !names.has(name) && own.slice(at).some((one) => names.has(one.name)),
@@ -97,7 +101,7 @@ function orderFault(own: readonly Migration[], names: ReadonlySet<string>): stri
   );
 }
 
-/** Of this program, in order. Throws where a header says what it may not. */
+/** Lists this program's migrations in order. Throws for an invalid header. */
 export function ownMigrations(folder = migrationsFolder()): Migration[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))
@@ -113,11 +117,10 @@ export function ownMigrations(folder = migrationsFolder()): Migration[] {
     });
 }
 
-/** Of the comment at the file's head. */
 const needsIn = (text: string): string | null =>
   /^-- needs: *(.*?) *$/m.exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? null;
 
-/** The package's db/migrations: beside this file in the source, further up from dist/. */
+/** Finds db/migrations beside this file in the source, or further up from dist/. */
 export function migrationsFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (true) {
@@ -129,7 +132,7 @@ export function migrationsFolder(): string {
   }
 }
 
-/** In the order in which they ran; none where there is no schema yet. */
+/** Lists migrations in the order of execution; empty without a schema. */
 export async function ranMigrations(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,
@@ -147,7 +150,7 @@ export async function ranMigrations(
   return rows;
 }
 
-/** Null: nothing is set up yet. */
+/** Returns null when nothing is set up yet. */
 export async function readSchemaState(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,
@@ -156,7 +159,7 @@ export async function readSchemaState(
   return ran.length === 0 ? null : schemaStateOf(ran, ownMigrations());
 }
 
-/** Throws where this program must leave the schema alone, before it has done anything to it. */
+/** Throws before touching a schema that this program must leave alone. */
 export async function refuseForeignSchema(database: Database): Promise<void> {
   const { fault } = schemaStateOf(await ranMigrations(database.pool, database.schema), ownMigrations());
   if (fault !== null) throw new DatabaseError(foreignSchemaWords(database, fault));
@@ -165,7 +168,7 @@ export async function refuseForeignSchema(database: Database): Promise<void> {
 export const foreignSchemaWords = ({ schema, description }: Database, fault: string): string =>
   `schema ${schema} of ${description} ${fault}. Nothing was touched.`;
 
-/** Names of the migrations that this program has and the schema of this connection lacks, in order. */
+/** Names this program's migrations that the connection's schema lacks, in order. */
 export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>("select name from migration order by id");
   const ran = rows.map(({ name }) => ({ name, version: null }));

@@ -1,6 +1,4 @@
-/**
- * The pool of connections to a server, and the database of a server that a URL names.
- */
+/** Opens the database of a server URL with a pool of connections. */
 import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError, UsageError } from "#core/errors";
@@ -10,10 +8,10 @@ import { withoutPassword, withSearchPath } from "./server-url.ts";
 export { isConnectionLost } from "./server-pool.ts";
 export { withoutPassword, withSearchPath } from "./server-url.ts";
 
-/** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */
+/** The default maximum per process; a coordinator listens on five and holds its lock on one. */
 const defaultMaxConnections = 16;
 
-/** Opens the database on the server of `databaseUrl`, and asks it one question, so that a wrong URL shows here. */
+/** Opens the database and runs one query, so that a wrong URL shows at once. */
 export async function openServerDatabase(options: {
   readonly databaseUrl: string;
   readonly schema: string;
@@ -35,21 +33,21 @@ export async function openServerDatabase(options: {
 }
 
 /**
- * A pool whose lost connections never end the process: a connection that breaks is dropped, its query fails
- * with the reason, and the next query opens a new one, on whichever server of the URL is the primary then.
+ * Makes a pool whose lost connections never end the process: the query fails with the reason, and the next one opens a
+ * connection to the current primary of the URL.
  */
 export function createPool(
   url: string,
   maxConnections: number = defaultMaxConnections,
-  /** A statement that takes longer is ended; by default it may take its time. */
+  /** A longer statement is ended; by default there is no limit. */
   statementTimeoutMs = 0,
 ): ServerPool {
   return new ServerPool({ url, maxConnections, statementTimeoutMs });
 }
 
 /**
- * Throws a UsageError where a pooler gives each transaction another session: notices and locks of a coordinator would be lost
- * without a word. A connection straight to the server is known by its process, which a pooler does not tell.
+ * Throws a UsageError behind a pooler that gives each transaction another session, which would silently lose a
+ * coordinator's notices and locks. A direct connection has the server's process id, which poolers hide.
  */
 async function refuseTransactionPooling(pool: Pool, url: string, description: string): Promise<void> {
   const one = await pool.connect();
@@ -64,13 +62,13 @@ async function refuseTransactionPooling(pool: Pool, url: string, description: st
   );
 }
 
-/** pg has the process behind a connection, its types don't. */
+/** pg has the process id behind a connection, but its types lack it. */
 async function isDirect(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   return rows[0]!.pid === (client as PoolClient & { readonly processID: number }).processID;
 }
 
-/** Beside another session of the same pooler. Other clients may come between, so it is tried a few times. */
+/** Compares with another session of the same pooler, several times because other clients may intervene. */
 async function keepsSession(one: PoolClient, url: string): Promise<boolean> {
   const others = createPool(url, 1);
   try {
@@ -92,7 +90,7 @@ async function keepsMark(one: PoolClient, other: PoolClient): Promise<boolean> {
   try {
     await other.query("begin");
   } catch {
-    // Statement pooling allows none.
+    // Statement pooling allows no transactions.
     return false;
   }
   const [ofOther, own] = [await markOf(other), await markOf(one)];
@@ -107,7 +105,7 @@ async function markOf(client: PoolClient): Promise<string | null> {
   return rows[0]!.mark;
 }
 
-/** What an error says, whatever it is: a refused connection may come as a bundle of errors without words. */
+/** Returns the message of any error: a refused connection may be an AggregateError without one. */
 export function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join("; ");
   if (!(error instanceof Error)) return String(error);
@@ -117,16 +115,14 @@ export function wordsOf(error: unknown): string {
 export interface Database {
   readonly pool: Pool;
   readonly schema: string;
-  /** For people: "embedded Postgres in /var/lib/nearcrawl" or the server's URL without its password. */
+  /** Example: "embedded Postgres in /var/lib/nearcrawl", or the URL without its password. */
   readonly description: string;
-  /** A URL for psql and for child processes. */
+  /** A URL for psql and child processes. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-// Which Postgres a database is on, for what differs between its versions.
-
-/** The server's major version, such as 15. */
+/** Returns the major version, such as 15. */
 export async function postgresVersion(pool: Pick<Pool, "query">): Promise<number> {
   const answer = await pool.query<{ server_version_num: string }>("show server_version_num");
   return Math.trunc(Number(answer.rows[0]!.server_version_num) / 10_000);

@@ -1,12 +1,12 @@
 /**
- * A pool of connections to the primary of a URL's servers, for node-postgres knows one server. Each connection finds the
- * primary before it connects, and is set up before its first query: what would go as start-up parameters is set by SQL, since
- * PgBouncer refuses some of those, or drops them in silence.
+ * Pools connections to the primary of a URL's servers, since node-postgres knows only one server. Each connection finds
+ * the primary first, and is configured by SQL before its first query, because PgBouncer refuses or silently drops some
+ * start-up parameters.
  *
- *   ready ── the server ends it, or takes no writes any more ──► closed, and so are the idle ones beside it
+ * ready ── the server ends it, or accepts no writes any more ──► closed, with the idle ones beside it
  *
- * Where there are several servers, they are looked at all the time: one that lost its power says nothing, and a connection to
- * it would wait for a quarter of an hour.
+ * Several servers are checked continuously: one that lost its power sends nothing, and a connection to it would hang
+ * for a quarter of an hour.
  */
 import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
 import { DatabaseError, Replaced } from "#core/errors";
@@ -15,19 +15,19 @@ import { PrimaryFinder } from "./primary.ts";
 import { readServerUrl, type ServerPlace } from "./server-url.ts";
 import { lostWords } from "./server-words.ts";
 
-/** How long a connection may take before it counts as failed. */
+/** A connection that takes longer has failed. */
 const connectionTimeoutMs = 10_000;
 
-/** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
+/** A transaction that idles for this long is ended, because it would hold back vacuum and other writers. */
 const idleInTransactionMs = 600_000;
 
 /**
- * The same for a coordinator, whose transactions are short: where another one may not end the sessions of one that is frozen
- * (it has another role), this is how long the rows stay locked.
+ * The limit for a coordinator, whose transactions are short: when another one may not end a frozen coordinator's
+ * sessions (different role), rows stay locked this long.
  */
 const coordinatorIdleMs = 30_000;
 
-/** A machine that is gone is noticed after so long without a word, and some seconds; by the server as well (`greeting`). */
+/** A dead machine is noticed after this long without traffic plus some seconds, on both sides (`greeting`). */
 const keepAliveMs = 10_000;
 
 const usualWatchMs = 5000;
@@ -35,9 +35,9 @@ const usualWatchMs = 5000;
 interface ServerPoolOptions {
   readonly url: string;
   readonly maxConnections: number;
-  /** A statement that takes longer is ended; 0: it may take its time. */
+  /** A longer statement is ended; 0 sets no limit. */
   readonly statementTimeoutMs: number;
-  /** Between two looks at several servers; left out: 5 s. */
+  /** The interval between checks of several servers; 5 s by default. */
   readonly watchMs?: number;
 }
 
@@ -57,7 +57,7 @@ export class ServerPool extends Pool {
       connectionString: serverUrl.connectionString(serverUrl.servers[0]!),
       max: maxConnections,
       connectionTimeoutMillis: connectionTimeoutMs,
-      // A server that stands still ends nothing: its client does, a moment later.
+      // A frozen server ends nothing, so the client does, slightly later.
       ...(statementTimeoutMs > 0 ? { query_timeout: statementTimeoutMs + 1000 } : {}),
       application_name: "nearcrawl",
       keepAlive: true,
@@ -67,11 +67,12 @@ export class ServerPool extends Pool {
       wantsPrimary,
       coordinator: coordinatorOfSession(sessionName),
     };
-    // pg hands it the pool's own options; its types do not say so.
+    // pg passes the pool's own options to the client, which its types do not say.
     super({ ...config, Client: ServerClient as unknown as NonNullable<PoolConfig["Client"]> });
     this.#finder = finder;
     this.#watchMs = watchMs;
-    // Idle connections report to the pool, those in use to their client; an error nobody hears ends the process.
+    // Idle connections report errors to the pool, those in use to their client; an unhandled error would end the
+    // process.
     this.on("error", () => {});
     this.on("connect", (client) => this.#note(client as unknown as ServerClient));
     this.on("acquire", (client) => this.#idle.delete(client as unknown as ServerClient));
@@ -91,7 +92,7 @@ export class ServerPool extends Pool {
     return undefined;
   }
 
-  /** Once more where the primary that is remembered is none any more. */
+  /** Retries once when the cached primary is no longer one. */
   async #take(): Promise<PoolClient> {
     try {
       return await super.connect();
@@ -101,7 +102,7 @@ export class ServerPool extends Pool {
     }
   }
 
-  /** Whoever waits for an answer gets an error with these words, and the next query a new connection. */
+  /** Pending queries fail with this message, and the next query gets a new connection. */
   sever(words: string): void {
     for (const client of this.#clients) client.sever(words);
   }
@@ -121,11 +122,11 @@ export class ServerPool extends Pool {
     this.#watch = undefined;
   }
 
-  /** What the server said to one connection holds for all. */
+  /** What the server told one connection applies to all. */
   #lost(client: ServerClient, code: string): void {
     const words = `Connection terminated: its server said ${code}`;
     for (const one of this.#idle) if (one.server === client.server) one.sever(words);
-    // Whoever holds it is told the server's own words first.
+    // The connection's user first receives the server's own message.
     if (code === readOnlyCode) setImmediate(() => client.sever(words));
   }
 
@@ -138,31 +139,31 @@ export class ServerPool extends Pool {
   }
 }
 
-/** As pg's types have it: of its two forms, the latter. */
+/** pg's types have two forms; this is the latter. */
 type TakenCallback = Parameters<Pool["connect"]>[0];
 
 interface ClientConfig extends PoolConfig {
   readonly finder: PrimaryFinder;
   readonly greeting: string;
   readonly wantsPrimary: boolean;
-  /** The number of the coordinator whose connection it is; null: it is none's. */
+  /** The number of the coordinator that owns the connection, or null. */
   readonly coordinator: number | null;
 }
 
-/** read_only_sql_transaction: the server was demoted, and the way to it survived that. */
+/** read_only_sql_transaction: the server was demoted while its connections survived. */
 const readOnlyCode = "25006";
 
-/** One connection, to whichever server is the primary as it connects. */
+/** One connection to the current primary. */
 class ServerClient extends Client {
   readonly #config: ClientConfig;
   #server: ServerPlace | null = null;
-  /** The server ended it, or said that it takes no writes. */
+  /** Called when the server ended the connection or accepts no writes. */
   onLost: (code: string) => void = () => {};
 
   constructor(config: ClientConfig) {
     super(config);
     this.#config = config;
-    // Between its parts of connecting nobody listens.
+    // Nobody listens between the steps of connecting.
     this.on("error", () => this.#forgetServer());
     this.connection.on("errorMessage", ({ code = "" }: { readonly code?: string }) => {
       if (code !== readOnlyCode && !lostCodes.test(code)) return;
@@ -175,7 +176,7 @@ class ServerClient extends Client {
     return this.#server;
   }
 
-  /** Whoever uses it is told so, as of a server that went away. */
+  /** The connection's user sees a lost server. */
   sever(words: string): void {
     this.connection.stream.destroy(new Error(words));
   }
@@ -214,7 +215,7 @@ class ServerClient extends Client {
     }[];
     const { wantsPrimary, coordinator } = this.#config;
     if (coordinator !== null) {
-      // After the session has its name, or who replaces this coordinator meanwhile would not find it (coordinator-locks).
+      // Checked after the session has its name, or the successor would not find it (coordinator-locks).
       const { rowCount } = await super.query(isRegisteredSql(coordinator));
       if (rowCount === 0) throw new Replaced();
     }
@@ -245,10 +246,10 @@ function greeting({
   return [
     // A list of plain names (server-url.ts).
     ...(searchPath === null ? [] : [`select set_config('search_path', '${searchPath}', false)`]),
-    // Of plain characters (coordinator-locks.ts). A pooler may give the session of somebody else.
+    // The name has plain characters (coordinator-locks.ts). A pooler may reuse another client's session.
     ...(isCoordinators ? [`set application_name to '${sessionName}'`] : []),
     `set idle_in_transaction_session_timeout to ${isCoordinators ? coordinatorIdleMs : idleInTransactionMs}`,
-    // The server's own look for clients that are gone without a word takes two hours otherwise.
+    // By default the server notices silently lost clients only after two hours.
     "set tcp_keepalives_idle to 10; set tcp_keepalives_interval to 2; set tcp_keepalives_count to 3",
     "set tcp_user_timeout to 15000",
     `set statement_timeout to ${statementTimeoutMs}`,
@@ -257,8 +258,8 @@ function greeting({
 }
 
 /**
- * True when a query failed because the server, or the way to it, went away: it was killed, restarts or recovers, or was
- * demoted to a standby. The same query may succeed a moment later, whether or not it had any effect the first time.
+ * True when a query failed because the server or the way to it went away: killed, restarting, recovering or demoted.
+ * The query may succeed a moment later, whether or not it had an effect the first time.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
@@ -272,9 +273,9 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
-/** SQLSTATE: class 08, and what a server says that ends or has not begun. */
+/** SQLSTATE class 08, and codes of a server that is ending or starting. */
 const lostCodes = /^(08...|57P0[123])$/;
 
-/** Of the system: a socket that leads nowhere, a machine that does not answer. */
+/** System errors for a dead socket or an unresponsive machine. */
 const lostSystemCodes =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTSOCK|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;

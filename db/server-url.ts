@@ -1,34 +1,34 @@
 /**
- * The URL of a database as libpq reads it: `postgresql://user@h1:5432,h2:5433/name?target_session_attrs=read-write`, hosts and
- * ports in the query (sockets are folders) included. Several hosts are a primary and its standbys: one of them takes writes.
+ * Parses a database URL as libpq does: `postgresql://user@h1:5432,h2:5433/name?target_session_attrs=read-write`,
+ * including hosts and ports in the query (a folder means a socket). Several hosts are a primary and its standbys.
  */
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
 
 export interface ServerPlace {
-  /** Empty: what libpq would take (PGHOST, localhost). A folder: the socket's. */
+  /** Empty for libpq's default (PGHOST, localhost); a folder for a socket. */
   readonly host: string;
-  /** Null: the default. */
+  /** Null for the default. */
   readonly port: number | null;
-  /** For people: `10.0.0.1:5432`. */
+  /** Example: `10.0.0.1:5432`. */
   readonly name: string;
 }
 
 export interface ServerUrl {
   readonly servers: readonly ServerPlace[];
-  /** Only a server that takes writes will do. */
+  /** Requires a server that accepts writes. */
   readonly wantsPrimary: boolean;
-  /** Of the `options`, as SQL takes it; null: they have none, or none that can be told from them. */
+  /** The search path of `options` for SQL; null when there is none or it is not plain. */
   readonly searchPath: string | null;
-  /** `connect_timeout`, per host. */
+  /** The value of `connect_timeout`, per host. */
   readonly timeoutMs: number | null;
-  /** `application_name`; null: the URL has none. */
+  /** The value of `application_name`, or null. */
   readonly sessionName: string | null;
-  /** For node-postgres, which knows one server: without what is not for it. */
+  /** For node-postgres: one server, without parameters that it does not know. */
   connectionString(server: ServerPlace): string;
 }
 
-/** Throws a UsageError that does not repeat the URL: it may hold a password. */
+/** Throws a UsageError that does not repeat the URL, which may contain a password. */
 export function readServerUrl(databaseUrl: string): ServerUrl {
   const { url } = parse(databaseUrl);
   const servers = serversOf(databaseUrl);
@@ -45,7 +45,7 @@ export function readServerUrl(databaseUrl: string): ServerUrl {
   };
 }
 
-/** The URL with the schema first in the search path of every connection that it opens (psql's, too). */
+/** Puts the schema first in the search path of every connection of the URL, including psql's. */
 export function withSearchPath(databaseUrl: string, schema: string): string {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
     throw new UsageError(
@@ -54,13 +54,13 @@ export function withSearchPath(databaseUrl: string, schema: string): string {
   const { url, print } = parse(databaseUrl);
   const own = url.searchParams.get("options");
   url.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schema},public`);
-  // psql is to come to the same server as we do.
+  // psql must connect to the same server as we do.
   if (serversOf(databaseUrl).length > 1 && !url.searchParams.has("target_session_attrs"))
     url.searchParams.set("target_session_attrs", "read-write");
   return print();
 }
 
-/** The URL with the name under which the server lists its sessions (`application_name`); null: the usual one. */
+/** Sets the name under which the server lists its sessions (`application_name`); null keeps the usual one. */
 export function withSessionName(databaseUrl: string, name: string | null): string {
   if (name === null) return databaseUrl;
   const { url, print } = parse(databaseUrl);
@@ -68,7 +68,7 @@ export function withSessionName(databaseUrl: string, name: string | null): strin
   return print();
 }
 
-/** For people to read. */
+/** Makes the URL safe to show to people. */
 export function withoutPassword(databaseUrl: string): string {
   const { url, print } = parse(databaseUrl);
   if (url.password !== "") url.password = "";
@@ -76,21 +76,21 @@ export function withoutPassword(databaseUrl: string): string {
   return print();
 }
 
-/** Stands where the list of hosts does, which is no host by the WHATWG's rules. */
+/** Replaces the list of hosts, which is not a host by the WHATWG's rules. */
 const standIn = "several-hosts";
 
 const hostPart = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/;
 
-/** Scheme and user, the list of hosts, the rest. */
+/** Splits into scheme and user, the list of hosts, and the rest. */
 const urlParts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
 interface ParsedUrl {
   readonly url: URL;
-  /** As text again, with what was changed in `url`. */
+  /** Returns the text with the changes in `url`. */
   readonly print: () => string;
 }
 
-/** Takes libpq's `user@/name?host=/folder`, too, which is no URL by the WHATWG's rules. */
+/** Also accepts libpq's `user@/name?host=/folder`, which is not a URL by the WHATWG's rules. */
 function parse(databaseUrl: string): ParsedUrl {
   const [, head = "", hosts = "", tail = ""] = urlParts.exec(databaseUrl) ?? [];
   const shown = hosts.includes(",") ? standIn : hosts === "" && head.endsWith("@") ? "localhost" : hosts;
@@ -175,7 +175,7 @@ function timeoutOf(text: string | null): number | null {
   return seconds === 0 ? null : seconds * 1000;
 }
 
-/** What a schema's name and a list of them are written with: nothing that would have to be quoted. */
+/** Accepts lists of schema names that need no quoting. */
 const searchPathOption = /(?:^|\s)(?:-c\s*|--)search_path=([a-z0-9_]+(?:,[a-z0-9_]+)*)(?=\s|$)/g;
 
 function readOptions(options: string): { readonly searchPath: string | null; readonly others: string } {

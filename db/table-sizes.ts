@@ -1,11 +1,9 @@
-/**
- * How large tables are, what parts they have, and how a share of one is read: all that is asked of the catalogue about either.
- */
+/** Reads table sizes and partitions from the catalogue, and samples a share of a table. */
 import type { Pool, PoolClient } from "pg";
 
 type Reader = Pick<Pool | PoolClient, "query">;
 
-/** SQL: pg_class of what a table's rows lie in, itself or its innermost parts; `table` is SQL of its oid. */
+/** SQL for pg_class of a table or its innermost partitions; `table` is SQL of its oid. */
 const leavesOf = (table: string) => `(
   select own.*
   from pg_catalog.pg_class own
@@ -19,15 +17,15 @@ const leavesOf = (table: string) => `(
 
 export interface TableSize {
   readonly table: string;
-  /** 1: it is not parted. */
+  /** The number is 1 for an unpartitioned table. */
   readonly parts: number;
-  /** As the server last estimated. */
+  /** The server's last estimate. */
   readonly rows: number;
   readonly bytes: number;
   readonly indexBytes: number;
 }
 
-/** Of all tables of the schema; parts count with their table. */
+/** Lists all tables of the schema; partitions count with their table. */
 export async function tableSizes(client: Reader): Promise<TableSize[]> {
   const { rows } = await client.query<TableSize>(
     `select c.relname::text as "table", count(leaf.oid)::int as parts,
@@ -43,7 +41,7 @@ export async function tableSizes(client: Reader): Promise<TableSize[]> {
   return rows;
 }
 
-/** As the server last estimated; 0: it has no idea, or there is no such table. */
+/** The server's last estimate, or 0 without one or without the table. */
 export async function estimatedRows(client: Reader, table: string): Promise<number> {
   const { rows } = await client.query<{ rows: number }>(
     `select coalesce(sum(greatest(0, leaf.reltuples)), 0)::float8 as rows
@@ -53,7 +51,7 @@ export async function estimatedRows(client: Reader, table: string): Promise<numb
   return rows[0]!.rows;
 }
 
-/** With indexes and what is stored aside. */
+/** Includes indexes and TOAST. */
 export async function totalBytes(client: Reader, table: string): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
     `select coalesce(sum(pg_total_relation_size(leaf.oid)), 0)::float8 as bytes
@@ -63,7 +61,7 @@ export async function totalBytes(client: Reader, table: string): Promise<number>
   return rows[0]!.bytes;
 }
 
-/** What reading all rows of each goes through, without what is stored aside. */
+/** The bytes that a full scan of each reads, without TOAST. */
 export async function bytesToRead<Name extends string>(
   client: Reader,
   tables: readonly Name[],
@@ -78,19 +76,19 @@ export async function bytesToRead<Name extends string>(
   return new Map(rows.map(({ name, bytes }) => [name, bytes]));
 }
 
-/** SQL behind a table's name: blocks of it that are about this share of all. `isSteady`: always the same ones. */
+/** SQL after a table's name that selects about this share of its blocks. `isSteady` always selects the same ones. */
 export function sampleOf(share: number, { isSteady = false } = {}): string {
   return `tablesample system (${Number((100 * share).toPrecision(6))})${isSteady ? " repeatable (1)" : ""}`;
 }
 
 interface TablePart {
-  /** As statements take it. */
+  /** The name for SQL statements. */
   readonly name: string;
-  /** Which rows are its own: what stands behind `partition of`, in the session's time zone. */
+  /** The text after `partition of`, in the session's time zone. */
   readonly bounds: string;
 }
 
-/** SQL: rows of TablePart; `table` is the name of one of ours. */
+/** SQL of rows of TablePart; `table` is the name of one of ours. */
 export const partsSql = (table: string): string => `
   select c.oid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bounds
   from pg_catalog.pg_inherits i
@@ -98,7 +96,7 @@ export const partsSql = (table: string): string => `
   where i.inhparent = '${table}'::regclass
   order by c.relname`;
 
-/** Those that the table has by itself; a part may be parted again. None: it is not parted. */
+/** Lists direct partitions, which may be partitioned again; empty for an unpartitioned table. */
 export async function partsOf(client: Reader, table: string): Promise<TablePart[]> {
   const { rows } = await client.query<TablePart>(partsSql(table));
   return rows;

@@ -1,4 +1,4 @@
-/** Whether a backup is what its manifest says, and, on wish, whether it comes up and what is in it. */
+/** Checks a backup against its manifest and, if asked, starts it and looks inside. */
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -19,15 +19,15 @@ import {
 } from "./recover-backup.ts";
 import { wordsOf } from "./server-database.ts";
 
-export interface VerifiedBackup {
+interface VerifiedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** Empty: all files are there, and as they were. */
+  /** Empty when all files are intact. */
   readonly faults: readonly string[];
 }
 
-/** Throws a UsageError where there is no backup at all. */
+/** Throws a UsageError when there is no backup at all. */
 export async function verifyBackup(backupFolder: string, options: CopyOptions = {}): Promise<VerifiedBackup> {
   const folder = resolve(backupFolder);
   const manifest = readManifest(folder);
@@ -37,16 +37,16 @@ export async function verifyBackup(backupFolder: string, options: CopyOptions = 
   return { folder, manifest, bytes: bytesOf(manifest), faults };
 }
 
-export interface TriedBackup {
+interface TriedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** How long it took until the server answered. */
+  /** The time until the server answered. */
   readonly seconds: number;
   readonly schemas: readonly SchemaContents[];
-  /** Indexes that were checked: every entry in order, and no page damaged. */
+  /** The number of indexes whose order and pages were checked. */
   readonly indexes: number;
-  /** What a check said, as `index: words`; empty: all are sound. */
+  /** Findings as `index: words`; empty when all are intact. */
   readonly faults: readonly string[];
 }
 
@@ -54,15 +54,15 @@ interface SchemaContents {
   readonly name: string;
   readonly migrations: number;
   readonly newestMigration: string | null;
-  /** Null: there is no such table in that schema. */
+  /** Null when the schema lacks the table. */
   readonly pages: number | null;
   readonly crawlers: number | null;
   readonly optOuts: number | null;
-  /** Of fetches and of the audit log; null: there was none. */
+  /** The latest fetch or audit entry, or null. */
   readonly lastChangeAt: string | null;
 }
 
-/** Restores it into a temporary folder, starts a server there, looks, and removes all of it. */
+/** Restores into a temporary folder, starts a server there, examines it and removes everything. */
 export async function tryBackup(backupFolder: string, options: CopyOptions = {}): Promise<TriedBackup> {
   const startedMs = performance.now();
   const folder = resolve(backupFolder);
@@ -72,7 +72,7 @@ export async function tryBackup(backupFolder: string, options: CopyOptions = {})
   if (short.length > 0) throw damaged(folder, short);
   checkRoom(bytes);
   const around = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-verify-")));
-  // The server's account passes it.
+  // The server's account must pass this folder.
   chmodSync(around, 0o711);
   const home = join(around, "home");
   try {
@@ -152,7 +152,7 @@ async function contentsOf(client: Client, name: string): Promise<SchemaContents>
   };
 }
 
-/** By the extension amcheck, B-trees and GIN alike; reading them also checks their pages' checksums. */
+/** Uses the extension amcheck for B-trees and GIN; reading them also checks their pages' checksums. */
 async function checkIndexes(client: Client): Promise<Pick<TriedBackup, "indexes" | "faults">> {
   await client.query("create extension if not exists amcheck");
   const { rows } = await client.query<{ oid: number; name: string; method: "btree" | "gin" }>(

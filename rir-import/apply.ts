@@ -1,7 +1,7 @@
 /**
- * Makes the files the tree in force: read first, compared in memory, then one transaction that writes the
- * differences and tells the coordinators. Killed anywhere, the old generation serves on; the next import
- * clears away what was left.
+ * Puts the files' tree in force: reads and compares in memory, then writes the differences and notifies the
+ * coordinators in one transaction. After a kill the old generation stays in force, and the next import clears the
+ * remains.
  */
 
 import type { PoolClient } from "pg";
@@ -38,38 +38,37 @@ import type { RegistryState } from "./tree/registry-state.ts";
 
 export interface AppliedImport {
   readonly plan: ImportPlan;
-  /** The generation in force now. */
   readonly generation: number;
-  /** False: the same files again, and nothing to change; no generation was made. */
+  /** False when the files change nothing, so no generation was made. */
   readonly isNew: boolean;
-  /** Imports that were killed before this one and are cleared away. */
+  /** The number of earlier killed imports that were cleared. */
   readonly cleared: number;
   readonly seconds: ImportSeconds;
 }
 
-export interface ImportSeconds {
+interface ImportSeconds {
   readonly total: number;
-  /** Reading the files and building their tree. */
+  /** The time for reading the files and building their tree. */
   readonly reading: number;
-  /** Reading the tree in force and comparing. */
+  /** The time for reading the current tree and comparing. */
   readonly comparing: number;
   readonly writing: number;
 }
 
-export interface ApplyOptions {
+interface ApplyOptions {
   readonly onProgress?: OnProgress;
-  /** A plan's fingerprint: files or a generation that are no longer those of the plan stop the import. */
+  /** A plan's fingerprint: the import stops when the files or the generation have changed since. */
   readonly planned?: string;
-  /** So many subnets in use are meant to go; needed where they are more than a few. */
+  /** The confirmed number of used subnets to remove, needed when they are more than a few. */
   readonly removeInUse?: number | null;
-  /** Sources whose published places may move however much. */
+  /** Sources whose published places may move without a limit. */
   readonly yesMoved?: AcceptedMoves;
-  /** So many holders, countries and published ranges in all are meant to be lost; needed where they are suspiciously many. */
+  /** The confirmed total of lost holders, countries and published ranges, needed when they are suspiciously many. */
   readonly loseFacts?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or LosesFacts (tree unchanged), and
+ * Throws SourceFileError, UsageError when the plan no longer applies, RemovesInUse or LosesFacts (tree unchanged), and
  * DatabaseError when another import is running.
  */
 export async function applyImport(
@@ -175,12 +174,11 @@ function secondsBetween(times: readonly number[]): ImportSeconds {
   };
 }
 
-// Two indexes cost an import of millions of rows more than the rows: organisations by similar names, and
-// subnets by holder. Before such an import they are dropped and afterwards built again, both without locking
-// anybody out; meanwhile the questions that use them take seconds. An import that is killed in between leaves
-// them missing, or half built: the next one sees that and builds them.
+// Two indexes cost a bulk import more than its rows: organisations by similar names, and subnets by holder. They are
+// dropped before and rebuilt after, both without locks; queries that use them take seconds meanwhile. After a kill the
+// next import finds them missing or invalid and rebuilds them.
 
-/** From this many new subnets on, when they are also more than there are. Measured: ops/decisions/0005. */
+/** The threshold, if these are also more rows than exist. Measured in ops/decisions/0005. */
 const fewestRows = 500_000;
 
 const indexes: Readonly<Record<string, string>> = {
@@ -192,12 +190,12 @@ export function isBulkImport(addedRows: number, presentRows: number): boolean {
   return addedRows >= fewestRows && addedRows > presentRows;
 }
 
-/** Outside a transaction. */
+/** Call outside a transaction. */
 export async function setIndexesAside(client: PoolClient): Promise<void> {
   for (const name of Object.keys(indexes)) await client.query(`drop index concurrently if exists ${name}`);
 }
 
-/** Builds those that are missing or half built. Outside a transaction; quick when there is nothing to do. */
+/** Builds missing or invalid indexes. Call outside a transaction; it is quick when there is nothing to do. */
 export async function restoreIndexes(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name

@@ -1,4 +1,4 @@
-/** Reads sources into the state they describe, without a database: what check, plan and apply start with. */
+/** Reads sources into the state they describe, without a database; check, plan and apply start with this. */
 
 import { TangledRanges } from "#coordinator/place/subnets/nest";
 import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
@@ -11,7 +11,7 @@ import { readSources } from "./read/read-sources.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 import { buildState, RecordStore } from "./tree/to-subnets.ts";
 
-export interface BrokenSource {
+interface BrokenSource {
   readonly file: string;
   readonly line: number | null;
   readonly reason: string;
@@ -20,14 +20,14 @@ export interface BrokenSource {
 export interface SourceCheck {
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
-  /** Ranges that networks publish places of. */
+  /** The number of ranges with published places. */
   readonly publishedRanges: number;
   readonly seconds: number;
-  /** Files that are not what they claim to be, or not there: nothing of them is in the rest. */
+  /** Missing or invalid files, which are not part of the rest. */
   readonly broken: readonly BrokenSource[];
 }
 
-/** Reads and reports, touches nothing. What is broken is passed over, and told. */
+/** Reads and reports without changes; invalid files are skipped and listed. */
 export async function checkSources(
   paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},
@@ -39,7 +39,7 @@ export async function checkSources(
   return { files, state: state.summary, publishedRanges: published.count, seconds, broken };
 }
 
-/** Where anything is broken, each file is read by itself to find out, and those that are not once more together. */
+/** When anything is invalid, each file is read separately to find it, and the valid ones once more together. */
 async function readUnbroken(
   paths: readonly SourcePath[],
   onProgress: OnProgress,
@@ -55,7 +55,7 @@ async function readUnbroken(
   return await readState(files, onProgress);
 }
 
-/** Null: it was a fault of a file, which is noted. */
+/** Returns null for a faulty file, which is recorded. */
 async function orBroken<T>(read: () => Promise<T>, broken: BrokenSource[]): Promise<T | null> {
   try {
     return await read();
@@ -67,7 +67,7 @@ async function orBroken<T>(read: () => Promise<T>, broken: BrokenSource[]): Prom
   }
 }
 
-export interface ReadSources {
+interface ReadSources {
   readonly files: readonly FileReport[];
   readonly state: RegistryState;
   readonly published: PublishedRanges;
@@ -99,14 +99,14 @@ function stateOf(store: RecordStore, files: readonly string[]): RegistryState {
   }
 }
 
-/** Stops an import that would leave an empty tree. */
+/** Prevents an import that would leave an empty tree. */
 export function requireSubnets(files: readonly FileReport[], state: RegistryState): void {
   if (state.summary.subnets > 0) return;
   const names = files.map(({ file }) => file).join(", ");
   throw new SourceFileError(names, null, "no subnets in these files: an import would empty the tree");
 }
 
-/** Two statistics files of one registry: both count, the same range is taken from the one read first. */
+/** When two statistics files belong to one registry, both count, and the first one wins for an equal range. */
 function withSharedRegistryWarnings(files: readonly FileReport[]): readonly FileReport[] {
   const first = new Map<string, string>();
   return files.map((report) => {

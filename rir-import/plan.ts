@@ -1,4 +1,4 @@
-/** What an import would change, without changing it: the files beside the database, compared in memory. */
+/** Shows what an import would change by comparing files and database in memory. */
 
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
@@ -37,9 +37,9 @@ import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
 export interface ImportPlan extends ChangeBreakdown {
-  /** Of the files' contents and the generation: `apply` with it does what is planned here, or nothing. */
+  /** Covers the files' contents and the generation: `apply` with it does exactly what is planned, or nothing. */
   readonly fingerprint: string;
-  /** The generation in force that the files are compared with; null before the first import. */
+  /** The compared generation; null before the first import. */
   readonly generation: number | null;
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
@@ -47,30 +47,29 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly samples: Readonly<Record<Difference["kind"], readonly Difference[]>>;
   readonly holders: HolderChanges;
   readonly delegations: DelegationChanges;
-  /** How many go of those that are in use. */
   readonly inUse: SubnetsInUse;
-  /** What changes of where networks publish that their ranges lie. */
+  /** Changes of networks' published places. */
   readonly published: PublishedPlan;
-  /** What subnets that stay, and published lists, lose suspiciously much of. */
+  /** Suspiciously large losses of remaining subnets and published lists. */
   readonly losses: readonly Loss[];
-  /** Files whose data are older than a quarter, though their publisher has newer ones. */
+  /** Files with data older than a quarter, although newer ones are published. */
   readonly outdated: readonly OutdatedFile[];
 }
 
 export interface PlanOptions {
-  /** Sources whose published places may move however much. */
+  /** Sources whose published places may move without a limit. */
   readonly yesMoved?: AcceptedMoves;
   readonly onProgress?: OnProgress;
-  /** Samples of each kind of change; 20 unless told. */
+  /** The samples of each kind of change; 20 by default. */
   readonly samples?: number;
 }
 
 const defaultSamples = 20;
 
-/** Of each family. */
+/** The limit of each family. */
 const mostLargest = 20;
 
-/** Throws SourceFileError for a source that is not what it claims to be. */
+/** Throws SourceFileError for an invalid source. */
 export async function planImport(
   database: Database,
   paths: readonly SourcePath[],
@@ -98,7 +97,7 @@ export async function planImport(
   }
 }
 
-/** Reads the tree in force in the caller's transaction and says what is different. */
+/** Reads the current tree in the caller's transaction and returns the differences. */
 export async function compareState(work: {
   readonly client: PoolClient;
   readonly files: readonly FileReport[];
@@ -142,18 +141,17 @@ export async function compareState(work: {
   return { plan, difference, publishedDifference };
 }
 
-/** True when the tree, its holders and what is published would stay exactly as they are. */
 export function changesNothing({ changes, holders, published }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
   const inTree = added + returned + changed + moved + removed + holders.renamed;
   return inTree + published.changedLists === 0;
 }
 
-// By which a plan is known again: the generation that it was compared with, and what the files held. An import that
-// is told a plan's fingerprint goes through only while both are as they were.
+// Identifies a plan by the compared generation and the files' contents. An import with a plan's fingerprint succeeds
+// only while both are unchanged.
 //
-// 12-5f2c…   generation 12, and the first 32 hex digits of the SHA-256 over the files' own, in their order
-// 0-5f2c…    an empty tree
+// 12-5f2c… is generation 12 with the first 32 hex digits of the SHA-256 over the files' own digests in order; 0-5f2c…
+// is an empty tree.
 
 export const fingerprintForm = /^(\d{1,10})-([0-9a-f]{32})$/;
 
@@ -190,21 +188,21 @@ async function inUseOf(client: PoolClient, { ipv4, ipv6 }: TreeDifference): Prom
   return { total: inUse.size, going: going.reduce((sum, one) => sum + one, 0) };
 }
 
-// What an import does to delegations. A delegation is kept when its subnet stays. When its subnet goes, the
-// addresses fall to the next less specific subnet: inherited, when that one or one above it is delegated;
-// lost, when nobody above has them, and the next URL there starts a probe round.
+// Shows what an import does to delegations. A delegation stays with its subnet. When the subnet goes, its addresses
+// fall to the next less specific one: inherited if that one or an ancestor is delegated, else lost, and the next URL
+// there starts a probe round.
 
 interface DelegationSample {
   readonly range: string;
   readonly from: string;
-  /** The crawler that has the addresses afterwards, and through which subnet; null when lost. */
+  /** The addresses' next crawler and the subnet that gives it; null when lost. */
   readonly to: string | null;
   readonly through: string | null;
 }
 
 interface DelegationChanges {
   readonly kept: number;
-  /** Delegations that come back into force with a returned subnet. */
+  /** Delegations that return with their subnets. */
   readonly returned: number;
   readonly inherited: number;
   readonly lost: number;
@@ -232,7 +230,7 @@ async function compareDelegations(
   };
 }
 
-/** Name of the crawler by the subnet's id. */
+/** Maps subnet ids to crawler names. */
 async function readDelegations(client: PoolClient): Promise<ReadonlyMap<number, string>> {
   const { rows } = await client.query<{ subnet_id: number; crawler: string }>(
     "select d.subnet_id, k.name as crawler from delegation d join crawler k using (crawler_id)",
@@ -252,7 +250,7 @@ function ownersIn(family: FamilyDifference, crawlers: ReadonlyMap<number, string
   return { kept: owners.size - returned, returned, moves: movesOf(family, owners, crawlers) };
 }
 
-/** Who has the addresses of the removed subnets that were delegated. */
+/** Finds the new crawlers of removed delegated subnets. */
 function movesOf(
   family: FamilyDifference,
   owners: ReadonlyMap<number, string>,
@@ -274,7 +272,7 @@ function movesOf(
   });
 }
 
-/** The most specific subnet above the range that is delegated. */
+/** Finds the most specific delegated subnet above the range. */
 function heirOf(
   { wanted }: FamilyDifference,
   holding: HoldingRanges,

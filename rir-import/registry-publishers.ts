@@ -1,6 +1,6 @@
 /**
- * Who publishes what is imported, and on which terms: hints for operators, with the place where the terms stand. They
- * are no advice; the terms are what counts.
+ * Names the publishers of imported data with links to their terms, as hints for operators; only the terms themselves
+ * are binding.
  */
 
 import type { RegistryPublisher } from "./read/status-api.ts";

@@ -1,8 +1,7 @@
 /**
- * Undoes the newest generations in force, from what `subnet_before` and `holder_before` wrote down, and puts one that
- * was undone in force again: each in one transaction. Rows are not deleted: what a generation added is marked as
- * removed by it, so that a later import can bring it back with its id and delegation; what it changed is kept in
- * `subnet_after` and `holder_after` while it is rolled back.
+ * Undoes the newest generations from `subnet_before` and `holder_before`, or restores an undone one, each in one
+ * transaction. Rows are not deleted: added ones are marked as removed by their generation, so a later import can bring
+ * them back with id and delegation; changed ones are kept in `subnet_after` and `holder_after` while rolled back.
  */
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
@@ -14,25 +13,25 @@ import { inUseOfRollback, requireMeant } from "./database/subnets-in-use.ts";
 export interface RolledBack {
   /** The newest first. */
   readonly rolledBack: readonly number[];
-  /** The generation in force now; null: none, the tree is empty, or a coordinator puts the two roots there. */
+  /** The generation now in force; null when the tree is empty or a coordinator will add the two roots. */
   readonly generation: number | null;
-  /** Changes undone, by their kind. */
+  /** Undone changes by kind. */
   readonly undone: Readonly<Record<string, number>>;
 }
 
-export interface RollbackLimits {
-  /** The generation that has to be in force; null: whichever is. */
+interface RollbackLimits {
+  /** The generation that must be in force; null accepts any. */
   readonly expectedGeneration?: number | null;
-  /** No registry may be in force afterwards. */
+  /** Allows a result without any registry. */
   readonly toEmpty?: boolean;
-  /** So many subnets in use are meant to go; needed where they are more than a few. */
+  /** The confirmed number of used subnets to remove, needed when they are more than a few. */
   readonly removeInUse?: number | null;
 }
 
 /**
- * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so many, when
- * the generation in force is not the one that is given, or when nothing would be left and nobody has said that this is
- * meant; RemovesInUse where many subnets in use would go; DatabaseError when an import is running.
+ * Undoes one import by default. Throws UsageError and undoes nothing when there are too few, another generation is in
+ * force, or nothing would remain without confirmation; RemovesInUse when many used subnets would go; DatabaseError when
+ * an import is running.
  */
 export async function rollbackImport(
   database: Database,
@@ -68,15 +67,14 @@ const emptyWords = (rolledBack: readonly number[]) =>
   "--to-empty if that is meant";
 
 export interface RolledForward {
-  /** In force again. */
   readonly generation: number;
-  /** Changes made again, by their kind. */
+  /** Redone changes by kind. */
   readonly redone: Readonly<Record<string, number>>;
 }
 
 /**
- * Puts a generation that was rolled back in force again: the one that was rolled back last, unless told. Throws
- * UsageError, and changes nothing, when there is none that follows the generation in force; DatabaseError when an import is running.
+ * Restores the last rolled back generation by default. Throws UsageError and changes nothing when none follows the
+ * generation in force; DatabaseError when an import is running.
  */
 export async function rollForward(database: Database, wanted: number | null = null): Promise<RolledForward> {
   return await withImportLock(database, async (client) => {
@@ -109,7 +107,7 @@ async function nextForward(client: PoolClient, wanted: number | null): Promise<n
   throw new UsageError(await whyNotForward(client, { current, wanted }));
 }
 
-/** `current`: an SQL expression of the generation in force; null: none is. */
+/** `current` is an SQL expression of the generation in force, or null. */
 export const canRollForward = (current: string) =>
   `state = 'rolled-back' and rolled_back_at is not null and rolled_back_to is not distinct from ${current}`;
 
@@ -159,7 +157,19 @@ function count(undone: Record<string, number>, change: string, rows: number): vo
   if (rows > 0) undone[change] = (undone[change] ?? 0) + rows;
 }
 
-/** What each undoes; `counted` says itself, by kind. */
+const subnetsAsIn = (kept: "subnet_before" | "subnet_after") => `
+  update subnet c
+  set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
+    name = x.name, crosses = x.crosses, removed_in = x.removed_in
+  from ${kept} x
+  where x.generation = $1 and c.subnet_id = x.subnet_id`;
+
+const holdersAsIn = (kept: "holder_before" | "holder_after") => `
+  update holder h set name = x.name, handle = x.handle
+  from ${kept} x
+  where x.generation = $1 and h.holder_id = x.holder_id`;
+
+/** The kind of change that each statement undoes; `counted` returns kinds itself. */
 const steps: readonly (readonly [change: string | null, sql: string])[] = [
   [
     null,
@@ -179,21 +189,9 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
      where x.generation = $1`,
   ],
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
-  [
-    null,
-    `update subnet c
-     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
-       name = x.name, crosses = x.crosses, removed_in = x.removed_in
-     from subnet_before x
-     where x.generation = $1 and c.subnet_id = x.subnet_id`,
-  ],
+  [null, subnetsAsIn("subnet_before")],
   ["added", "update subnet set removed_in = $1 where added_in = $1 and removed_in is null"],
-  [
-    "holders renamed",
-    `update holder h set name = x.name, handle = x.handle
-     from holder_before x
-     where x.generation = $1 and h.holder_id = x.holder_id`,
-  ],
+  ["holders renamed", holdersAsIn("holder_before")],
   [
     null,
     `update registry_generation
@@ -205,30 +203,18 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
   ],
 ];
 
-/** The same the other way; what was kept for it is not needed any more then. */
+/** The reverse of `steps`, which also drops what was kept for it. */
 const redoSteps: typeof steps = [
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
   [
-    // The roots, where a coordinator has put them in its place since.
+    // Concerns the roots that a coordinator has added since.
     null,
     `update subnet set removed_in = $1
      where removed_in is null and added_in in (select generation from registry_generation where state = 'stand-in')`,
   ],
-  [
-    null,
-    `update subnet c
-     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
-       name = x.name, crosses = x.crosses, removed_in = x.removed_in
-     from subnet_after x
-     where x.generation = $1 and c.subnet_id = x.subnet_id`,
-  ],
+  [null, subnetsAsIn("subnet_after")],
   ["added", "update subnet set removed_in = null where added_in = $1 and removed_in = $1"],
-  [
-    "holders renamed",
-    `update holder h set name = x.name, handle = x.handle
-     from holder_after x
-     where x.generation = $1 and h.holder_id = x.holder_id`,
-  ],
+  ["holders renamed", holdersAsIn("holder_after")],
   [null, "delete from subnet_after where generation = $1"],
   [null, "delete from holder_after where generation = $1"],
   [

@@ -1,4 +1,4 @@
-/** What an import would leave with suspiciously less than it had: mostly an incomplete file. */
+/** Finds suspicious losses of an import, usually caused by an incomplete file. */
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { LosesFacts } from "#core/errors";
 import type { RegistryChange } from "./database/change-breakdown.ts";
@@ -7,7 +7,7 @@ import { changeKinds, type FamilyDifference, type TreeDifference } from "./datab
 
 export interface Shrinkage {
   readonly registry: Registry;
-  /** Of what the registry has in the tree in force, the share that goes. */
+  /** The removed share of what the registry has in the current tree. */
   readonly lostSubnetsShare: number;
   readonly lostIpv4Share: number;
   readonly lostIpv6Share: number;
@@ -15,10 +15,10 @@ export interface Shrinkage {
 
 /** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test.ts). */
 export const suspiciousShare = 0.1;
-/** A registry of a handful of subnets loses a tenth of them by one. */
+/** With fewer subnets, a single one is a tenth. */
 const fewestSubnets = 20;
 
-/** Those of which more than that share of the subnets, or of the covered addresses, goes. */
+/** Returns registries that lose more than that share of subnets or covered addresses. */
 export function shrunkRegistries(
   registries: readonly RegistryChange[],
   moreThanShare: number = suspiciousShare,
@@ -42,22 +42,20 @@ function shrinkageOf({ registry, before, after, removed }: RegistryChange): Shri
   };
 }
 
-// What subnets that stay would lose of what is known of them: an organisations' file that is missing takes no subnet away.
+// Finds what remaining subnets would lose: a missing organisations' file removes no subnet.
 
 export interface Loss {
   readonly what: "holders" | "countries" | "published places";
   /** A registry, or a list's source. */
   readonly of: string;
-  /** In the tree in force. */
   readonly before: number;
-  /** Of those, holders that are none any more or have another name, subnets whose country is lost or another, ranges that go. */
+  /** Holders that are gone or renamed, subnets whose country is gone or changed, and removed ranges. */
   readonly lost: number;
 }
 
-/** Clouds give up whole regions' ranges at once, registries do not. */
+/** Clouds give up whole regions' ranges at once, unlike registries. */
 const suspiciousPublishedShare = 0.5;
 
-/** Those that are suspicious. */
 export function suspiciousLosses(
   { ipv4, ipv6, holders }: Pick<TreeDifference, "ipv4" | "ipv6" | "holders">,
   { sources, geofeeds }: Pick<PublishedPlan, "sources" | "geofeeds">,
@@ -82,7 +80,7 @@ export function suspiciousLosses(
   ];
 }
 
-/** A holder of whom only the handle is left has another name. `renamed`: in the state that is wanted. */
+/** A holder with only its handle left counts as renamed. `renamed` refers to the wanted state. */
 function lossesOfTree(families: readonly FamilyDifference[], renamed: ReadonlySet<number>): readonly Loss[] {
   const sums = registries.map(() => ({
     before: new Set<number>(),
@@ -120,13 +118,13 @@ const lossWords: Readonly<Record<Loss["what"], string>> = {
   "published places": "published ranges",
 };
 
-/** For people: "13,425 of the 16,378 holders (or their names) whose subnets stay of apnic". */
+/** Example: "13,425 of the 16,378 holders (or their names) whose subnets stay of apnic". */
 export function lossText({ what, of, before, lost }: Loss): string {
   const count = (value: number) => value.toLocaleString("en-GB");
   return `${count(lost)} of the ${count(before)} ${lossWords[what]} of ${of}`;
 }
 
-/** Throws LosesFacts unless that number of them in all is meant to go, or nothing suspicious goes. */
+/** Throws LosesFacts unless the total is confirmed or nothing suspicious is lost. */
 export function requireLossesMeant(losses: readonly Loss[], meant: number | null): void {
   const sum = lostSum(losses);
   if (losses.length === 0 || meant === sum) return;

@@ -1,4 +1,4 @@
-/** What the tree in force was made from and how old that is, and the imports before it. */
+/** Reports the sources and age of the current tree, and the imports before it. */
 
 import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
@@ -7,10 +7,10 @@ import { publishedFormats } from "./formats/published.ts";
 import type { RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";
 
-export type SourceStatus = RegistryFacts["sources"][number];
+type SourceStatus = RegistryFacts["sources"][number];
 export type GenerationStatus = Omit<RegistryFacts["history"][number], "appliedBy" | "rolledBackBy">;
 
-/** What is known without counting rows. */
+/** The part that is known without counting rows. */
 export type RegistryOverview = Pick<
   RegistryFacts,
   "generation" | "appliedAt" | "counted" | "sources" | "outdated" | "unfinished" | "isImportRunning"
@@ -25,7 +25,10 @@ export interface RegistryStatus extends RegistryOverview {
 
 const quarterDays = 92;
 const dayMs = 86_400_000;
-/** One answer of a registry (of earlier versions) is not its data; IANA's files and published lists may be years old and still the newest. */
+/**
+ * An answer of a registry (in earlier versions) is not its data; IANA's files and published lists may stay unchanged
+ * for years.
+ */
 const timeless: ReadonlySet<string> = new Set(["rdap", "iana-xml", "geofeeds", ...publishedFormats]);
 type DatabasePlace = Pick<Database, "pool" | "schema">;
 
@@ -50,7 +53,7 @@ export async function registryOverview(database: DatabasePlace, now: Date): Prom
   };
 }
 
-/** The registries (files, where none is known) whose newest data are older than a quarter. */
+/** Returns registries (or files, if unknown) whose newest data are older than a quarter. */
 function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   const youngest = new Map<string, number>();
   for (const { registry, file, format, ageDays } of sources) {
@@ -67,7 +70,7 @@ export interface OutdatedFile {
   readonly ageDays: number;
 }
 
-/** The oldest first. */
+/** The oldest come first. */
 export function outdatedFiles(
   files: readonly Pick<SourceStatus, "file" | "format" | "fileDate">[],
   now: Date,
@@ -107,7 +110,7 @@ interface GenerationRow {
   readonly counts: { readonly changes?: Readonly<Record<string, number>> };
 }
 
-/** Earlier versions could ask a registry for a single subnet anew; such a generation counts nothing. */
+/** Earlier versions could ask a registry for a single subnet; such a generation has no counts. */
 async function readCounted(
   { pool }: DatabasePlace,
   generation: number,
@@ -143,7 +146,7 @@ async function readHistory(database: DatabasePlace): Promise<readonly Generation
   return rows.map(toStatus);
 }
 
-/** The generation in force when twenty newer ones were rolled back. */
+/** Finds the generation in force when twenty newer ones were rolled back. */
 async function readCurrent(database: DatabasePlace): Promise<GenerationStatus | null> {
   const { rows } = await database.pool.query<GenerationRow>(
     `select generation, state, applied_at, counts, false as can_roll_forward

@@ -1,4 +1,4 @@
-/** The API's description to read: all operations in groups, and one of them with its fields and examples. */
+/** The API's description as pages: all operations in groups, and each one with its fields and examples. */
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
@@ -37,7 +37,7 @@ ${[...groups].map(([name, operations]) => group(name, operations))}
 ${errorSection()}`;
 }
 
-/** The same for all operations; what each of them answers stands with it. */
+/** Errors common to all operations; each operation lists its own. */
 function errorSection(): Html {
   return html`<section><h2 id="errors">Errors</h2>
 <p>Every error is <code>{"error": {"status": …, "message": …}}</code>; the message is a sentence for people, the status is for programs.</p>
@@ -84,7 +84,7 @@ function whoMay(operation: Operation): string {
   return needsToken(operation) ? "token" : "readers";
 }
 
-/** An empty alternative: it may do without. */
+/** An empty alternative means that the token is optional. */
 function needsToken({ security = [] }: Operation): boolean {
   return security.length > 0 && security.every((one) => Object.keys(one).length > 0);
 }
@@ -173,7 +173,7 @@ function namedSchema(name: string, schema: Schema): Html {
   }`;
 }
 
-/** In a few words, with links to the forms that have a name. */
+/** Describes a schema briefly, with links to named schemas. */
 function typeWords(schema: Schema): Html {
   if (schema.$ref) {
     const name = schemaName(schema.$ref);
@@ -208,7 +208,7 @@ function boundsWords(schema: Schema): string {
 
 const schemaName = (ref: string) => ref.replace("#/components/schemas/", "");
 
-/** Every schema that the operation speaks of, also by way of others, in the order in which they come up. */
+/** Returns every schema that the operation uses, also indirectly, in order of appearance. */
 function usedSchemas(api: OpenApi, operation: Operation): [string, Schema][] {
   const names: string[] = [];
   const take = (value: unknown) => {
@@ -227,14 +227,14 @@ function usedSchemas(api: OpenApi, operation: Operation): [string, Schema][] {
   });
 }
 
-/** A part by itself, or the one that it refers to. */
+/** Returns the part itself, or what its reference points to. */
 function resolved<Part extends object>(api: OpenApi, part: object): Part | null {
   if (!("$ref" in part)) return part as Part;
   const [, kind = "", name = ""] = /^#\/components\/(\w+)\/(\w+)$/.exec(String(part.$ref)) ?? [];
   return (api.components[kind]?.[name] as Part | undefined) ?? null;
 }
 
-/** `origin`: of this coordinator, as the reader reached it. */
+/** `origin` is this coordinator's, as the reader reached it. */
 function curlLine({ method, path, operation }: ApiOperation, origin: string): string {
   const listed = (operation.parameters ?? []).filter((one): one is Parameter => "name" in one);
   const exampleOf = (one: Parameter) => encodeURIComponent(String(one.example ?? `{${one.name}}`));
@@ -255,15 +255,15 @@ function curlLine({ method, path, operation }: ApiOperation, origin: string): st
   ].join(" \\\n  ");
 }
 
-/** Within single quotes of a shell. */
+/** Escapes a text for single quotes in a shell. */
 const inQuotes = (text: string) => text.replaceAll("'", "'\\''");
 
-// The API's description: as a document for programs, and as pages to read. Both name the origin by which they are asked.
+// The API's description: a document for programs and pages for people. Both name the origin of the request.
 
-/** Whoever asks may name any host; each one's description takes a megabyte. */
+/** The Host header may be anything, and each origin's description takes a megabyte. */
 const keptDescriptions = 4;
 
-/** A name or an address, with or without a port: nothing that would end a quotation in a shell. */
+/** A name or address with an optional port; nothing can end a quotation in a shell. */
 const hostForm = /^(?:[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 interface Description {
@@ -271,7 +271,7 @@ interface Description {
   readonly document: string;
 }
 
-/** `describe`: asked once somebody does. `publicUrl`: of the settings, for who asks by no name that can be one. */
+/** `describe` is called on the first request. `publicUrl` is the configured one, for requests with an unusable Host. */
 export function addApiRoutes(
   app: FastifyInstance,
   views: Views,
@@ -327,7 +327,7 @@ function describedAt(origin: string, described: OpenApi): Description {
   return { api, document: JSON.stringify(api, null, 2) };
 }
 
-/** Behind a proxy, what that says (`trustProxy`). */
+/** Behind a proxy, the proxy's statement (`trustProxy`). */
 function askedOrigin(request: FastifyRequest, publicUrl: string | null): string {
   const { host, protocol, socket } = request;
   if (hostForm.test(host)) return `${protocol === "https" ? "https" : "http"}://${host.toLowerCase()}`;
@@ -336,7 +336,7 @@ function askedOrigin(request: FastifyRequest, publicUrl: string | null): string 
   return `http://${hostInUrl(localAddress)}:${localPort}`;
 }
 
-/** What stands between backticks is code. */
+/** Text between backticks is code. */
 function withCode(text: string): Html {
   return html`${text.split("`").map((part, at) => (at % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }

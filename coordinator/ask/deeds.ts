@@ -1,7 +1,7 @@
 /**
- * What can be changed: each operation of this kind is reached as a form of a page (POST, form-encoded, with the session's form
- * token) and as JSON under /api/ (POST, with a token). Who may is checked first, then what was sent; what was changed is in the
- * audit log before the answer goes out.
+ * Operations that change something: each is reached as a form of a page (POST, form-encoded, with the session's form token) and
+ * as JSON under /api/ (POST, with a token). The right is checked first, then the input; the change is in the audit log before
+ * the answer is sent.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
@@ -44,11 +44,11 @@ interface DeedPorts extends DeedSettings {
 
 type Via = Extract<AuditVia, "page" | "api">;
 
-/** Adds the routes of an operation that changes something. One whose path is not below /api/ has a form and no API. */
+/** Adds the routes of an operation that changes something. A path outside /api/ has a form only. */
 export function addDeed(app: FastifyInstance, settings: DeedPorts, operation: AnyOperation): void {
   const { mostBytes: bodyLimit = maxBytes, page, path, isOpen } = operation;
   const asked = (sent: Via) => async (request: FastifyRequest, reply: FastifyReply) => {
-    // Programs send the form that is open to all, and are answered as programs.
+    // Programs may send the open form and get a program's answer.
     const via = isOpen && wantsJson(request) ? "api" : sent;
     return await new Deed(operation, settings, { request, reply, via, isForm: sent === "page" }).answer();
   };
@@ -102,7 +102,7 @@ class Deed {
     }
     if (via === "page" && !access.isOwnForm(request, values[formTokenField] ?? ""))
       return this.#refuse(notOwnForm, visit);
-    // A cookie goes along with whatever page sends a request; JSON is for those who show a token.
+    // Browsers send cookies with any site's requests, so JSON requires a token.
     if (via === "api" && visit.actor.role !== "program" && !visit.isOwner)
       return this.#refuse(needsToken, visit);
     return await this.#read(values, visit);
@@ -176,7 +176,7 @@ class Deed {
     await this.#settings.audit.record({ ...change, actor: actor.name, ...whence, at });
   }
 
-  /** Programs get the value; people get a page, or are led to one that says what was done. */
+  /** Programs get the value; people get a page or a redirect to one. */
   async #tell(
     value: unknown,
     {
@@ -215,7 +215,7 @@ class Deed {
     return reply.redirect(goTo?.(value) ?? ((page ?? "/").replace(/\/:.*$/, "") || "/"), 303);
   }
 
-  /** Answers a Fault or a UsageError; any other error is thrown on, because it is ours. */
+  /** Answers a Fault or a UsageError, and rethrows any other error because it is a bug. */
   async #refuseFor(
     error: unknown,
     visit: Visit,
@@ -281,7 +281,9 @@ class Deed {
   }
 }
 
-/** There is nothing to forge: the danger is other sites that make their visitors send it, and programs that fill in every form. */
+/**
+ * An open form has no session to forge. It must be protected from other sites' pages and from programs that fill in every form.
+ */
 function openFault(
   request: FastifyRequest,
   { [trapField]: trapped = "" }: Readonly<Record<string, string>>,
@@ -297,7 +299,7 @@ function openFault(
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
   const read = fieldsIn(body!.schema).map((field) => {
     const { name, type, choices } = field;
-    // Each choice has a box of its own.
+    // Each choice is a checkbox.
     if (type === "array" && choices !== undefined)
       return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
     return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
@@ -305,7 +307,7 @@ function formBody({ body }: AnyOperation, values: Readonly<Record<string, string
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-/** The fields of a form. Of a name sent twice the first value counts; CRLF becomes LF. */
+/** The fields of a form. The first of repeated names counts; CRLF becomes LF. */
 export function formValues(request: FastifyRequest): Record<string, string> {
   const values: Record<string, string> = {};
   const body = typeof request.body === "string" ? request.body : "";
@@ -314,7 +316,7 @@ export function formValues(request: FastifyRequest): Record<string, string> {
   return values;
 }
 
-/** A page has to send the name that stands in the address, typed by a person; a program confirms by its request. */
+/** On a page, a person must type the name in the address; a program's request is confirmation enough. */
 function isConfirmed(
   { body }: AnyOperation,
   { confirmation }: Readonly<Record<string, unknown>>,

@@ -17,12 +17,12 @@ import type {
 } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
-/** Explains how to read or use the page. Only pages show it. */
+/** Explains how to read or use the page; shown on pages only. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
-/** Says what must not be overlooked. */
+/** A warning that must not be overlooked. */
 export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
-/** Small print that belongs to the answer; a terminal shows it, too. */
+/** Small print of the answer, shown on terminals too. */
 export const aside = (words: Inline): Node => ({ type: "words", kind: "aside", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
@@ -36,10 +36,10 @@ export const actions = (...all: readonly (Action | null | false)[]): Node => ({
 });
 export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one });
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
-/** The only page of a list has no pager. */
+/** A list with one page has no pager. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
 export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
-/** Shows what only a page can show. `otherwise` takes its place on a terminal and in CSV. A function makes a long text only for a terminal. */
+/** Only pages show `html`; terminals and CSV get `otherwise`, whose function form is called only for a terminal. */
 export const picture = (html: Html, otherwise: string | (() => string) | Node = ""): Node => ({
   type: "picture",
   html,
@@ -77,7 +77,7 @@ export const column = <Row>(
   more: Omit<Column<Row>, "key" | "title" | "cell"> = {},
 ): Column<Row> => ({ key, title, cell, ...more });
 
-/** Columns of CSV for members of a row. `keyOf` makes the name of a column; left out, it is the name of the member. */
+/** CSV columns for members of a row. `keyOf` names a column; absent: the member's name. */
 export const recordColumns = <Row>(
   names: readonly (keyof Row & string)[],
   keyOf: (name: string) => string = (name) => name,
@@ -86,7 +86,9 @@ export const recordColumns = <Row>(
 /** `urlsPerMinute` becomes `urls_per_minute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A column for a member of a row. CSV has its plain value, however `cell` shows it. Without a title only CSV has it. */
+/**
+ * A column for a member of a row. CSV gets the plain value, however `cell` shows it. A column without a title is only in CSV.
+ */
 export const member = <Row>(
   name: keyof Row & string,
   title: string | null = null,

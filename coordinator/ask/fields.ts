@@ -9,24 +9,21 @@ export interface Field {
   readonly type: string;
   readonly isDate: boolean;
   readonly isNeeded: boolean;
-  /** Whether the schema takes null. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
-  /** Whether it is a number of bytes, which people may type with a unit. The name tells. */
+  /** Whether it is a number of bytes, which may be typed with a unit. The name decides. */
   readonly isBytes: boolean;
-  /** What each choice means, in words for people. */
   readonly choiceWords: Readonly<Record<string, string>>;
   /** What it means that none of the choices is taken. */
   readonly unchosen: string;
-  /** What separates the entries of a list: a line end, or any white space where no entry contains any. */
+  /** The separator of list entries: a line end, or white space where no entry can contain any. */
   readonly between: RegExp;
-  /** The most characters that it may have. */
   readonly mostLength: number | undefined;
   readonly example: string;
   readonly usual: unknown;
   /** Whether its form field has several lines. */
   readonly isLong: boolean;
-  /** Programs send it, and forms that state its value. */
+  /** Sent by programs and by forms that state its value. */
   readonly isHidden: boolean;
 }
 
@@ -41,11 +38,11 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
-  /** `hidden`: programs send it, and forms that state its value. `long`: people may write several lines. */
+  /** `hidden`: sent by programs and by forms that state its value. `long`: several lines. */
   readonly "x-field"?: "hidden" | "long";
   readonly "x-unchosen"?: string;
   readonly items?: Shape;
-  /** The extension by which several tools show what the values of an enumeration mean. */
+  /** The extension with which several tools describe enumeration values. */
   readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
@@ -55,11 +52,11 @@ type Named = Readonly<Record<string, Shape>>;
 
 const known = new WeakMap<z.ZodType, readonly Field[]>();
 
-/** Each schema is read once; what was read is kept with it. */
+/** Each schema is read once and cached. */
 export function fieldsIn(schema: z.ZodType): readonly Field[] {
   const found = known.get(schema);
   if (found !== undefined) return found;
-  // Within another, since one that has a name would be a reference alone.
+  // The schema is wrapped because a named one alone would become a reference.
   const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), {
     ...{ io: "input", unrepresentable: "any" },
   } as const) as unknown as { readonly properties: { readonly it: Shape }; readonly $defs?: Named };
@@ -76,10 +73,10 @@ const named = (shape: Shape, all: Named): Shape => ({
   ...shape,
 });
 
-/** A text that may have more characters than this gets several lines in a form. */
+/** A longer text gets several lines in a form. */
 const longText = 2100;
 
-/** An entry of a list that may have no more characters than this is a name, and contains no white space. */
+/** A list entry with at most this many characters is a name without white space. */
 const longName = 63;
 
 function betweenItems({ format, maxLength = Number.POSITIVE_INFINITY }: Shape): RegExp {
@@ -116,8 +113,8 @@ function fieldOf(
 }
 
 /**
- * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
- * is no number stays a text, to be refused by its name.
+ * Converts text from an address, form or command. Empty text is null where allowed, otherwise left out; an invalid number stays
+ * text and is refused by the schema.
  */
 export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: string): unknown {
   const trimmed = text.trim();
@@ -138,10 +135,9 @@ export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: st
 
 const bytesOf = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 } as const;
 
-/** Bytes as a form shows them: in GB from a megabyte on, with all digits. */
+/** Bytes in a form: in GB from a megabyte on, with all digits. */
 const bytesTyped = (bytes: number) => (bytes < bytesOf.M ? String(bytes) : `${bytes / bytesOf.G} GB`);
 
-/** The text of a value in a form. */
 export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { isBytes: false }): string {
   if (value === null || value === undefined) return "";
   if (value === true) return "yes";

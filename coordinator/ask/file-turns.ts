@@ -1,10 +1,13 @@
-/** Lists whole as CSV, made while they are sent, and how many at once: each makes work for as long as its reader takes. */
+/**
+ * Whole lists as CSV, generated while they are sent. Their number is bounded, because each makes work for as long as its reader
+ * takes.
+ */
 import { Readable } from "node:stream";
 import { type CsvTable, csvText } from "../web/html.ts";
 import type { SentFile } from "./views.ts";
 
 const mostFilesAtOnce = 2;
-/** A million rows are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
+/** A million rows are 100 MB, which takes this long at 170 KB/s. */
 const mostFileMs = 600_000;
 export const mostInFile = 1_000_000;
 
@@ -14,7 +17,7 @@ export interface CsvColumn<One> {
 }
 
 interface WholeList<One> {
-  /** Of what: `sites`. */
+  /** The list's name, such as `sites`. */
   readonly name: string;
   readonly columns: readonly CsvColumn<One>[];
   readonly pieces: AsyncIterable<readonly One[]>;
@@ -23,7 +26,7 @@ interface WholeList<One> {
 export class FileTurns {
   #sending = 0;
 
-  /** A text: as many are being sent as may be at once. */
+  /** Returns a text when too many files are being sent already. */
   csv<One>(list: WholeList<One>): SentFile | string {
     if (this.#sending >= mostFilesAtOnce)
       return `${mostFilesAtOnce} lists are being sent already. Try again when one has ended.`;
@@ -35,7 +38,7 @@ export class FileTurns {
     };
   }
 
-  /** Gives the turn back when the stream has ended, however. */
+  /** Frees the slot when the stream ends in any way. */
   #until(stream: Readable): Readable {
     const cut = setTimeout(() => stream.destroy(new Error("it was read too slowly")), mostFileMs).unref();
     return stream.once("close", () => {
@@ -45,7 +48,7 @@ export class FileTurns {
   }
 }
 
-/** A last line says in words where the list had to be cut. */
+/** A last line states in words where the list was cut. */
 async function* linesOf<One>({ name, columns, pieces }: WholeList<One>): AsyncGenerator<string> {
   yield csvText({ columns: columns.map((column) => column.name), rows: [] });
   let left = mostInFile;

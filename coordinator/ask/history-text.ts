@@ -1,4 +1,4 @@
-/** `--range`: how figures went over a time, a line of characters for each; the same history that the pages draw. */
+/** The output of `--range`: a line of characters for each figure's history, which pages draw as charts. */
 
 import { type Paper, painted, printable } from "#core/terminal-text";
 import { rangeWords } from "#core/time-range";
@@ -44,10 +44,10 @@ function figures({ values }: HistorySeries, unit: HistoryChart["unit"]): string 
   )}`;
 }
 
-/** So many characters at most: a line stays one on a terminal of 80 with its name and figures. */
+/** Leaves room for name and figures on a terminal of 80 columns. */
 const mostBars = 40;
 
-/** The means of neighbours, where there are too many; null where none is known. */
+/** Averages neighbours where there are too many values; null where none is known. */
 function narrowed({ values }: HistorySeries): (number | null)[] {
   const each = Math.ceil(values.length / mostBars);
   return Array.from({ length: Math.ceil(values.length / each) }, (_, index) => {
@@ -60,7 +60,7 @@ const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as cons
 
 const unknown = "·";
 
-/** A history as one line of characters: eight heights, a dot where nothing is known. */
+/** Draws eight heights, and a dot for an unknown value. */
 export function barLine(values: readonly (number | null)[]): string {
   const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
   return values

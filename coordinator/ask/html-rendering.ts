@@ -277,7 +277,7 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, level: 1 
   return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
 
-/** A field that people do not see: what fills it in is a program. */
+/** A field that is invisible to people, so only a program fills it in. */
 export const trapField = "website";
 
 const trap = (prefix: string) =>
@@ -285,7 +285,7 @@ const trap = (prefix: string) =>
 <input id="${prefix}-${trapField}" name="${trapField}" tabindex="-1" autocomplete="off"></span>`;
 
 interface FieldLook {
-  /** Begins the ids of its fields, which must be unique on a page. */
+  /** The prefix of field ids, which must be unique on a page. */
   readonly prefix: string;
   readonly value?: unknown;
   /** Choices that only the answer knows, in place of the schema's. */

@@ -1,7 +1,7 @@
-/** What is wrong with what was sent, as a sentence for whoever sent it; zod's own words speak of types and its operators. */
+/** Says what is wrong with an input in a sentence; zod's own messages name types and operators. */
 import type { z } from "zod";
 
-/** Zod's; what a schema says itself is kept. */
+/** Matches zod's own messages; a schema's own text is kept. */
 const zodsOwn = /^(Invalid (input|option|string|key)|Too (big|small)|Unrecognized key)/;
 
 const kinds: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /**
- * An operation: one question or one deed with its address, its scope, what it takes and answers, and what the answer says.
- * Page, form, JSON, CSV, text, command and the API's description come from this one value.
+ * An operation is one question or action with its address, scope, input, output and view. Page, form, JSON, CSV, text, command
+ * and API description derive from this value.
  */
 import { z } from "zod";
 import type { Actor } from "#core/actor";
@@ -25,7 +25,7 @@ export interface Asked<Ports, In> {
   readonly visit: Visit;
   readonly via: "page" | "api";
   readonly remoteAddress: string;
-  /** Where it comes from, as far as a proxy in front says so. Null: that is not known. */
+  /** The client's address, as far as a proxy states it; null when unknown. */
   readonly requester: string | null;
   readonly now: Date;
   /** CSV is wanted: the whole table, not one page of it. */
@@ -44,9 +44,12 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly page: string | null;
   /** Checks the fields of path, query and body together. */
   readonly input: z.ZodType<In>;
-  /** Throws a Fault or a UsageError for what cannot be asked or done. Null: there is nothing of this name. */
+  /** Throws a Fault or a UsageError for what cannot be asked or done. Returns null when nothing has this name. */
   readonly run: (asked: Asked<Ports, In>) => Promise<Value | null>;
-  /** Makes the document of an answer. An operation that changes something needs none where a sentence (`change`, `said`) says it all. */
+  /**
+   * Makes the document of an answer. An operation that changes something needs none where a sentence (`change`, `said`)
+   * suffices.
+   */
   readonly view?: (value: Value, seen: Seen<In>) => Document;
   /** The page that is shown when no question was asked. */
   readonly start?: (seen: Omit<Seen<In>, "input">) => Document;
@@ -60,11 +63,11 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly label?: string;
   /** The page after its form. Left out: the answer that `view` shows, or else the page whose path the form's path begins with. */
   readonly goTo?: (value: Value) => string;
-  /** What a program gets, where that is not the whole value. */
+  /** The value for programs, where it differs. */
   readonly told?: (value: Value) => unknown;
-  /** Makes the body of a form's fields, where the two differ. */
+  /** Makes the body from form fields, where the two differ. */
   readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
-  /** Anybody may send its form: what belongs to no session has no token, and is refused where another site's page sends it. */
+  /** Anybody may send its form. Without a session there is no token, and a form from another site's page is refused. */
   readonly isOpen?: true;
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
@@ -73,42 +76,42 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly command?: Command | readonly Command[];
 }
 
-/** The command that asks an operation, with what a command has and an operation has not. */
+/** The command of an operation, with what only commands need. */
 export interface Command {
-  /** The words behind `nearcrawl`: one, or two where commands stand below a common one. */
+  /** One or two words after `nearcrawl`. */
   readonly name: string;
-  /** What the common command says of those below it, where it asks nothing itself. One of them states it. */
+  /** The common command's description, where it does nothing itself. One of its commands states it. */
   readonly group?: { readonly says: string; readonly help?: string };
   /** Left out: the operation's summary. */
   readonly says?: string;
-  /** The fields that are arguments, after those of the path. Dots behind the last one let it take several words. */
+  /** The fields that are arguments, after those of the path. An ellipsis after the last one allows several words. */
   readonly takes?: string;
   /** Fields that the command does not offer. */
   readonly without?: string;
   /** The names of options that differ from their fields', by the name of the field. */
   readonly named?: Readonly<Record<string, string>>;
-  /** Values of required fields for when nothing is typed. `user`: the name of whoever types. */
+  /** Defaults of required fields. `user` is the caller's name. */
   readonly usual?: (user: string) => Readonly<Record<string, unknown>>;
-  /** Makes the body of what is typed, where it is not simply the fields. */
+  /** Makes the body from the input, where it is not simply the fields. */
   readonly body?: (words: readonly string[], options: Readonly<Record<string, unknown>>) => unknown;
   /** Only the section of the answer that has this id is printed. */
   readonly part?: string;
   /** The consequences, which a terminal shows before it asks for the name to be typed. */
   readonly follows?: string;
-  /** It sets up a database that is still empty. */
+  /** It may set up an empty database. */
   readonly setsUp?: true;
-  /** It reads the coordinator's settings file, which --config can name. */
+  /** It reads the coordinator's settings file, which --config may name. */
   readonly goesByFile?: true;
   readonly help?: string;
 }
 
-/** Says in words for whoever asked why something cannot be shown or done. */
+/** Tells the asker in words why something cannot be shown or done. */
 export class Fault extends Error {
   readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly title: string;
-  /** What the answer to a question says beside the words. */
+  /** Additions to the error page of a question. */
   readonly beside: Pick<PageError, "more" | "refreshSeconds">;
-  /** The page of the form, with what was typed and what is wrong with it. Left out: the form stands alone. */
+  /** The form's page with the input and the fault. Absent: the form alone. */
   again?: (viewer: Visit) => Document;
 
   constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
@@ -123,18 +126,18 @@ export class Fault extends Error {
 // biome-ignore lint/suspicious/noExplicitAny: the types are those of whoever makes it.
 export type AnyOperation = Operation<any, any, any>;
 
-// A document: what an answer says, as a small tree, before it is a page, a text for a terminal or CSV. Prose and cells are `html`
-// templates, which escape by default; text and CSV take the words out of them.
+// A document is the content of an answer as a small tree, from which pages, terminal texts and CSV are rendered. Prose and
+// cells are `html` templates, which escape by default; text and CSV use their words.
 
 export interface Document {
   readonly title: string;
-  /** What stands beside the heading of the page. */
+  /** Content beside the page's heading. */
   readonly beside?: HtmlValue;
   readonly hasOwnHeading?: true;
   /** Links to the pages above this one. */
   readonly above?: readonly (readonly [title: string, href: string])[];
   readonly nodes: readonly Node[];
-  /** A page that looks again by itself after so long, while something is awaited. */
+  /** The page reloads after this many seconds while something is awaited. */
   readonly refreshSeconds?: number;
   /** The table of CSV, where that is not the first table of the document. */
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
@@ -154,7 +157,7 @@ export interface Column<Row> {
   readonly title: string | null;
   readonly cell: (row: Row) => Inline | boolean;
   readonly unit?: Unit;
-  /** What people see where nothing is known. Left out: a dash. */
+  /** Shown where the value is unknown. Absent: a dash. */
   readonly none?: string;
   /** How a page sets the cells: figures to the right; texts wide, broken anywhere, or never broken. */
   readonly kind?:
@@ -174,7 +177,7 @@ export interface Column<Row> {
   readonly value?: (row: Row) => string | number | boolean | Date | null;
   /** It is a picture, which only pages show. */
   readonly isPicture?: true;
-  /** It is left off pages, such as a number that commands take where a page has buttons. */
+  /** Left off pages, such as a number that commands take where a page has buttons. */
   readonly offPage?: true;
   /** The order that its heading asks for, and the direction in which people usually want it. */
   readonly sort?: readonly [name: string, first: Direction];
@@ -192,7 +195,7 @@ export interface Action {
   /** The text of the button. Left out: the operation's label. */
   readonly label?: string;
   readonly kind?: "quiet" | "danger" | "plain";
-  /** A text that has to be typed first, because this takes work away. */
+  /** Text that must be typed first, because this is destructive. */
   readonly typed?: string;
 }
 
@@ -201,7 +204,7 @@ export interface Table<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What stands in place of a table without rows, and the next step. Left out: "None." */
+  /** Replaces an empty table, with the next step. Absent: "None." */
   readonly empty?: readonly [what: string, then: Inline] | undefined;
   readonly actions?: (row: Row) => readonly Action[];
   /** The most rows on a page. CSV and JSON have all of them. */
@@ -223,7 +226,7 @@ export type Node =
   | Table<any>
   | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
   | ({ readonly type: "section"; readonly title: Inline; readonly nodes: readonly Node[] } & SectionLook)
-  /** Nodes in an element of this class. One with a name is replaced as a whole while somebody looks at the page. */
+  /** Nodes in an element of this class. A named one is replaced as a whole by live updates. */
   | { readonly type: "group"; readonly nodes: readonly Node[]; readonly kind: string; readonly live?: string }
   | { readonly type: "tabs"; readonly label: string; readonly tabs: readonly Tab[] }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
@@ -259,25 +262,25 @@ export type Tile = readonly [name: string, figure: Inline, more?: Inline, href?:
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  /** Its heading. Left out: it stands in a row. Empty: the heading of the page serves. */
+  /** Its heading. Absent: the form is in a row. Empty: the page's heading suffices. */
   readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
   readonly path?: Readonly<Record<string, string | number>>;
   /** The values in the fields. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Fields that are not shown. Those that have a value are sent along. */
+  /** Fields that are hidden; their values are still sent. */
   readonly without?: readonly string[];
   /** The choices of a field, where only the answer knows them. */
   readonly choices?: Choices;
-  /** A text that has to be typed first, because this takes work away. */
+  /** Text that must be typed first, because this is destructive. */
   readonly typed?: string;
   readonly kind?: "danger";
-  /** Says what is wrong with what was typed. */
+  /** What is wrong with the input. */
   readonly fault?: string;
 }
 
-/** Links one part of a list to the next, by a cursor of the answer. */
+/** Links a part of a list to the next one by the answer's cursor. */
 export interface Onward {
   readonly type: "onward";
   /** The cursor. Null: this is the last part. */
@@ -308,11 +311,11 @@ export interface Filters {
   readonly also?: Readonly<Record<string, string>>;
   /** What a chip shows for a value that is a code, such as that of a country. */
   readonly shown?: Readonly<Record<string, (value: string) => string>>;
-  /** The name of the form for screen readers. */
+  /** The form's name for screen readers. */
   readonly label: string;
 }
 
-/** The type of what forms send. */
+/** The content type of forms. */
 export const formType = "application/x-www-form-urlencoded";
 
 // Making operations.
@@ -322,7 +325,7 @@ interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value exte
     Operation<Ports, z.infer<In>, Value>,
     "method" | "page" | "input" | "parameters" | "body" | "answers"
   > {
-  /** The route of page or form. Left out: the path of the API without /api. */
+  /** The route of page or form. Absent: the API's path without /api. */
   readonly page?: string | null;
   readonly input: In;
   readonly output: Out;
@@ -334,13 +337,13 @@ interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value exte
     readonly description?: string;
     readonly example?: unknown;
   };
-  /** Its own faults, by status. 400, 401, 403 and 429 follow from input and scope. */
+  /** Its own faults by status. 400, 401, 403 and 429 follow from input and scope. */
   readonly faults?: Readonly<Record<number, string>>;
   /** Further answers, such as a 404 with a body. */
   readonly answers?: Readonly<Record<number, ApiAnswer>>;
 }
 
-/** The value as a store returns it: read-only, with Dates in place of texts of times. */
+/** The value as a store returns it: read-only, with Dates instead of texts. */
 export type ToldValue<Value> = [Date] extends [Value]
   ? Value
   : Value extends readonly (infer One)[]

@@ -1,4 +1,4 @@
-/** What is asked of an operation by its address, and what is shown of the answer. */
+/** Reads what an address asks of an operation, and what is shown of the answer. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { wantsJson } from "../web/guard.ts";
@@ -13,7 +13,7 @@ import { paperOf } from "./text-answers.ts";
 import { documentCsv } from "./text-rendering.ts";
 import type { AskedView, Shown } from "./views.ts";
 
-/** The values of the path, checked by its schema. Null: nothing can have such a name. */
+/** The values of the path, checked by its schema. Null: no such name can exist. */
 export function inPath(one: AnyOperation, param: (name: string) => string): Record<string, unknown> | null {
   const values: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(namesIn(one, param))) {
@@ -53,7 +53,7 @@ export async function looked(
     if (value === null) return notKnown(one, asked.param);
     const told = one.told?.(value) ?? value;
     const status = one.status?.(value) ?? 200;
-    // A program that takes JSON needs no document. A command does, since the document tells whether anything was found.
+    // A JSON client needs no document. A command does, since the document says whether anything was found.
     const isForProgram = wantsJson(request) && paperOf(request) === null && !isCsv && !visit.isOwner;
     if (isForProgram) return { status, value: told, title: "", body: () => nothing };
     const document = one.view!(value, { input, viewer: visit, now });
@@ -76,7 +76,7 @@ const givenIn = ({ input, parameters }: AnyOperation, { query }: Pick<AskedView,
     .map((field) => [field, query(field.name).trim()] as const)
     .filter(([, text]) => text !== "");
 
-/** The checked question. A string says why it cannot be asked; null means that nothing can have such a name. */
+/** The checked question. A string says why it cannot be asked; null means that no such name can exist. */
 export function questionIn(
   operation: AnyOperation,
   asked: Pick<AskedView, "query" | "param">,
@@ -112,7 +112,7 @@ function shownOf(
   };
 }
 
-/** The texts that stand in the address, by the names in the operation's path. */
+/** The texts in the address, by their names in the operation's path. */
 export const namesIn = (
   { path }: AnyOperation,
   param: (name: string) => string,
@@ -121,7 +121,7 @@ export const namesIn = (
 
 export const mostShown = 60;
 
-/** As the operation says it of its answer, with what stands in the address. */
+/** The operation's own "not found" words with the address's text. */
 export function notKnown(one: AnyOperation, param: (name: string) => string): PageError {
   const says = one.answers[404]?.description ?? "There is nothing of this name";
   const names = Object.values(namesIn(one, param)).join(" ");
@@ -129,7 +129,7 @@ export function notKnown(one: AnyOperation, param: (name: string) => string): Pa
   return { status: 404, title: "Not known", words };
 }
 
-/** Names field and value of each. */
+/** Names the field and value of each fault. */
 function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => string): string {
   const all = issues.slice(0, 5).map((issue) => {
     const {

@@ -1,17 +1,17 @@
 /**
- * The third paper beside HTML and JSON: whoever accepts text/plain gets an answer as a terminal has it, commands among them.
- * `text/plain; width=80; colours=1; history=1`: how wide its tables may be, and whether it has colours and charts.
+ * The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal text. `text/plain;
+ * width=80; colours=1; history=1` states the table width, and whether it has colours and charts.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Document } from "./operation.ts";
 import { asText, documentText, type TextPaper } from "./text-rendering.ts";
 
-/** The header of an answer in which nothing was found. A command then ends with exit code 3. */
+/** Marks an answer that found nothing; a command then ends with exit code 3. */
 export const emptyHeader = "nearcrawl-empty";
 
 const widths = { least: 40, most: 1000 };
 
-/** Writes an Accept header. `part` asks for the section that has this id, and nothing else. */
+/** Writes an Accept header. `part` asks for the section with this id only. */
 export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
   const parameters = (paper: TextPaper) => [
     ...(paper.width === null ? [] : [`width=${paper.width}`]),
@@ -22,7 +22,7 @@ export function acceptOf(form: TextPaper | "text/csv" | "application/json", part
   return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
 }
 
-/** The section that the request asks for. The whole document, where it asks for none or has none of that id. */
+/** The requested section, or the whole document when none is requested or found. */
 export function partOf(document: Document, { headers }: FastifyRequest): Document {
   const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
   if (part === undefined) return document;

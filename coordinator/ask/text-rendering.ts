@@ -8,10 +8,10 @@ import { csvCell, isOnlyLinks, plainText, shellWord, textCell, textOf } from "./
 /** The widest line of prose, in columns, however wide the terminal is. */
 const mostColumns = 100;
 
-/** The most characters of a line that stands in for a picture. */
+/** The most characters of a line that replaces a picture. */
 const mostInLine = 500;
 
-/** The most characters of a line that people copy. It is never cut in practice. */
+/** The most characters of a line that people copy; in practice it is never cut. */
 const mostInCode = 10_000;
 
 const mostInProse = 2000;
@@ -34,7 +34,7 @@ const nodesText = (nodes: readonly Node[], paper: TextPaper) =>
 function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
     case "words":
-      // How a page is read, and what to press there, is no news on a terminal.
+      // Hints on reading a page or its buttons are useless on a terminal.
       if (node.kind === "note") return "";
       return wrapped(
         `${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words, undefined, mostInProse)}`,
@@ -53,7 +53,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "table":
       return rowsText(node, paper);
     case "list":
-      // Beside each other on a page, too.
+      // Pages also show them side by side.
       if (node.kind === "shares") return wrapped(node.items.map((one) => textOf(one)).join(", "), paper);
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
@@ -115,7 +115,7 @@ function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper):
   const cells = rows.map((row) => shown.map((column) => textCell(column, row)));
   const text = tableText(heads, cells, paper);
   if (paper.width === null || text.indexOf("\n") <= paper.width) return text;
-  // Columns that are not one line even when their texts are cut: each row is lines of its own.
+  // Rows that do not fit one line even when cut become several lines each.
   const inLines = (row: readonly string[]) =>
     factsText(
       heads.map(({ title }, at) => [title, row[at]]),
@@ -124,7 +124,7 @@ function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper):
   return cells.map(inLines).join("\n\n");
 }
 
-/** Wraps at spaces. A word longer than a line stays whole; without a width (in a pipe or a file) nothing is wrapped. */
+/** Wraps at spaces. A word longer than a line stays whole. Without a width (pipe or file) nothing is wrapped. */
 function wrapped(text: string, { width }: Paper, indent = ""): string {
   if (width === null) return text;
   const lines = [""];
@@ -138,21 +138,21 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
   return lines.join("\n");
 }
 
-/** Null: the document has no table with columns for programs. */
+/** Returns null when the document has no table with columns for programs. */
 export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
   const rowOf = (row: unknown) => shown.map((column) => csvCell(column, row));
-  // A page only says that there is such a table; its rows are made for whoever takes it.
+  // A page only needs to know that the table exists; the rows are made on demand.
   return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
-/** Whether anything was found: false if all tables and lists are empty, or the document only says that there is nothing. */
+/** False when all tables and lists are empty, or the document only says that there is nothing. */
 export function hasRows({ nodes: all }: Document): boolean {
   const nodes = asText(all);
   const tables = tablesIn(nodes);
-  // What has facts is there, whatever it has none of.
+  // An object with facts exists, even if its lists are empty.
   if (nodes.some(({ type }) => type === "facts")) return true;
   if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
   const matter = nodes.filter(({ type }) => !beside.includes(type));
@@ -174,7 +174,7 @@ function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   });
 }
 
-/** The nodes of which a terminal shows something: those within groups, and what stands in for pictures. */
+/** Returns the nodes that a terminal shows, including nested ones and replacements of pictures. */
 export function asText(nodes: readonly Node[]): readonly Node[] {
   return nodes.flatMap((node) => {
     if (node.type === "group") return asText(node.nodes);

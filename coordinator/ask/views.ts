@@ -1,6 +1,6 @@
 /**
- * What can be looked at: each view is read once and shown as a page, as JSON (at the same address with
- * `Accept: application/json`, and under /api/), and as CSV where it is a table (`format=csv`).
+ * Views: each is read once and shown as a page, as JSON (at the same address with `Accept: application/json`, and under /api/),
+ * and as CSV where it is a table (`format=csv`).
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -17,14 +17,14 @@ import { documentCsv, hasRows } from "./text-rendering.ts";
 
 export interface Shown {
   readonly status: number;
-  /** The JSON. Null: this page has none. */
+  /** The JSON; null when this page has none. */
   readonly value: unknown;
   readonly title: string;
   readonly body: (visit: Visit, refused?: Refused) => Html;
   readonly csv?: () => CsvTable;
-  /** A page that looks again by itself after so long, while something is awaited. */
+  /** The page reloads after this many seconds while something is awaited. */
   readonly refreshSeconds?: number;
-  /** What it says, where it was made as a document. */
+  /** Set when the view was made as a document. */
   readonly document?: Document;
 }
 
@@ -32,31 +32,28 @@ export interface AskedView {
   readonly request: FastifyRequest;
   readonly visit: Visit;
   readonly now: Date;
-  /** Of the path, decoded; an empty text when there is none. */
+  /** A decoded path parameter; empty when there is none. */
   param(name: string): string;
-  /** The first value of that name; an empty text when there is none. */
+  /** The first value of that name; empty when there is none. */
   query(name: string): string;
 }
 
-/** Null: there is nothing at this address. A string: why this cannot be asked; an error: why not, with a status of its own. */
+/** Null: nothing is at this address. A string says why this cannot be asked; an error also has a status. */
 export type View = (asked: AskedView) => Promise<Shown | PageError | string | null>;
 
 export interface ViewRoute {
   readonly path: string;
   readonly api: string;
-  /** Null: for everybody, whoever may read. */
+  /** Null: everybody who may read. */
   readonly needs: Scope | null;
-  /** The parameter that names a crawler: partners may look at their own. */
+  /** The parameter that names a crawler; partners may see their own. */
   readonly crawlerIn?: string;
   readonly view: View;
-  /**
-   * Its answer may take seconds, and is kept for whoever asks again: a browser that waited for one gets a page of this title
-   * which asks again by itself.
-   */
+  /** The title of a waiting page that reloads. Set when the answer may take seconds; it is cached for the next request. */
   readonly titleWhileSlow?: string;
 }
 
-/** A picture, or what is too long for one answer: sent as it is. */
+/** A picture, or a file too long for one answer, sent as it is. */
 export interface SentFile {
   readonly type: string;
   readonly body: Buffer | Readable;
@@ -66,7 +63,7 @@ export interface SentFile {
 export interface FileRoute {
   readonly path: string;
   readonly needs: Scope | null;
-  /** It takes its time, and bounds itself how many are sent at once. */
+  /** It takes long and limits concurrent sends itself. */
   readonly boundedElsewhere?: boolean;
   readonly file: (asked: AskedView) => Promise<SentFile | string | null>;
 }
@@ -93,7 +90,7 @@ export class Views {
     this.#app.get(route.api, handler);
   }
 
-  /** At its one address, for those who may. */
+  /** Adds a file at its address. */
   addFile(route: FileRoute): void {
     const config = route.boundedElsewhere === true ? { boundedElsewhere: true } : {};
     this.#app.get(route.path, { config }, async (request, reply) => {
@@ -134,7 +131,7 @@ export class Views {
     };
   }
 
-  /** Null: refused, and said so. */
+  /** Returns null after sending a refusal. */
   async #visitOf(
     route: Pick<ViewRoute, "needs" | "crawlerIn">,
     request: FastifyRequest,
@@ -158,7 +155,7 @@ export class Views {
 const patienceMs = 1000;
 const askAgainSeconds = 2;
 
-/** What comes later is for those who ask again; if it fails, they hear of their own. */
+/** A late result is cached for the next request, which also gets its failure. */
 async function soonOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {
@@ -221,7 +218,7 @@ function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): Fastif
     .send(csvText(table));
 }
 
-/** Where the same answer is JSON for every reader. */
+/** The address at which every reader gets the same answer as JSON. */
 function jsonAddress(request: FastifyRequest, route: ViewRoute): string {
   const [, query] = /(\?.*)$/.exec(request.url) ?? [];
   const path = route.api.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(paramOf(request, name)));
@@ -232,7 +229,7 @@ function withQuery(url: string, part: string): string {
   return url + (url.includes("?") ? "&" : "?") + part;
 }
 
-/** A page, a place to go, or JSON that says why not. */
+/** Sends a page, a redirect, or JSON with the reason. */
 export function sendRefusal(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -250,7 +247,7 @@ export function paramOf(request: FastifyRequest, name: string): string {
   return sentText((request.params as Record<string, string | undefined>)[name] ?? "");
 }
 
-/** A name given twice is a list in the query. */
+/** A repeated name is a list in the query. */
 export function queryOf(request: FastifyRequest, name: string): string {
   const value = (request.query as Record<string, string | string[] | undefined>)[name];
   return sentText((Array.isArray(value) ? value[0] : value) ?? "");
@@ -259,16 +256,16 @@ export function queryOf(request: FastifyRequest, name: string): string {
 const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });
 
-// Texts as they come from outside, as the database and its JSON can hold them.
+// External text in a form that the database and its JSON can hold.
 
-/** NUL, which no column holds, becomes the character that stands for what cannot be shown. */
+/** Replaces NUL, which no column holds, by U+FFFD. */
 export function sentText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }
 
 /**
- * True: somewhere in it is NUL or half of a surrogate pair. JSON.stringify escapes both and no other character like
- * that; a backslash that was sent is two there.
+ * True when the value contains NUL or an unpaired surrogate. JSON.stringify escapes both and no other character that way; a
+ * sent backslash becomes two.
  */
 export function isUnstorable(body: unknown): boolean {
   return /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(JSON.stringify(body) ?? "");

@@ -9,6 +9,6 @@ export type WebPart = (to: {
   readonly app: FastifyInstance;
   readonly views: Views;
   readonly deeds: DeedSettings;
-  /** For routes that are no views: who asks, and what they may. */
+  /** For routes that are no views: the caller and its rights. */
   readonly access: Access;
 }) => void;

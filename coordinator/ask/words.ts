@@ -49,7 +49,7 @@ const mostInCell = 300;
 export function textCell<Row>(column: Column<Row>, row: Row): string {
   const text = textOf(column.cell(row), column);
   const more = column.more?.(row);
-  // Links alone are nothing here.
+  // Links alone are not shown on a terminal.
   const words = isNothing(more) ? "" : textOf(more as Inline, { none: "" }).trim();
   return words === "" ? text : `${text} (${words})`;
 }
@@ -75,9 +75,9 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * The words of one of our own templates, in which every "<" that begins no tag is escaped. Left out is what only screen readers hear,
- * links in small print, and what a page keeps folded except for a word diff. Small print follows in round brackets. Text that was
- * removed or added stands in the brackets of a word diff, [-…-] and {+…+}.
+ * The words of one of our own templates, in which every "<" outside a tag is escaped. It omits text for screen readers, links
+ * in small print, and folded content except for a word diff. Small print follows in round brackets. Removed and added text is
+ * in the brackets of a word diff, [-…-] and {+…+}.
  */
 export function plainText(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";

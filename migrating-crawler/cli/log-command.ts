@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { UsageError } from "#core/errors";
 import { plainWords } from "#protocol/fields";
 import { jsonOf } from "../core/json.ts";
+import { inWords } from "../core/log.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
 
@@ -49,10 +50,6 @@ export function readable(line: string): string {
 function fieldsOf(line: string): Record<string, unknown> {
   const fields = jsonOf(line);
   return typeof fields === "object" && fields !== null ? { ...fields } : {};
-}
-
-function inWords(value: unknown): string {
-  return typeof value === "string" && /^\S+$/.test(value) ? value : JSON.stringify(value);
 }
 
 /** Lines contain text from sites and crawlers. */

@@ -36,7 +36,7 @@ function plainLine(level: string, fields: object, message: string): string {
   return [`${new Date().toISOString().slice(11, 19)} ${mark}${message}`, ...values].join(" ");
 }
 
-function inWords(value: unknown): string {
+export function inWords(value: unknown): string {
   return typeof value === "string" && /^\S+$/.test(value) ? value : JSON.stringify(value);
 }
 

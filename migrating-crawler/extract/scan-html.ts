@@ -221,7 +221,11 @@ class TagReader {
   attributeNames(): string[] {
     const names = new Set<string>();
     for (let at = 0; at < this.#attributes; at += 4) {
-      names.add(this.#source.slice(this.#places[at]!, this.#places[at + 1]!).replace(/[A-Z]/g, asciiLower));
+      names.add(
+        this.#source
+          .slice(this.#places[at]!, this.#places[at + 1]!)
+          .replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
+      );
     }
     return [...names];
   }
@@ -310,4 +314,3 @@ function isNamed(html: string, from: number, name: string): boolean {
 
 const isNameEnd = (code: number) => code === 0x3e || code === 0x2f || isSpace(code);
 const isSpace = (code: number) => code === 0x20 || (code >= 0x09 && code <= 0x0d && code !== 0x0b);
-const asciiLower = (letter: string) => letter.toLowerCase();

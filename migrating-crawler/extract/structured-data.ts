@@ -2,6 +2,7 @@
  * Reads what structured data say about a page's main subject: JSON-LD (schema.org), microdata, Open Graph, to a limited
  * depth and size. An article ranks before a product, and both before the page, its site and people.
  */
+import { jsonOf } from "../core/json.ts";
 import type { PageNotes } from "./page-metadata.ts";
 import { tidy } from "./read-links.ts";
 
@@ -73,11 +74,7 @@ function mainThing(scripts: readonly string[]): Thing | null {
 /** Tolerates comments or CDATA marks around JSON and line ends inside its strings; returns null for invalid JSON. */
 function parsed(script: string): unknown {
   const text = unwrapped(script.trim());
-  try {
-    return JSON.parse(text);
-  } catch {
-    return parsedLoosely(text);
-  }
+  return jsonOf(text) ?? jsonOf(text.replace(/\s/g, " ").replace(/;\s*$/, ""));
 }
 
 function unwrapped(text: string): string {
@@ -89,14 +86,6 @@ function unwrapped(text: string): string {
 const maxWrapCharacters = 40;
 const wrapStart = /^(?:<!--|(?:\/\/|\/\*)?\s*<!\[CDATA\[(?:\s*\*\/)?)/;
 const wrapEnd = /(?:-->|(?:\/\/|\/\*)?\s*\]\]>(?:\s*\*\/)?)$/;
-
-function parsedLoosely(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/\s/g, " ").replace(/;\s*$/, ""));
-  } catch {
-    return null;
-  }
-}
 
 /** Lists typed objects breadth first, because outer objects are what the page is about. */
 function thingsIn(json: unknown): Thing[] {

@@ -128,7 +128,7 @@ export interface GateFinding {
    * text. Null when the page has content of its own.
    */
   readonly shell: string | null;
-  /** True without visible text when an application draws the page or the page says so. */
+  /** True when the page is empty without scripts: an application draws it, or it says so. */
   readonly needsScripts: boolean;
 }
 
@@ -179,7 +179,7 @@ function providerOf(page: Shape): string | null {
   return byMark?.[0] ?? null;
 }
 
-/** The page asks for a proof and forbids indexing, or sets a cookie and reloads itself. */
+/** The page asks for a proof without being an ordinary page to be found, or sets a cookie and reloads itself. */
 function asksByShape(page: Shape, { status, headers }: Answer, of: Challenge["of"]): boolean {
   const runs = page.scripts > 0 || page.refreshes || page.hidden !== "";
   if (!runs) return false;

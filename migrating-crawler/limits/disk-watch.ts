@@ -90,10 +90,12 @@ async function bytesIn(folder: string): Promise<number> {
       entries++;
       const path = join(next, entry.name);
       if (entry.isDirectory()) folders.push(path);
-      else if (entry.isFile()) bytes += await stat(path).then(({ size }) => size, nothing);
+      else if (entry.isFile())
+        bytes += await stat(path).then(
+          ({ size }) => size,
+          () => 0,
+        );
     }
   }
   return bytes;
 }
-
-const nothing = () => 0;

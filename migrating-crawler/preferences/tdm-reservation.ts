@@ -6,7 +6,9 @@
  * In the report the header overrides the file and the page overrides both (section "Processing priority"). Here any
  * reservation applies. The report does not cover search.
  */
+
 import type { StatedPreference } from "#protocol/preferences";
+import { jsonOf } from "../core/json.ts";
 import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { boundedValues, statementsOf } from "./statements.ts";
 
@@ -29,7 +31,7 @@ export interface TdmRule {
 /** Keeps the order; invalid rules are dropped. */
 export function parseTdmFile(bytes: Buffer): TdmRule[] {
   if (bytes.length > maxTdmFileBytes) return [reservedAll];
-  const listed = jsonOf(bytes);
+  const listed = jsonOf(bytes.toString("utf8").replace(/^\ufeff/, ""));
   if (!Array.isArray(listed)) return [];
   const rules = listed.flatMap(ruleOf);
   const left = rules.slice(maxTdmRules);
@@ -37,14 +39,6 @@ export function parseTdmFile(bytes: Buffer): TdmRule[] {
 }
 
 const reservedAll: TdmRule = { location: "/", reserved: true, policy: "" };
-
-function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
-  } catch {
-    return null;
-  }
-}
 
 function ruleOf(listed: unknown): TdmRule[] {
   if (typeof listed !== "object" || listed === null) return [];

@@ -12,7 +12,8 @@ const maxFileBytes = 4 * 1024 * 1024;
 
 /** Parses without validating, which `crawlerConfig` does. Throws a ConfigError. */
 export function readSettingsFile(path: string): Record<string, unknown> {
-  return parseSettings(path, textOf(path));
+  const text = textOf(path);
+  return path.endsWith(".json") ? parseJson(path, text) : parseToml(path, text);
 }
 
 /**
@@ -44,10 +45,6 @@ function textOf(path: string): string {
   }
 }
 
-function parseSettings(path: string, text: string): Record<string, unknown> {
-  return isToml(path) ? parseToml(path, text) : parseJson(path, text);
-}
-
 function parseToml(path: string, text: string): Record<string, unknown> {
   try {
     return parse(text, { unsafeKeyBehaviour: "throw" });
@@ -75,8 +72,6 @@ function placed(fault: string, path: string, text: string): string {
   const line = lineOf(text, names.findLast((name) => !/^\d+$/.test(name)) ?? "");
   return `${path}${line === null ? "" : `:${line}`}: ${fault}`;
 }
-
-const isToml = (path: string) => !path.endsWith(".json");
 
 /** Counts from 1; null unless exactly one line sets this name, because parsers do not report positions. */
 function lineOf(text: string, name: string): number | null {

@@ -120,7 +120,7 @@ export class ReleaseMemory {
     if (reason === null && before !== null) log.info({}, "releases are taken again");
   }
 
-  /** Returns true when the running release was revoked. */
+  /** Withdraws the running release if it was revoked, and returns whether it was. */
   heed({ revocations }: Trust): boolean {
     const { current } = this.#state;
     if (revocations === null || current === null || !revocations.digests.includes(current.digest))
@@ -129,7 +129,7 @@ export class ReleaseMemory {
     return true;
   }
 
-  /** Returns true when the partner's policy pins a stored version that does not run. */
+  /** Switches to a stored version that the partner's policy pins, and returns whether it did. */
   heedPin({ policy, pin }: ReleasePolicy, { revocations }: Trust): boolean {
     const { current, good, previous } = this.#state;
     if (policy !== "pin" || pin === null || current === null || current.version === pin) return false;

@@ -210,10 +210,10 @@ export function takeMark(path: string, pid: number): boolean {
   const [draft, old] = [`${path}.${process.pid}.draft`, `${path}.${process.pid}.old`];
   writeMark(draft, pid);
   try {
-    if (linked(draft, path)) return true;
-    if (!isAnothers(path, pid) && moved(path, old)) {
-      if (!isAnothers(old, pid)) return linked(draft, path);
-      linked(old, path);
+    if (succeeds(() => linkSync(draft, path), "EEXIST")) return true;
+    if (!isAnothers(path, pid) && succeeds(() => renameSync(path, old), "ENOENT")) {
+      if (!isAnothers(old, pid)) return succeeds(() => linkSync(draft, path), "EEXIST");
+      succeeds(() => linkSync(old, path), "EEXIST");
     }
     return false;
   } finally {
@@ -238,24 +238,13 @@ function isAnothers(path: string, pid: number): boolean {
   return holder !== null && holder !== pid;
 }
 
-/** Returns false when the target already exists. */
-function linked(from: string, to: string): boolean {
+/** Returns false when it fails with this code, because another process was faster. */
+function succeeds(work: () => void, unless: "EEXIST" | "ENOENT"): boolean {
   try {
-    linkSync(from, to);
+    work();
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/** Returns false when another process was faster. */
-function moved(from: string, to: string): boolean {
-  try {
-    renameSync(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if ((error as NodeJS.ErrnoException).code === unless) return false;
     throw error;
   }
 }

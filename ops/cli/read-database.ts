@@ -1,7 +1,8 @@
-/** For commands that only look: a database where nothing was set up yet is said so, not created. */
+/** Commands that only read: they say when nothing is set up yet, and create nothing. */
 
 import type { Command } from "commander";
 import { DatabaseError } from "#core/errors";
+import { neverHadDatabase } from "#db/embedded-cluster";
 import type { Database } from "#db/server-database";
 import { type CommandContext, type ContextOptions, withDatabase } from "./command-context.ts";
 
@@ -12,10 +13,17 @@ export async function readDatabase<T>(
   context: CommandContext,
   read: (database: Database) => Promise<T>,
 ): Promise<T> {
+  refuseNothing(context);
   return await withDatabase(context, async (database) => await readFrom(database, context, read));
 }
 
-/** Of one that is open already. */
+/** Throws a DatabaseError when opening the embedded database would create it. */
+export function refuseNothing({ databaseUrl, home }: CommandContext): void {
+  if (databaseUrl === null && neverHadDatabase(home))
+    throw new DatabaseError(`nothing has been set up in ${home}: run nearcrawl up first`);
+}
+
+/** For an open database. */
 export async function readFrom<T>(
   database: Database,
   { schema }: Pick<CommandContext, "schema">,
@@ -32,7 +40,7 @@ export async function readFrom<T>(
   }
 }
 
-// Options of every command that works at the coordinator's database and answers people or programs.
+// The options of every command that uses the coordinator's database.
 
 export interface DatabaseOptions extends ContextOptions {
   readonly json?: boolean;

@@ -1,4 +1,4 @@
-/** Where the changes of an import lie: by registry, and the largest ranges among them. */
+/** Breaks down an import's changes by registry and lists the largest ranges. */
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
@@ -8,7 +8,7 @@ import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-
 
 export interface RegistryChange {
   readonly registry: Registry;
-  /** Null: it has no subnet then. */
+  /** Null when the registry had no subnet. */
   readonly before: RegistryCounts | null;
   readonly after: RegistryCounts | null;
   readonly added: number;
@@ -18,9 +18,9 @@ export interface RegistryChange {
 }
 
 export interface ChangeBreakdown {
-  /** Every registry that has or had a subnet. `added` counts those that return, too. */
+  /** Every registry that has or had a subnet. `added` includes returned subnets. */
   readonly registries: readonly RegistryChange[];
-  /** The largest ranges that are added, removed or changed: first of IPv4, then of IPv6, each by size. */
+  /** The largest added, removed or changed ranges by size, IPv4 before IPv6. */
   readonly largest: readonly Difference[];
 }
 
@@ -30,7 +30,11 @@ export function breakDown(
 ): ChangeBreakdown {
   const families = [difference.ipv4, difference.ipv6];
   return {
-    registries: registryChanges(families, countTree(tree), countState(state)),
+    registries: registryChanges(
+      families,
+      countFamilies([tree.ipv4, tree.ipv6].map(rowsOfTree)),
+      countFamilies([state.ipv4, state.ipv6].map(rowsOfState)),
+    ),
     largest: families.flatMap((family) => largestOf(state, difference, { family, limit })),
   };
 }
@@ -64,9 +68,9 @@ function registryChanges(
 interface Change {
   readonly kind: Counted;
   readonly family: FamilyDifference;
-  /** In the tree in force; −1: it was not there. */
+  /** The row in the current tree, or −1. */
   readonly row: number;
-  /** In the wanted state; −1: it is removed. */
+  /** The place in the wanted state; −1 when it is removed. */
   readonly place: number;
 }
 
@@ -107,7 +111,7 @@ function largestOf(
   );
 }
 
-/** About: to tell which range is larger, the leading bits are enough. */
+/** Approximates the size, since the leading bits suffice for comparing. */
 function sizeOf({ words, first, last }: RangeColumns, row: number): number {
   let size = 0;
   for (let word = 0; word < words; word += 1) {
@@ -117,8 +121,8 @@ function sizeOf({ words, first, last }: RangeColumns, row: number): number {
   return size;
 }
 
-// What of the tree each registry has: subnets, holders, crossing ranges, and how many addresses lie in its subnets.
-// An address that several nested or crossing subnets of one registry hold counts once.
+// Counts each registry's subnets, holders, crossing ranges and addresses. An address in several subnets of one registry
+// counts once.
 
 export interface RegistryCounts {
   readonly registry: Registry;
@@ -129,27 +133,18 @@ export interface RegistryCounts {
   /** Subnets that cross another, of whichever registry. */
   readonly crossing: number;
   readonly ipv4Addresses: number;
-  /** IPv6 in blocks of a /48, which is what one site is given (RFC 6177): so many are touched. */
+  /** The number of touched /48 blocks, the size of one site (RFC 6177). */
   readonly ipv6Slash48s: number;
 }
 
-/** One line for each registry that has a subnet, in the order of `registries`. */
-function countState({ ipv4, ipv6 }: RegistryState): readonly RegistryCounts[] {
-  return countFamilies([rowsOfState(ipv4), rowsOfState(ipv6)]);
-}
-
-/** The same of the tree in force. */
-function countTree({ ipv4, ipv6 }: CurrentTree): readonly RegistryCounts[] {
-  return countFamilies([rowsOfTree(ipv4), rowsOfTree(ipv6)]);
-}
-
+/** Lists each registry with a subnet in the order of `registries`. */
 interface FamilyRows {
   readonly columns: RangeColumns;
   /** Rows in the order of the tree. */
   readonly rowAt: (position: number) => number;
   readonly isThere: (row: number) => boolean;
   readonly registries: Uint8Array;
-  /** Below zero: none. */
+  /** A negative number means none. */
   readonly holderOf: (row: number) => number;
   readonly crosses: Uint8Array;
 }
@@ -193,7 +188,7 @@ const nothing: CountedSums = {
   ipv6Slash48s: 0,
 };
 
-/** One walk in the order of addresses: what lies behind the furthest end so far is new. */
+/** Walks in the order of addresses: what lies beyond the furthest end so far is new. */
 function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
   const isIpv4 = family.columns.family === 4;
   const covered = new Float64Array(registries.length).fill(-1);
@@ -213,7 +208,7 @@ function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
   }
 }
 
-/** The address, or the first 48 bits of an IPv6 address: both are whole numbers that a double holds. */
+/** Returns the address, or the first 48 bits of an IPv6 address; a double holds both exactly. */
 function blockOf(columns: RangeColumns, end: "first" | "last", row: number): number {
   const words = columns[end];
   if (columns.words === 1) return words[row] as number;

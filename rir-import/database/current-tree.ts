@@ -1,7 +1,6 @@
 /**
- * The tree and the holders as the database has them, in flat columns beside the wanted state: read by COPY,
- * some forty bytes a subnet. Names are ids of the wanted state's texts, so that comparing them is comparing
- * numbers.
+ * Reads the database's tree and holders by COPY into flat columns beside the wanted state, some forty bytes a subnet.
+ * Names are ids of the wanted state's texts, so comparing them compares numbers.
  */
 import type { PoolClient } from "pg";
 import { type RangeColumns, sortedOrder } from "#coordinator/place/subnets/range-columns";
@@ -11,7 +10,7 @@ import { DatabaseError } from "#core/errors";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
 import { type CopiedRow, readCopy } from "#db/copy";
 
-/** One family, each column indexed by row; ids are the database's. 0 stands for null. */
+/** The columns of one family by row, with the database's ids. 0 stands for null. */
 export interface CurrentFamily {
   readonly columns: RangeColumns;
   /** Rows by first address, the widest first. */
@@ -19,12 +18,12 @@ export interface CurrentFamily {
   readonly ids: Int32Array;
   readonly parentIds: Int32Array;
   readonly holderIds: Int32Array;
-  /** Packed; 0 for none. */
+  /** Packed country codes; 0 for none. */
   readonly countries: Uint16Array;
   readonly registries: Uint8Array;
   readonly names: Int32Array;
   readonly crosses: Uint8Array;
-  /** The generation that removed the subnet; 0 for one in force. */
+  /** The generation that removed the subnet; 0 when it is in force. */
   readonly removedIn: Int32Array;
 }
 
@@ -38,7 +37,7 @@ const select = `
   select subnet_id, first_address, last_address, parent_id, holder_id, country, registry, name, crosses, removed_in
   from subnet`;
 
-/** Every subnet, removed ones too. `onRows` counts them. */
+/** Includes removed subnets. `onRows` reports progress. */
 export async function readCurrentTree(
   client: PoolClient,
   texts: TextPool,
@@ -128,19 +127,19 @@ function registryIndex(text: string): number {
   return index;
 }
 
-/** Holders by their id in the database; a column has −1 where there is no holder with that id. */
+/** Holders by database id; a column has −1 for an unused id. */
 export interface CurrentHolders {
   readonly largestId: number;
-  /** Ids of holders, in no order. */
+  /** Ids of holders, unordered. */
   readonly ids: Int32Array;
-  /** Index of the same holder (the same key) in the wanted state, or −1. */
+  /** The index of the same holder key in the wanted state, or −1. */
   readonly wanted: Int32Array;
   readonly names: Int32Array;
-  /** −1: no handle. */
+  /** −1 for no handle. */
   readonly handles: Int32Array;
 }
 
-/** `find` gives the wanted state's index of a key, or −1. */
+/** `find` returns the wanted state's index of a key, or −1. */
 export async function readCurrentHolders(
   client: PoolClient,
   texts: TextPool,

@@ -1,4 +1,4 @@
-/** The differences one by one, as people read them: for samples, and for the page of all of them. */
+/** Lists differences one by one for people, as samples and as the page of all of them. */
 
 import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
 import { registries } from "#coordinator/place/subnets/subnet";
@@ -28,7 +28,7 @@ export interface Difference {
   readonly after: SubnetWords | null;
 }
 
-/** Every difference of one kind, in the order of addresses, IPv4 first. */
+/** Yields every difference of one kind in the order of addresses, IPv4 first. */
 export function* differencesOf(
   state: RegistryState,
   difference: TreeDifference,
@@ -51,7 +51,7 @@ export function* differencesOf(
   }
 }
 
-/** The first of each kind, at most `limit`. */
+/** Returns the first of each kind, at most `limit`. */
 export function sampleDifferences(
   state: RegistryState,
   difference: TreeDifference,
@@ -67,7 +67,6 @@ export function sampleDifferences(
   };
 }
 
-/** The differences of one family in words, one at a time. */
 export class FamilyWords {
   readonly #state: RegistryState;
   readonly #difference: TreeDifference;
@@ -80,13 +79,13 @@ export class FamilyWords {
     this.#family = family;
   }
 
-  /** A row of the tree in force that is not wanted. */
+  /** Describes a current row that is not wanted. */
   removed(row: number): Difference {
     const range = textOf(this.#family.current.columns, row);
     return { kind: "removed", range, before: this.#before(row), after: null };
   }
 
-  /** A wanted subnet that is not unchanged, and its row in the tree in force (−1: none). */
+  /** Describes a wanted subnet that differs, with its row in the current tree (−1 for none). */
   wanted(place: number, row: number): Difference {
     const kind = changeKinds[this.#family.kinds[place] as number] as Difference["kind"];
     const range = textOf(this.#family.wanted.columns, place);
@@ -121,7 +120,7 @@ export class FamilyWords {
     };
   }
 
-  /** Parents' rows by their id, made when the first is asked for. */
+  /** Maps ids to rows, built on first use. */
   #rowOf(id: number): number {
     this.#rowById ??= rowsById(this.#family.current.ids);
     return this.#rowById[id] as number;

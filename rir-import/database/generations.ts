@@ -1,12 +1,11 @@
-/** The rows that say which imports there were: registry_generation and registry_source. */
+/** Manages the records of imports: registry_generation and registry_source. */
 import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import type { FileReport } from "../read/file-report.ts";
 
-/** What a generation's row keeps of its import. */
-export type GenerationCounts = Readonly<Record<string, unknown>>;
+type GenerationCounts = Readonly<Record<string, unknown>>;
 
-/** The newest generation in force, or null. */
+/** Returns the newest generation in force, or null. */
 export async function currentGeneration(client: PoolClient): Promise<number | null> {
   const { rows } = await client.query<{ generation: number | null }>(
     "select max(generation) as generation from registry_generation where state = 'applied'",
@@ -15,8 +14,8 @@ export async function currentGeneration(client: PoolClient): Promise<number | nu
 }
 
 /**
- * Begins a generation, in a transaction of its own: whatever becomes of the import, the row says that there
- * was one. It counts only when it is applied.
+ * Starts a generation in a separate transaction, so that a row records the import whatever happens to it. It counts
+ * only once applied.
  */
 export async function beginGeneration(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ generation: number }>(
@@ -43,8 +42,8 @@ export async function dropGeneration(pool: Pool, generation: number): Promise<vo
 }
 
 /**
- * Clears away what an import left that was killed: its row, and the space of the rows that it wrote and
- * nobody ever saw. Returns how many there were. The caller holds the import lock.
+ * Removes the row of a killed import and reclaims the space of its invisible rows. Returns their number. The caller
+ * holds the import lock.
  */
 export async function clearInterrupted(client: PoolClient): Promise<number> {
   const { rowCount } = await client.query("delete from registry_generation where state = 'staged'");
@@ -79,7 +78,7 @@ function sourceRow(report: FileReport) {
   };
 }
 
-/** True when a generation was made from exactly these files' contents. */
+/** True when a generation was made from exactly these contents. */
 export async function isMadeFrom(
   client: PoolClient,
   generation: number,
@@ -94,7 +93,7 @@ export async function isMadeFrom(
   return digests(rows) === digests(files);
 }
 
-/** Tells the coordinators to build the tree anew; heard when the transaction commits. */
+/** Tells coordinators to rebuild the tree when the transaction commits. */
 export async function notifyRegistryChange(
   client: PoolClient,
   schema: string,

@@ -1,6 +1,6 @@
 /**
- * One import or rollback at a time per schema: a session's advisory lock, so that it is gone as soon as the
- * process is, kill -9 included. Readers are never blocked.
+ * Allows one import or rollback at a time per schema by a session's advisory lock, which ends with the process, even
+ * after kill -9. Readers are never blocked.
  */
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -9,7 +9,7 @@ import type { Database } from "#db/server-database";
 
 const lockName = "nearcrawl rir-import";
 
-/** Runs with the lock held, on one connection; throws DatabaseError when another import holds it. */
+/** Runs `work` with the lock on one connection; throws DatabaseError when another import holds it. */
 export async function withImportLock<T>(
   database: Database,
   work: (client: PoolClient) => Promise<T>,
@@ -52,12 +52,11 @@ async function answers(client: PoolClient): Promise<boolean> {
   );
 }
 
-/** Whether an import or a rollback holds the lock. */
 export async function isImportRunning({ pool, schema }: Pick<Database, "pool" | "schema">): Promise<boolean> {
   return await isAdvisoryLockHeld(pool, lockName, schema);
 }
 
-/** Commits what `work` did, or nothing of it. */
+/** Commits everything that `work` did, or nothing. */
 export async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query("begin");
   try {

@@ -1,10 +1,10 @@
 /**
- * What an import does to the lists of published places: compared with those in force list by list, written beside them,
- * and put in force with the generation. A list whose content is the same is not written again; what was in force before
- * stays for a rollback, as long as it belongs to one of the latest imports.
+ * Imports lists of published places: each is compared with the one in force, written beside it and put in force with
+ * the generation. An unchanged list is not rewritten; earlier lists stay for a rollback as long as they belong to a
+ * recent import.
  *
- * A list that moves more than a third of its ranges to other places at once is held back, and the one in force goes on,
- * until somebody says that it is meant or the one in force is too old: half a continent does not move in a week.
+ * A list that moves more than a third of its ranges is held back, and the old one stays until somebody confirms it or
+ * the old one expires: half a continent does not move in a week.
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
@@ -19,12 +19,12 @@ import { formatRange } from "#core/ip/range";
 import { writeCopy } from "#db/copy";
 import { keptDays } from "../formats/published.ts";
 
-/** Lists of so many whole imports are kept, the one in force among them. */
+/** Keeps the lists of this many full imports, including the current one. */
 const importsKept = 8;
 
 /** A list that moves more than this share of its ranges is held back. */
-export const mostMovedShare = 0.3;
-/** Of fewer ranges a third is nothing much. */
+const mostMovedShare = 0.3;
+/** A third of fewer ranges is insignificant. */
 const fewestRanges = 20;
 
 const samplesShown = 5;
@@ -34,36 +34,35 @@ const dayMs = 86_400_000;
 /** `all` names every source. */
 export type AcceptedMoves = readonly string[];
 
-export interface PublishedChange extends PublishedList {
+interface PublishedChange extends PublishedList {
   readonly ranges: number;
   readonly places: number;
   /** Ranges that the list names without a place. */
   readonly withoutPlace: number;
-  /** In force before. */
   readonly rangesBefore: number;
   readonly added: number;
   readonly removed: number;
-  /** Ranges that are at another place now. */
+  /** Ranges with a changed place. */
   readonly moved: number;
   readonly movedSamples: readonly {
     readonly range: string;
     readonly before: string | null;
     readonly after: string | null;
   }[];
-  /** It moves too much: what is in force goes on. */
+  /** It moves too much, so the current list stays. */
   readonly isHeldBack: boolean;
 }
 
 export interface PublishedPlan {
-  /** In the files. */
+  /** The totals of the files. */
   readonly lists: number;
   readonly ranges: number;
   readonly added: number;
   readonly removed: number;
   readonly moved: number;
-  /** Lists that are taken over, or go. */
+  /** Lists that are replaced or removed. */
   readonly changedLists: number;
-  /** Every list but the geofeeds that registry objects name; of these the ones with the most changes. */
+  /** Every list, but of the geofeeds named by registry objects only those with the most changes. */
   readonly sources: readonly PublishedChange[];
   readonly geofeeds: {
     readonly lists: number;
@@ -71,13 +70,13 @@ export interface PublishedPlan {
     readonly rangesBefore: number;
     readonly removed: number;
   };
-  /** The sources of the lists that are held back, at most a hundred. */
+  /** The sources of held lists, at most a hundred. */
   readonly heldBack: readonly string[];
 }
 
 export interface PublishedDifference {
   readonly plan: PublishedPlan;
-  /** What the generation has: a list in force that goes on, or one of the files by its index. */
+  /** The generation's lists: a current one that stays, or one of the files by index. */
   readonly lists: readonly (ListInForce | { readonly index: number; readonly digest: string })[];
 }
 
@@ -218,7 +217,7 @@ function rowsByList({ lists }: PublishedFamily, count: number): readonly Int32Ar
   return rows;
 }
 
-/** The range as a text that two families never share. */
+/** Returns a text that differs between families. */
 function keyOf({ columns: { words, first, last } }: PublishedFamily, row: number): string {
   return keyOfWords(words, first.subarray(row * words, (row + 1) * words), last.subarray(row * words));
 }
@@ -228,7 +227,7 @@ function keyOfWords(words: 1 | 4, first: Uint32Array, last: Uint32Array): string
   return `${first[0]}.${first[1]}.${first[2]}.${first[3]}-${last[0]}.${last[1]}.${last[2]}.${last[3]}`;
 }
 
-/** Place by range, of each list that may differ. */
+/** Returns place by range of each list that may differ. */
 async function readCurrent(
   client: PoolClient,
   lists: readonly ListInForce[],
@@ -273,7 +272,7 @@ async function readInForce(client: PoolClient): Promise<readonly ListInForce[]> 
   return rows;
 }
 
-/** In the caller's transaction, before the generation is in force. */
+/** Runs in the caller's transaction, before the generation is in force. */
 export async function writePublished(
   client: PoolClient,
   generation: number,
@@ -303,7 +302,7 @@ export async function writePublished(
   await dropOld(client, generation);
 }
 
-/** The id of each list by its index. */
+/** Returns the id of each list by its index. */
 async function insertLists(
   client: PoolClient,
   published: PublishedRanges,
@@ -357,7 +356,7 @@ async function writeRanges(
   });
 }
 
-/** Lists of imports that are no longer among the latest, and lists that no import kept has. */
+/** Removes old imports' lists, and lists that no remaining import has. */
 async function dropOld(client: PoolClient, generation: number): Promise<void> {
   await client.query(
     `delete from published_list_in

@@ -1,29 +1,28 @@
 /**
- * Subnets in use: delegated to a crawler, or with hosts in the frontier. An import or a rollback that takes away more than a
- * few of them is an accident more often than not, and has to be meant: who asks for it names their number.
+ * A subnet is in use when it is delegated or has hosts in the frontier. An import or rollback that removes more than a
+ * few is usually an accident, so the caller must confirm their number.
  */
 import type { Pool, PoolClient } from "pg";
 import { RemovesInUse } from "#core/errors";
 
 export interface SubnetsInUse {
-  /** In the tree in force. */
   readonly total: number;
-  /** Of those, the ones that go. */
+  /** How many of them are removed. */
   readonly going: number;
 }
 
-/** A larger share of them goes only when it is meant. */
-export const mostGoingShare = 0.05;
+/** A larger share needs confirmation. */
+const mostGoingShare = 0.05;
 
 export const isMuchInUse = ({ total, going }: SubnetsInUse): boolean => going > total * mostGoingShare;
 
-/** For people: "12 of the 40 subnets in use (30.0 %)". */
+/** Example: "12 of the 40 subnets in use (30.0 %)". */
 export function goingWords({ total, going }: SubnetsInUse): string {
   const share = total === 0 ? 0 : going / total;
   return `${going.toLocaleString("en-GB")} of the ${total.toLocaleString("en-GB")} subnets in use (${(100 * share).toFixed(1)} %)`;
 }
 
-/** Throws RemovesInUse unless that number of them is meant to go, or they are few. */
+/** Throws RemovesInUse unless that number is confirmed or there are few. */
 export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): void {
   if (!isMuchInUse(inUse) || removeInUse === inUse.going) return;
   const named = removeInUse === null ? "" : `, and not ${removeInUse}`;
@@ -33,7 +32,7 @@ export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): v
   );
 }
 
-/** $1: generations of the two roots that stand in where there is no registry, nobody's loss. */
+/** $1: generations of the two placeholder roots, whose loss does not matter. */
 const inUseSql = `
   select c.subnet_id, c.added_in
   from (
@@ -63,7 +62,7 @@ export async function readSubnetsInUse(client: PoolClient): Promise<ReadonlySet<
   return new Set(rows.map((row) => row.subnet_id));
 }
 
-/** When the newest imports, so many, are rolled back: those that they added, or brought back. */
+/** Counts the subnets that a rollback of the newest imports removes: those that they added or brought back. */
 export async function inUseOfRollback(
   client: Pick<PoolClient, "query">,
   imports: number,
@@ -97,7 +96,7 @@ async function broughtBackBy(
   return rows.map((row) => row.subnet_id);
 }
 
-/** The same, for somebody who waits: null when it takes longer. A large frontier is read through. */
+/** Returns null when it takes too long for an interactive caller, because a large frontier is scanned. */
 export async function inUseOfRollbackWithin(
   pool: Pool,
   imports: number,

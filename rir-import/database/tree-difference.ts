@@ -1,13 +1,12 @@
 /**
- * What an import changes, found in memory: one walk over the wanted ranges beside those of the database,
- * both in the order of the tree. Every wanted subnet gets its id here; a range that was there before, even
- * one that was removed since, keeps the id that it had.
+ * Finds an import's changes in memory by walking the wanted and current ranges together in the order of the tree. Every
+ * wanted subnet gets its id here; a range that existed before, even a removed one, keeps its id.
  */
 import { compareWords, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import type { FamilyState, HolderTable, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentHolders, CurrentTree } from "./current-tree.ts";
 
-/** What becomes of a wanted subnet, by its number in `FamilyDifference.kinds`. */
+/** The change of a wanted subnet, by its number in `FamilyDifference.kinds`. */
 export const changeKinds = ["unchanged", "added", "returned", "changed", "moved"] as const;
 
 export type ChangeKind = (typeof changeKinds)[number];
@@ -16,11 +15,11 @@ const [unchanged, added, returned, changed, moved] = [0, 1, 2, 3, 4];
 export interface FamilyDifference {
   readonly wanted: FamilyState;
   readonly current: CurrentFamily;
-  /** For each wanted subnet: its id, what becomes of it, and the row of `current` it stands in, or −1. */
+  /** The id, the change, and the row in `current` (or −1) of each wanted subnet. */
   readonly ids: Int32Array;
   readonly kinds: Uint8Array;
   readonly rows: Int32Array;
-  /** Rows of `current` that are in force and not wanted, in the order of the tree. */
+  /** Current rows that are not wanted, in the order of the tree. */
   readonly removed: Int32Array;
 }
 
@@ -33,11 +32,11 @@ export interface TreeDifference {
 
 export interface ChangeCounts {
   readonly added: number;
-  /** Was there once, was removed, and is back: keeps its old id and delegation. */
+  /** A removed subnet that is back, with its old id and delegation. */
   readonly returned: number;
-  /** Holder, country, registry or name is another. */
+  /** Holder, country, registry or name differs. */
   readonly changed: number;
-  /** Only its place in the tree is another: the less specific subnet above it, or what it crosses. */
+  /** Only its parent or its crossings differ. */
   readonly moved: number;
   readonly removed: number;
   readonly unchanged: number;
@@ -54,7 +53,7 @@ export function compareTrees(
   return { ipv4, ipv6, holders, counts: countsOf([ipv4, ipv6]) };
 }
 
-/** The difference, and the next id that is free. */
+/** Returns the difference and the next free id. */
 function compareFamily(
   wanted: FamilyState,
   current: CurrentFamily,
@@ -98,7 +97,7 @@ function matchRanges(
   return { ids, rows, removed: removed.slice(0, removals), nextId };
 }
 
-/** In the order of the tree: by first address, the widest first. */
+/** The tree's order is by first address, the widest first. */
 function compareRanges(a: RangeColumns, i: number, b: RangeColumns, j: number): number {
   return compareWords(a.first, i, b.first, j, a.words) || compareWords(b.last, j, a.last, i, a.words);
 }
@@ -143,22 +142,21 @@ function countsOf(families: readonly FamilyDifference[]): ChangeCounts {
   };
 }
 
-// Holders compared by their keys: which are new, which have another name, and which ids they have. And what
-// an import means for companies: merged (two holders' subnets are one holder's now, and one of the two is
-// gone) or split (one holder's subnets are with several now, some of them new).
+// Compares holders by key: new ones, changed names, and ids. Also shows merged companies (two holders' subnets now have
+// one holder, and one of the two is gone) and split ones (one holder's subnets now have several, some of them new).
 
 export interface HolderDifference {
   readonly wanted: HolderTable;
   readonly current: CurrentHolders;
-  /** For each wanted holder its id. */
+  /** The id of each wanted holder. */
   readonly ids: Int32Array;
-  /** Wanted holders that the database does not have yet. */
+  /** Wanted holders that the database lacks. */
   readonly added: readonly number[];
-  /** Wanted holders whose name or handle is another than the database's. */
+  /** Wanted holders whose name or handle differs from the database. */
   readonly renamed: readonly number[];
 }
 
-/** Gives every wanted holder its id: the one it has, or the next. */
+/** Keeps a known holder's id and gives others the next. */
 function compareHolders(wanted: HolderTable, current: CurrentHolders): HolderDifference {
   const ids = new Int32Array(wanted.count);
   const renamed: number[] = [];
@@ -181,7 +179,7 @@ function compareHolders(wanted: HolderTable, current: CurrentHolders): HolderDif
 }
 
 export interface HolderChanges {
-  /** In force now, not before. */
+  /** Holders that are in force now but were not before. */
   readonly added: number;
   readonly gone: number;
   readonly renamed: number;
@@ -192,13 +190,13 @@ export interface HolderChanges {
 }
 
 interface HolderSample {
-  /** Before. */
+  /** The name before. */
   readonly from: string;
-  /** After, at most ten. */
+  /** The names after, at most ten. */
   readonly to: readonly string[];
 }
 
-/** `nameOf` gives a text by its id. */
+/** `nameOf` returns a text by its id. */
 export function describeHolders(
   difference: TreeDifference,
   nameOf: (text: number) => string,
@@ -231,7 +229,7 @@ export function describeHolders(
   };
 }
 
-/** By id, 1 for a holder that has a subnet in force before, and after. */
+/** Marks by id the holders with a current subnet, before and after. */
 function holdersInForce(families: readonly FamilyDifference[], { ids, current, added }: HolderDifference) {
   const before = new Uint8Array(current.largestId + added.length + 1);
   const after = before.slice();
@@ -244,12 +242,12 @@ function holdersInForce(families: readonly FamilyDifference[], { ids, current, a
   return { before, after };
 }
 
-/** Name of a wanted holder by its id. */
+/** Returns a wanted holder's name by its id. */
 function wantedNames({ wanted, ids }: HolderDifference, nameOf: (text: number) => string) {
   return (id: number) => nameOf(wanted.nameId(ids.indexOf(id)));
 }
 
-/** For each holder that lost subnets which stay: who has those now, itself included while it keeps some. */
+/** Maps each holder that lost remaining subnets to their new holders, itself included while it keeps some. */
 function heirsOf(families: readonly FamilyDifference[], { ids }: HolderDifference): Map<number, Set<number>> {
   const heirs = new Map<number, Set<number>>();
   const each = (visit: (from: number, to: number) => void) => {
@@ -270,7 +268,7 @@ function heirsOf(families: readonly FamilyDifference[], { ids }: HolderDifferenc
   return heirs;
 }
 
-/** How many holders that are gone each heir took over whole. */
+/** Counts the vanished holders that each heir took over entirely. */
 function countTakenOver(
   heirs: ReadonlyMap<number, ReadonlySet<number>>,
   after: Uint8Array,

@@ -1,7 +1,7 @@
 /**
- * Turns a difference into the tree in force, inside the caller's transaction, and writes down what was
- * before: `subnet_before` and `holder_before` alone are enough to undo a generation. Only rows that differ
- * are written; the others keep their row, id and delegation. Rows are never deleted.
+ * Writes a difference into the tree in the caller's transaction, and the previous state into `subnet_before` and
+ * `holder_before`, which suffice to undo a generation. Only differing rows are written; others keep their row, id and
+ * delegation. Rows are never deleted.
  */
 import type { PoolClient } from "pg";
 import { registries } from "#coordinator/place/subnets/subnet";
@@ -20,7 +20,7 @@ export interface Writing {
   readonly generation: number;
   readonly state: RegistryState;
   readonly difference: TreeDifference;
-  /** Rows written of rows to write. */
+  /** Reports written rows out of the total. */
   readonly onRows: (done: number, total: number) => void;
 }
 
@@ -57,7 +57,7 @@ const setSequences = `
   union all
   select setval(pg_get_serial_sequence('holder', 'holder_id'), greatest(max(holder_id), 1)) from holder`;
 
-/** In an order that lets each see what it needs; $1 is the generation. */
+/** Ordered so that each sees what it needs; $1 is the generation. */
 const updates: readonly string[] = [
   `insert into holder_before (generation, holder_id, name, handle)
    select $1, holder_id, h.name, h.handle from staged_holder join holder h using (holder_id)`,
@@ -126,7 +126,7 @@ const subnetColumns = ["parent_id", "holder_id", "country", "registry", "name", 
 const added = changeKinds.indexOf("added");
 const unchanged = changeKinds.indexOf("unchanged");
 
-/** Straight into the table, in the order of ids and of the tree: its indexes grow at their ends. */
+/** Writes in the order of ids and of the tree, so that indexes grow at their ends. */
 async function writeAdded(writing: Writing, rows: RowCounter): Promise<void> {
   const { client, difference, generation } = writing;
   const columns = ["subnet_id", "first_address", "last_address", "added_in", ...subnetColumns];
@@ -175,7 +175,7 @@ async function stageUpdates(writing: Writing, rows: RowCounter): Promise<void> {
   });
 }
 
-/** The columns of `subnetColumns`. */
+/** Writes the columns of `subnetColumns`. */
 function putSubnet(
   out: CopyWriter,
   { state, difference }: Writing,
@@ -204,7 +204,6 @@ function putText(out: CopyWriter, value: string | null): void {
 
 const rowsPerReport = 20_000;
 
-/** Counts rows, for progress. */
 class RowCounter {
   readonly #onRows: Writing["onRows"];
   readonly #total: number;

@@ -1,7 +1,7 @@
 /**
- * One fetch at a time in a cache folder. The lock is a file made whole by a hard link, which fails when it is
- * there; it names its holder, who touches it while at work. It has lost its holder when that process of this
- * machine is gone, or when nobody touched it for minutes (another machine or container on a shared folder).
+ * Allows one fetch at a time in a cache folder. The lock file is created atomically by a hard link, names its holder,
+ * and is touched while at work. It is stale when that process on this machine is gone, or when nobody touched it for
+ * minutes (another machine or container on a shared folder).
  */
 
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ import { isRunning } from "#core/running-process";
 
 const touchEveryMs = 20_000;
 const abandonedAfterMs = 5 * 60_000;
-/** A take-over is done in milliseconds; one that is older was killed. */
+/** A take-over takes milliseconds; an older one was killed. */
 const takeoverMs = 60_000;
 
 const holderSchema = z.object({
@@ -26,7 +26,7 @@ const holderSchema = z.object({
 type Holder = z.infer<typeof holderSchema>;
 
 /**
- * Makes the folder where needed and runs `work` alone in it; its signal aborts when the lock is lost (the machine
+ * Creates the folder if necessary and runs `work` alone in it; its signal aborts when the lock is lost (the machine
  * slept, and another took over). Throws a CacheError when another is at work.
  */
 export async function withCacheLock<T>(
@@ -73,7 +73,7 @@ async function takeLock(file: string): Promise<string> {
   throw new CacheError(`${file}: another fetch is about to begin in this folder`);
 }
 
-/** False when the lock is there already. */
+/** Returns false when the lock exists. */
 async function linked(own: string, file: string): Promise<boolean> {
   try {
     await link(own, file);
@@ -85,9 +85,8 @@ async function linked(own: string, file: string): Promise<boolean> {
 }
 
 /**
- * Puts our lock in the place of an abandoned one; false when another is about to. Throws when the holder is at
- * work. Only who holds the right to take over (a file of its own, for moments) removes a lock that is not his:
- * so what was found abandoned is still what is removed.
+ * Replaces a stale lock with ours; false when another process is about to. Throws when the holder is at work. Only the
+ * holder of a short-lived take-over file removes a foreign lock, so what was found stale is what is removed.
  */
 async function takenOver(own: string, file: string): Promise<boolean> {
   const right = `${file}.takeover`;
@@ -113,7 +112,7 @@ async function isOlderThan(file: string, ms: number): Promise<boolean> {
   return facts !== null && Date.now() - facts.mtimeMs > ms;
 }
 
-/** Null when it cannot be understood. */
+/** Returns null when the content is invalid. */
 async function holderOf(file: string): Promise<Holder | null | "gone"> {
   try {
     return holderSchema.parse(JSON.parse(await readFile(file, "utf8")));

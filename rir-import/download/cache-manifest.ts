@@ -1,7 +1,6 @@
 /**
- * `manifest.json` in the cache folder: what each file there is, where it came from and when. Written beside and
- * renamed, so that it is whole at any moment; checked when it is read. An entry whose file is not as it says
- * counts for nothing.
+ * `manifest.json` describes each file of the cache folder, its origin and date. It is replaced atomically by a rename
+ * and validated when read. An entry that does not match its file is ignored.
  */
 
 import { open, readFile, rename, stat } from "node:fs/promises";
@@ -13,36 +12,36 @@ import { isPublishedFormat, keptDays } from "../formats/published.ts";
 import type { SourcePath } from "../read/open-source.ts";
 import { downloadKinds, importOrder } from "./download-source.ts";
 
-/** More in one file are read over. */
+/** More geofeeds of one file are ignored. */
 export const mostGeofeedsNamed = 20_000;
 
 const time = z.iso.datetime();
 
 const entrySchema = z.strictObject({
-  /** Null: what networks publish themselves. */
+  /** Null for what networks publish themselves. */
   registry: z.enum(registries).nullable(),
   kind: z.enum(downloadKinds),
-  /** In the cache folder. */
+  /** The file's name in the cache folder. */
   file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/),
-  /** As asked for, without secrets and before redirects. */
+  /** The requested URL, without secrets and before redirects. */
   url: z.string().max(2000),
   etag: z.string().max(1000).nullable(),
   /** As the server wrote it. */
   lastModified: z.string().max(100).nullable(),
   bytes: z.int().min(0),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** True when a checksum published beside the file agreed. */
+  /** True when a published checksum matched. */
   checksumAgreed: z.boolean(),
   fetchedAt: time,
-  /** When the server last said that this is its newest. */
+  /** When the server last confirmed that this is its newest version. */
   checkedAt: time,
-  /** Of a registry's database: the geofeeds that its objects name. */
+  /** The geofeeds that a registry database's objects name. */
   geofeeds: z.array(z.string().max(500)).max(mostGeofeedsNamed).optional(),
 });
 
 const manifestSchema = z.strictObject({
   version: z.literal(1),
-  /** What an earlier version fetched and this one does not import is passed over; the next fetch forgets it. */
+  /** Kinds that only an earlier version imports are skipped, and forgotten at the next fetch. */
   sources: z.preprocess(ofKnownKinds, z.record(z.string().max(63), entrySchema)),
 });
 
@@ -57,12 +56,12 @@ function ofKnownKinds(sources: unknown): unknown {
 
 export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
 
-/** By the source's name. */
+/** Keyed by the source's name. */
 export type CacheManifest = Readonly<Record<string, CachedFile>>;
 
 const maxManifestBytes = 64_000_000;
 
-/** Empty where there is none. Throws a CacheError when it is damaged. */
+/** Returns an empty manifest without a file. Throws a CacheError when it is damaged. */
 export async function readManifest(cacheFolder: string): Promise<CacheManifest> {
   const file = join(cacheFolder, "manifest.json");
   let text: string;
@@ -92,7 +91,7 @@ export async function writeManifest(cacheFolder: string, sources: CacheManifest)
   await rename(unfinished, file);
 }
 
-/** True when the file lies there with the size that the entry states. */
+/** True when the file exists with the size in the entry. */
 export async function isInPlace(cacheFolder: string, entry: CachedFile): Promise<boolean> {
   try {
     const facts = await stat(join(cacheFolder, entry.file));
@@ -110,20 +109,18 @@ function parsed(text: string): unknown {
   }
 }
 
-// From a cache folder to the files that an import reads.
-
-/** The folder in a cache folder of the geofeeds that registry objects name; a cache of its own. */
+/** A separate cache inside a cache folder, for the geofeeds that registry objects name. */
 export const geofeedFolder = (cacheFolder: string) => join(cacheFolder, "geofeeds");
 
-/** A list of places that nobody confirmed for a quarter is imported no more. */
+/** A list of places that nobody confirmed for a quarter is no longer imported. */
 export function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checkedAt">, now: Date): boolean {
   return isPublishedFormat(kind) && now.getTime() - Date.parse(checkedAt) > keptDays * 86_400_000;
 }
 
 /**
- * The cached registry files, lists of places with their formats: IANA's, then statistics, then WHOIS data (split files, whole databases,
- * ARIN's), then what networks publish; by source name within each. Throws a CacheError when there are none, or one is
- * not what was fetched.
+ * Returns the cached files in import order: IANA's, statistics, WHOIS data (split files, whole databases, ARIN's), then
+ * what networks publish, each by source name. Throws a CacheError when there are none, or one differs from what was
+ * fetched.
  */
 export async function cachedSourceFiles(
   cacheFolder: string,
@@ -153,7 +150,7 @@ export async function cachedSourceFiles(
   ];
 }
 
-/** One that is not as it was fetched counts for nothing: it is a stranger's, and stops no import. */
+/** A changed file is ignored: it came from a stranger and must not stop an import. */
 async function geofeedFiles(cacheFolder: string, now: Date): Promise<readonly string[]> {
   const folder = geofeedFolder(cacheFolder);
   const files: string[] = [];

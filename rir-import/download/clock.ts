@@ -1,11 +1,11 @@
-/** Time, as downloads need it: passed in, so that tests turn it by hand. */
+/** The clock of downloads, which tests replace. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { timerMs } from "#core/timer-ms";
 
 export interface Clock {
   now(): Date;
-  /** Runs once when the time has passed; the answer calls it off. */
+  /** Runs once when the time has passed; the returned function cancels it. */
   after(ms: number, run: () => void): () => void;
   /** Rejects when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -1,11 +1,11 @@
 /**
- * Why one try of a download came to nothing. It ends that try; whether another may help is said in `again`.
- * Caught in fetch-source.ts, where it becomes part of the result of that source.
+ * Explains why one try of a download failed; `again` says whether another may help. fetch-source.ts catches it and
+ * makes it part of that source's result.
  */
 export class DownloadFailure extends Error {
-  /** `later`: a passing fault. `once`: one more try may help. `never`: the same answer would come again. */
+  /** `later`: a temporary fault. `once`: one more try may help. `never`: the same answer would come again. */
   readonly again: "later" | "once" | "never";
-  /** The least wait that the server asked for, in ms; null when it did not say. */
+  /** The minimum wait that the server asked for, or null. */
   readonly retryAfterSeconds: number | null;
 
   constructor(
@@ -19,7 +19,7 @@ export class DownloadFailure extends Error {
   }
 }
 
-/** Any error as a DownloadFailure: faults of the network may pass, those of the disk and of TLS do not. */
+/** Converts any error: network faults may be temporary, disk and TLS faults are not. */
 export function downloadFailure(error: unknown): DownloadFailure {
   if (error instanceof DownloadFailure) return error;
   const cause = causeOf(error);

@@ -1,6 +1,6 @@
 /**
- * One try to bring one URL into its part file: conditional (a 304 keeps what we have), resumed where an earlier
- * try broke off, bounded in size. Throws a DownloadFailure that says whether another try may help.
+ * Tries once to download a URL into its part file: conditionally (a 304 keeps our copy), resuming an interrupted try,
+ * limited in size. Throws a DownloadFailure that says whether another try may help.
  */
 
 import { type FileHandle, open, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
@@ -11,22 +11,22 @@ import type { Clock } from "./clock.ts";
 import { DownloadFailure } from "./download-failure.ts";
 import type { HttpAnswer, HttpClient, RequestSecrets, Watch } from "./http-client.ts";
 
-export interface PartJob {
+interface PartJob {
   readonly client: HttpClient;
   readonly url: string;
   readonly secrets: RequestSecrets;
   readonly partFile: string;
-  /** Of the copy we have of this URL; null to have it whatever it is. */
+  /** The validators of our copy; null downloads unconditionally. */
   readonly known: { readonly etag: string | null; readonly lastModified: string | null } | null;
   readonly fewestBytes: number;
   readonly mostBytes: number;
   readonly watch: Watch;
   readonly clock: Clock;
-  /** Bytes there are now, of how many (null: the server does not say). */
+  /** Reports the bytes so far and the total, or null when unknown. */
   readonly onBytes: (done: number, total: number | null) => void;
 }
 
-export type DownloadedPart =
+type DownloadedPart =
   | { readonly type: "unchanged" }
   | { readonly type: "whole"; readonly etag: string | null; readonly lastModified: string | null };
 
@@ -45,7 +45,7 @@ export async function downloadPart(job: PartJob): Promise<DownloadedPart> {
   }
 }
 
-/** If-Range for a part; else the validators of the copy we have, both, as RFC 9110 section 13.1 advises. */
+/** Sends If-Range for a part, else both validators of our copy, as RFC 9110 section 13.1 advises. */
 function conditions(job: PartJob, beginning: PartBeginning | null): Record<string, string> {
   if (beginning !== null) {
     return { range: `bytes=${beginning.bytes}-`, "if-range": beginning.validator };
@@ -113,7 +113,7 @@ async function append(
   checkSize(job, done);
 }
 
-/** Said before the first byte where the server states the length. */
+/** Checks the announced length before the first byte. */
 function checkSize(job: PartJob, bytes: number | null): void {
   if (bytes === null) return;
   if (bytes > job.mostBytes) throw tooLarge(job, bytes);
@@ -144,8 +144,8 @@ function lengthOf(headers: IncomingHttpHeaders): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-// The unfinished file of a download, `<file>.part`, and beside it `<file>.part.json`: of which URL and version of
-// the data it is the beginning, so that a later try goes on where this one ended (RFC 9110 sections 13.1.5, 14).
+// The unfinished file of a download, `<file>.part`, and `<file>.part.json` with its URL and version, so that a later
+// try can resume (RFC 9110 sections 13.1.5, 14).
 
 const originSchema = z.strictObject({
   url: z.string(),
@@ -160,7 +160,7 @@ interface PartBeginning {
   readonly validator: string;
 }
 
-/** What there is of this URL already; null where nothing is, or nothing that can be gone on with. */
+/** Returns null when nothing resumable exists. */
 async function partBeginning(partFile: string, url: string): Promise<PartBeginning | null> {
   try {
     const origin = originSchema.parse(JSON.parse(await readFile(`${partFile}.json`, "utf8")));
@@ -171,7 +171,7 @@ async function partBeginning(partFile: string, url: string): Promise<PartBeginni
   }
 }
 
-/** Starts the part anew, for data of this origin (null: of a version that could not be asked for again). */
+/** Restarts the part for this origin; null when its version cannot be requested again. */
 async function beginPart(partFile: string, origin: PartOrigin | null): Promise<void> {
   await removePart(partFile);
   await writeFile(partFile, "");
@@ -185,7 +185,7 @@ export async function removePart(partFile: string): Promise<void> {
   await rm(partFile, { force: true });
 }
 
-/** Appends at `start` and leaves the bytes on disk (fsync), also when the source of the pieces fails. */
+/** Appends at `start` and flushes the bytes to disk (fsync) even when the source fails. */
 async function appendToPart(partFile: string, start: number, pieces: AsyncIterable<Buffer>): Promise<void> {
   await truncate(partFile, start);
   const handle = await open(partFile, "r+");
@@ -209,8 +209,8 @@ async function writeWhole(handle: FileHandle, piece: Buffer, position: number): 
 }
 
 /**
- * A validator that If-Range may carry: a strong entity tag, or a date of last change at least a minute before
- * the answer was made (RFC 9110 section 8.8.2.2 asks for a second at least).
+ * Returns a validator for If-Range: a strong entity tag, or a modification date at least a minute before the answer
+ * (RFC 9110 section 8.8.2.2 requires a second).
  */
 function strongValidator(headers: IncomingHttpHeaders): string | null {
   const etag = headers.etag ?? "";
@@ -223,12 +223,10 @@ function strongValidator(headers: IncomingHttpHeaders): string | null {
     : null;
 }
 
-// How long to wait before another try.
-
 const firstBackOffMs = 1000;
 const mostBackOffMs = 60_000;
 
-/** Doubling from a second to a minute, spread over half of that so that many clients do not come at once. */
+/** Doubles from a second to a minute, with jitter over half of that so that clients do not retry together. */
 export function backOffMs(failedTries: number, random: () => number): number {
   const most = Math.min(mostBackOffMs, firstBackOffMs * 2 ** Math.min(10, failedTries - 1));
   return most * (0.5 + random() / 2);

@@ -1,6 +1,6 @@
 /**
- * A file that a registry publishes and that we keep a copy of. The list of them is `defaultSources`, changed
- * by the operator's settings (source-settings.ts).
+ * A file that a registry publishes and that we keep a copy of. `defaultSources` lists them; the operator's settings
+ * (source-settings.ts) change the list.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { publishedFormats } from "../formats/published.ts";
@@ -16,48 +16,45 @@ export const downloadKinds = [
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
-  /** Where networks publish that their ranges lie: a geofeed, or a cloud's list of ranges by region. */
+  /** The published places of a network's ranges: a geofeed, or a cloud's ranges by region. */
   ...publishedFormats,
 ] as const;
 export type DownloadKind = (typeof downloadKinds)[number];
 
-/** Who may download it. `how` says what to do first where it is not everybody. */
-export type SourceAccess =
-  | { readonly type: "public" }
-  | { readonly type: "on-request"; readonly how: string };
+/** Who may download it. For restricted sources, `how` says what to do first. */
+type SourceAccess = { readonly type: "public" } | { readonly type: "on-request"; readonly how: string };
 
 /**
- * `on`: fetched. `waiting`: not public and not set up by the operator, so passed over. `off`: the operator's
- * settings switch it off; a copy that we have is imported no more.
+ * `on`: fetched. `waiting`: restricted and not set up, so skipped. `off`: switched off by the operator; a copy is no
+ * longer imported.
  */
-export type SourceState = "on" | "waiting" | "off";
+type SourceState = "on" | "waiting" | "off";
 
 export interface DownloadSource {
-  /** What `rir fetch NAME` calls it. */
+  /** The name for `rir fetch NAME`. */
   readonly name: string;
-  /** Null: what networks publish themselves. */
+  /** Null for what networks publish themselves. */
   readonly registry: Registry | null;
   readonly kind: DownloadKind;
   readonly state: SourceState;
   readonly access: SourceAccess;
-  /** Without secrets. Null where the registry tells the place only to those it gave access. */
+  /** Contains no secrets. Null when the registry reveals the place only after granting access. */
   readonly url: string | null;
-  /** Asked in turn when the URL fails. */
+  /** Tried in order when the URL fails. */
   readonly mirrors: readonly string[];
-  /** Its name in the cache folder. */
+  /** The file's name in the cache folder. */
   readonly file: string;
-  /** True where `<url>.md5` is published beside it. */
+  /** True when `<url>.md5` is published. */
   readonly hasMd5: boolean;
-  /** Request headers and query parameters whose values stand in these files: keys and passwords. */
+  /** Headers and query parameters whose values (keys, passwords) are in these files. */
   readonly headerFiles: Readonly<Record<string, string>>;
   readonly queryFiles: Readonly<Record<string, string>>;
-  /** A file smaller than this share of the last one is refused. */
+  /** A file below this share of the last one's size is refused. */
   readonly smallestShare: number;
-  /** A larger file is refused. */
   readonly maxBytes: number;
 }
 
-/** The order in which the files of a cache folder are imported: earlier kinds first. */
+/** The import order of a cache folder's files: earlier kinds first. */
 export const importOrder: readonly DownloadKind[] = [
   "iana-registry",
   "statistics",

@@ -1,7 +1,7 @@
 /**
- * Fetches the geofeeds that registry objects name (RFC 9632), behind the registries' files that name them: thousands of
- * small files from strangers' servers. So they are bounded one by one and together, asked a few at a time and one at
- * a time per host, never at a special-purpose address, and what fails stays as it was; it is imported for a quarter.
+ * Fetches the geofeeds that registry objects name (RFC 9632) after the registries' files: thousands of small files from
+ * strangers' servers. They are limited individually and in total, requested a few at a time and one per host, never
+ * from special-purpose addresses. A failed one keeps its old copy, which is imported for a quarter.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,17 +20,17 @@ import { checkContent, type FetchedSource, fetchSource, namesGeofeeds } from "./
 import { type HttpClient, noSecrets } from "./http-client.ts";
 import { type FetchLimits, type SourceSettings, sourceOf } from "./source-settings.ts";
 
-export interface GeofeedsJob {
+interface GeofeedsJob {
   readonly settings: SourceSettings;
   readonly cacheFolder: string;
-  /** Of the registries' files. */
+  /** The manifest of the registries' files. */
   readonly manifest: CacheManifest;
-  /** Asks no special-purpose address. */
+  /** Refuses special-purpose addresses. */
   readonly client: HttpClient;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Works through items, a few at a time and one at a time per host. */
+  /** Processes a few items at a time and one per host. */
   readonly spread: (
     items: readonly DownloadSource[],
     work: (source: DownloadSource) => Promise<void>,
@@ -38,8 +38,8 @@ export interface GeofeedsJob {
   readonly onProgress: (done: number, total: number) => void;
 }
 
-export interface FetchedGeofeeds {
-  /** By registry objects. */
+interface FetchedGeofeeds {
+  /** The number that registry objects name. */
   readonly named: number;
   readonly fetched: number;
   readonly unchanged: number;
@@ -47,14 +47,14 @@ export interface FetchedGeofeeds {
   /** More were named than the settings allow, or the time was over. */
   readonly notAsked: number;
   readonly bytes: number;
-  /** Of the first few, with their URLs. */
+  /** The reasons of the first few, with their URLs. */
   readonly reasons: readonly string[];
 }
 
 const reasonsKept = 5;
 const savedEvery = 250;
 
-/** One try: a server that is away is asked again the next time. */
+/** One try each, because an unreachable server is asked again the next time. */
 const limitsOfOne: FetchLimits = {
   idleSeconds: 20,
   totalMinutes: 2,
@@ -63,7 +63,7 @@ const limitsOfOne: FetchLimits = {
   longestWaitSeconds: 0,
 };
 
-/** Null where no registry object names any, or the settings want none. */
+/** Returns null when no registry object names any or the settings want none. */
 export async function fetchGeofeeds(job: GeofeedsJob): Promise<FetchedGeofeeds | null> {
   const { settings, cacheFolder, clock } = job;
   const urls = settings.geofeeds.enabled ? await namedGeofeeds(job) : [];
@@ -132,7 +132,7 @@ async function bring(
   });
 }
 
-/** Every URL once, in order. A file that an older version fetched is read for them now. */
+/** Lists every URL once in order. A file fetched by an older version is scanned for them now. */
 async function namedGeofeeds({ manifest, cacheFolder }: GeofeedsJob): Promise<readonly string[]> {
   const urls = new Set<string>();
   for (const entry of Object.values(manifest)) {
@@ -143,7 +143,7 @@ async function namedGeofeeds({ manifest, cacheFolder }: GeofeedsJob): Promise<re
   return [...urls].sort();
 }
 
-/** What no object names any more goes, with its file. */
+/** Removes geofeeds that no object names any more. */
 async function withoutUnnamed(
   folder: string,
   manifest: CacheManifest,

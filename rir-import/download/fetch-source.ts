@@ -1,7 +1,7 @@
 /**
- * Brings one source into the cache: the URL, then its mirrors; several tries with growing pauses; then what came
- * is checked (content, size, published sum) and takes the old file's place in one rename. Whatever goes wrong,
- * the file that was there stays.
+ * Fetches one source into the cache: the URL, then its mirrors, several tries with growing pauses; the result is
+ * checked (content, size, published checksum) and replaces the old file in one rename. On any failure the old file
+ * stays.
  */
 
 import { createHash } from "node:crypto";
@@ -23,21 +23,21 @@ import type { DownloadKind, DownloadSource } from "./download-source.ts";
 import { type HttpClient, noSecrets, type RequestSecrets, Watch } from "./http-client.ts";
 import type { FetchLimits } from "./source-settings.ts";
 
-export interface SourceJob {
+interface SourceJob {
   readonly source: DownloadSource;
   readonly secrets: RequestSecrets;
   readonly cacheFolder: string;
-  /** What the manifest says of the copy we have. */
+  /** The manifest's entry of our copy. */
   readonly cached: CachedFile | null;
   readonly acceptSmaller: boolean;
   readonly client: HttpClient;
   readonly limits: FetchLimits;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Ends the work; the part file stays for the next time. */
+  /** Stops the work; the part file stays for the next time. */
   readonly signal: AbortSignal;
   readonly onBytes: (done: number, total: number | null) => void;
-  /** A pause before the next try, and why. */
+  /** Called with the reason before a pause. */
   readonly onWait: (ms: number, reason: string) => void;
 }
 
@@ -47,7 +47,7 @@ export interface FetchedSource {
   readonly warning: string | null;
 }
 
-/** Throws a DownloadFailure, with the reasons of every URL that was asked. */
+/** Throws a DownloadFailure with the reasons of every URL tried. */
 export async function fetchSource(job: SourceJob): Promise<FetchedSource> {
   const { source, clock, limits } = job;
   const total = new Watch({
@@ -156,7 +156,7 @@ function fewestBytes({ cached, acceptSmaller, source }: SourceJob): number {
   return cached === null || acceptSmaller ? 1 : Math.max(1, Math.floor(cached.bytes * source.smallestShare));
 }
 
-/** What a part holds that is what it should be; any other is removed, and a DownloadFailure thrown. */
+/** Returns the content of a valid part; removes any other and throws a DownloadFailure. */
 async function checkedPart(
   partFile: string,
   at: { readonly url: string; readonly job: SourceJob; readonly watch: Watch },
@@ -169,7 +169,7 @@ async function checkedPart(
     if (published === null) return { content, sum: "missing" };
     const ours = await md5OfFile(partFile);
     if (ours === published) return { content, sum: "agrees" };
-    // A file and its sum are replaced one after the other: one more try may see both of the same day.
+    // A file and its checksum are replaced one after the other, so one more try may get a matching pair.
     throw new DownloadFailure("once", `its MD5 sum is ${ours}, the published one ${published}`);
   } catch (error) {
     await removePart(partFile);
@@ -177,13 +177,13 @@ async function checkedPart(
   }
 }
 
-/** A file's date on disk is that of its data: reports take it for files that do not state one. */
+/** Sets the file's date to that of its data, which reports use for files without one. */
 async function dateBack(partFile: string, lastModified: string | null): Promise<void> {
   const modifiedMs = foreignDateMs(lastModified ?? "");
   if (modifiedMs !== null) await utimes(partFile, modifiedMs / 1000, modifiedMs / 1000);
 }
 
-/** The part becomes the file, the file the `.previous`. There is a whole file at any moment. */
+/** The old file becomes `.previous` and the part becomes the file; a complete file exists at any moment. */
 async function takePlace(cacheFolder: string, file: string): Promise<void> {
   const path = join(cacheFolder, file);
   const previous = `${path}.previous`;
@@ -198,12 +198,12 @@ async function takePlace(cacheFolder: string, file: string): Promise<void> {
   await folder.close();
 }
 
-// The MD5 sums that registries publish beside their statistics, in BSD's form (`MD5 (name) = sum`) or in
-// coreutils' (`sum  name`). They guard against broken transfers and copies, not against forgers: TLS does that.
+// Reads the MD5 sums published beside statistics, in BSD's form (`MD5 (name) = sum`) or coreutils' (`sum  name`). They
+// detect broken transfers; TLS prevents forgery.
 
 const maxSumBytes = 4096;
 
-/** The sum published at `<url>.md5`, or null where there is none (404, 410). Throws a DownloadFailure. */
+/** Returns the sum at `<url>.md5`, or null when there is none (404, 410). Throws a DownloadFailure. */
 async function publishedMd5(client: HttpClient, url: string, watch: Watch): Promise<string | null> {
   const headers = { accept: "text/plain, */*", "accept-encoding": "identity" };
   const answer = await client.get({ url: `${url}.md5`, headers, secrets: noSecrets, watch });
@@ -218,7 +218,7 @@ async function publishedMd5(client: HttpClient, url: string, watch: Watch): Prom
   }
 }
 
-/** The one sum in the text. Throws a DownloadFailure when there is none, or several. */
+/** Throws a DownloadFailure unless the text has exactly one sum. */
 function md5In(text: string): string {
   const sums = new Set(text.match(/(?<![0-9A-Za-z])[0-9A-Fa-f]{32}(?![0-9A-Za-z])/g));
   const [sum] = sums;
@@ -244,8 +244,8 @@ async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(pieces).subarray(0, maxSumBytes).toString("latin1");
 }
 
-// Is a downloaded file what its source publishes? Read to its end once, unpacking, so that a cut gzip, a damaged
-// ZIP or a web page in place of data never gets into the cache. Gives the file's digest on the way.
+// Checks that a download is what its source publishes. It is read and unpacked to its end, so a truncated gzip, damaged
+// ZIP or web page never enters the cache. Also computes the digest.
 
 type RegistryKind = Exclude<DownloadKind, PublishedFormat>;
 
@@ -259,7 +259,7 @@ const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
 
 type FileContent = Pick<CachedFile, "sha256" | "geofeeds">;
 
-/** Its digest, and the geofeeds that it names. Throws a DownloadFailure that says what it is instead. */
+/** Returns the digest and the named geofeeds. Throws a DownloadFailure that says what the file is instead. */
 export async function checkContent(path: string, kind: DownloadKind): Promise<FileContent> {
   try {
     if (!isPublishedFormat(kind)) return await checkRegistryFile(path, kind);
@@ -290,6 +290,6 @@ async function checkRegistryFile(path: string, kind: RegistryKind): Promise<File
   return namesGeofeeds(kind) ? { sha256, geofeeds: [...finder.urls].sort() } : { sha256 };
 }
 
-/** Databases have objects that may name geofeeds; statistics and IANA's registries have none. */
+/** Databases have objects that may name geofeeds; statistics and IANA's registries do not. */
 export const namesGeofeeds = (kind: DownloadKind) =>
   kind === "rpsl-split" || kind === "whole-database" || kind === "arin-bulk";

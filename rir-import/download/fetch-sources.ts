@@ -1,6 +1,6 @@
 /**
- * `rir fetch`: every source that is on, two at a time and never two from one host. One that fails does not stop
- * the others; each result is in the manifest before the next begins. Then the geofeeds that registry objects name.
+ * `rir fetch` downloads every active source, two at a time and never two from one host. A failure does not stop the
+ * others, and each result is in the manifest before the next begins. The geofeeds that registry objects name follow.
  */
 
 import { readFile } from "node:fs/promises";
@@ -18,11 +18,11 @@ import type { SourceSettings } from "./source-settings.ts";
 
 export interface FetchOptions {
   readonly settings: SourceSettings;
-  /** Names of sources, or `geofeeds`; empty: every one that is on. */
+  /** Names of sources, or `geofeeds`; empty fetches every active one. */
   readonly names: readonly string[];
   readonly cacheFolder: string;
   readonly acceptSmaller: boolean;
-  /** For the User-Agent: the version of this software. */
+  /** This software's version, for the User-Agent. */
   readonly version: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -30,14 +30,14 @@ export interface FetchOptions {
   readonly onProgress: (progress: FetchProgress) => void;
 }
 
-/** Where one source is; `state` says what it is doing. */
+/** The progress of one source; `state` says what it is doing. */
 export interface FetchProgress {
   readonly source: string;
   readonly state: "receiving" | "waiting" | "done";
   readonly bytesDone: number;
-  /** Null where the server does not say. */
+  /** Null when the server does not say. */
   readonly bytesTotal: number | null;
-  /** Why it waits, and how long; how it ended. */
+  /** Why it waits and how long, or how it ended. */
   readonly note: string;
   readonly sourcesDone: number;
   readonly sourcesTotal: number;
@@ -53,8 +53,8 @@ export type FetchResult =
   | { readonly source: string; readonly type: "failed"; readonly reason: string };
 
 /**
- * In the order of the list. Throws UsageError for names that are not in it, CacheError when another fetch is at
- * work, and the signal's reason when it aborts.
+ * Keeps the list's order. Throws UsageError for unknown names, CacheError when another fetch is running, and the
+ * signal's reason when it aborts.
  */
 export async function fetchSources(options: FetchOptions): Promise<readonly FetchResult[]> {
   const sources = chosenSources(options.settings.sources, options.names);
@@ -72,7 +72,7 @@ export async function fetchSources(options: FetchOptions): Promise<readonly Fetc
   }
 }
 
-/** What `rir fetch` calls the geofeeds that registry objects name. */
+/** The name for `rir fetch` of the geofeeds that registry objects name. */
 const geofeedsName = "geofeeds";
 
 function chosenSources(all: readonly DownloadSource[], names: readonly string[]): readonly DownloadSource[] {
@@ -87,11 +87,10 @@ function chosenSources(all: readonly DownloadSource[], names: readonly string[])
   return all.filter(({ name }) => names.includes(name));
 }
 
-/** One run: the manifest as it grows, and how many sources are done. */
 class Fetch {
   readonly #options: FetchOptions;
   readonly #client: HttpClient;
-  /** For what strangers publish: asks no special-purpose address but those that the settings allow. */
+  /** Serves strangers' lists and refuses special-purpose addresses unless the settings allow them. */
   readonly #guarded: HttpClient;
   #manifest: CacheManifest = {};
   #written: Promise<void> = Promise.resolve();
@@ -188,14 +187,14 @@ class Fetch {
     });
   }
 
-  /** The file stays on disk, but no import reads it any more. */
+  /** The file stays on disk but is no longer imported. */
   async #leaveOut(name: string): Promise<FetchResult> {
     const { [name]: known, ...others } = this.#manifest;
     if (known !== undefined) await this.#record(others);
     return { source: name, type: "left out", bytes: known?.bytes ?? 0, note: "switched off in the settings" };
   }
 
-  /** One write after the other: two sources may end at once. */
+  /** Serialises writes, because two sources may end at once. */
   async #record(manifest: CacheManifest): Promise<void> {
     this.#manifest = manifest;
     this.#written = this.#written.then(() => writeManifest(this.#options.cacheFolder, this.#manifest));
@@ -220,12 +219,12 @@ async function secretsOf({ headerFiles, queryFiles }: DownloadSource): Promise<R
   return { headers: await read(headerFiles), query: await read(queryFiles) };
 }
 
-/** Works through sources two at a time, and never through two of one host at once: registries are not mirrors. */
+/** Two sources at a time, never of one host, because registries are not mirrors. */
 const mostAtOnce = 2;
-/** Small files, each from another server. */
+/** Each is a small file from another server. */
 const mostGeofeedsAtOnce = 8;
 
-/** The results in the order of the items. `work` must not throw. */
+/** Keeps the order of the items. `work` must not throw. */
 export async function spreadOverHosts<Item, Result>(
   items: readonly Item[],
   hostOf: (item: Item) => string,
@@ -253,11 +252,11 @@ export async function spreadOverHosts<Item, Result>(
   return results;
 }
 
-// A key or password that stands in a file of its own, so that it is neither in settings nor on a command line.
+// Reads a key or password from its own file, so that it is neither in settings nor on a command line.
 
 const maxSecretLength = 4096;
 
-/** The file's one line. Throws a ConfigError that names the file and never its content. */
+/** Reads the file's only line. Throws a ConfigError that names the file but never its content. */
 async function readSecret(file: string): Promise<string> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new ConfigError([`${file}: the secret cannot be read (${error.code ?? "unknown fault"})`]);
@@ -269,26 +268,24 @@ async function readSecret(file: string): Promise<string> {
   return secret;
 }
 
-// From the operator's settings to those of the HTTP client: who we say we are, proxy, trusted authorities.
+// Converts the operator's settings into those of the HTTP client: User-Agent, proxy, trusted authorities.
 
-export async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
+async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
   const { proxy, proxyAuthorizationFile, certificateFile, contact, limits } = settings;
   return {
     userAgent: registryUserAgent(version, contact),
     proxy:
-      proxy === null ? null : { url: proxy, authorization: await optionalSecret(proxyAuthorizationFile) },
+      proxy === null
+        ? null
+        : { url: proxy, authorization: proxyAuthorizationFile && (await readSecret(proxyAuthorizationFile)) },
     certificates: certificateFile === null ? [] : [await readCertificates(certificateFile)],
     redirects: limits.redirects,
   };
 }
 
-/** `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`; without a contact it says so. */
+/** Example: `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`; without a contact it says so. */
 function registryUserAgent(version: string, contact: string | null): string {
   return `Nearcrawl/${version} (registry refresh; ${contact === null ? "no contact given" : `+${contact}`})`;
-}
-
-async function optionalSecret(file: string | null): Promise<string | null> {
-  return file === null ? null : await readSecret(file);
 }
 
 async function readCertificates(file: string): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * GET over undici for registries' files: redirects by hand (few, never from https to http, secrets stay
- * with the origin they are meant for), one connection to a host, an own User-Agent, a proxy where the
- * operator has one. What is waited for is bounded by the caller's watch.
+ * GETs registries' files with undici. Redirects are limited, never go from https to http, and keep secrets to their
+ * origin. It uses one connection per host, its own User-Agent, and the operator's proxy. The caller's watch limits
+ * every wait.
  */
 import { lookup } from "node:dns";
 import type { IncomingHttpHeaders } from "node:http";
@@ -18,17 +18,17 @@ import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 export interface HttpSettings {
   readonly userAgent: string;
   readonly proxy: { readonly url: string; readonly authorization: string | null } | null;
-  /** PEM texts of authorities to trust besides the built-in ones. */
+  /** Further trusted authorities as PEM texts. */
   readonly certificates: readonly string[];
   readonly redirects: number;
   /**
-   * Which special-purpose addresses may be asked, at first and behind every redirect; left out: all of them. Behind a
-   * proxy, which resolves names itself, this holds for addresses that a URL spells out.
+   * Special-purpose addresses that may be asked, at first and after redirects; all by default. Behind a proxy, which
+   * resolves names, this only covers literal addresses.
    */
   readonly allowed?: AllowedSpecialPurpose;
 }
 
-/** Values that must not appear in messages or files; sent to the origin of the URL that was asked for, only. */
+/** Values that must not appear in messages or files and are only sent to the requested URL's origin. */
 export interface RequestSecrets {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -36,22 +36,22 @@ export interface RequestSecrets {
 
 export const noSecrets: RequestSecrets = { headers: {}, query: {} };
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: RequestSecrets;
-  /** Restarted with every piece that comes. */
+  /** Restarted by every piece that arrives. */
   readonly watch: Watch;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Where the answer came from, after redirects and without a query. */
+  /** The final URL after redirects, without its query. */
   readonly url: string;
-  /** The body as sent; can be read once. Rejects with a DownloadFailure. */
+  /** The body as sent, readable once. Rejects with a DownloadFailure. */
   readonly body: AsyncIterable<Buffer>;
-  /** Lets the connection go. What was not read is dropped. */
+  /** Releases the connection and drops unread data. */
   close(): void;
 }
 
@@ -67,7 +67,7 @@ export class HttpClient {
     this.#dispatcher = dispatcherFor(settings);
   }
 
-  /** The first answer that is not a redirect. Throws a DownloadFailure. */
+  /** Returns the first answer that is not a redirect. Throws a DownloadFailure. */
   async get(asked: HttpRequest): Promise<HttpAnswer> {
     const secretQuery = Object.entries(asked.secrets.query);
     let url = new URL(asked.url);
@@ -106,7 +106,7 @@ export class HttpClient {
           ...(isAskedOrigin ? secrets.headers : {}),
         },
       });
-      // A body that is dropped while it comes emits an error that nobody waits for.
+      // A body dropped while it arrives emits an error that nobody handles.
       body.on("error", () => {});
       return {
         status: statusCode,
@@ -125,7 +125,7 @@ export class HttpClient {
   }
 }
 
-/** The body with the watch restarted by every piece. */
+/** Restarts the watch with every piece. */
 async function* watched(body: AsyncIterable<Buffer>, watch: Watch): AsyncGenerator<Buffer> {
   try {
     for await (const piece of body) {
@@ -153,7 +153,7 @@ function redirectOf({ status, headers }: HttpAnswer): string | null {
   return urlTextOf(headers.location);
 }
 
-/** Messages name the target without its query: a server may put our key back into it. */
+/** Leaves the query out of messages, because a server may echo our key in it. */
 function checkedRedirect(from: URL, location: string): URL {
   if (!canParseUrl(location, from.href)) {
     throw new DownloadFailure("never", "redirected to something that is no URL");
@@ -172,7 +172,7 @@ function checkedRedirect(from: URL, location: string): URL {
   return target;
 }
 
-/** Throws a DownloadFailure for an address that may not be asked, spelled out in the URL. Names: `lookUpAllowed`. */
+/** Throws a DownloadFailure for a forbidden literal address; `lookUpAllowed` checks names. */
 function requireAllowed(url: URL, allowed: AllowedSpecialPurpose): void {
   if (allowed === true) return;
   const address = parseAddress(url.hostname.replace(/^\[(.*)\]$/, "$1"));
@@ -182,7 +182,7 @@ function requireAllowed(url: URL, allowed: AllowedSpecialPurpose): void {
   if (service !== null) throw new DownloadFailure("never", `${url.host} names ${service}`);
 }
 
-/** Resolves a name to those of its addresses that may be asked: these are what is connected to. */
+/** Resolves a name to its allowed addresses, which are the ones connected to. */
 function lookUpAllowed(allowed: AllowedSpecialPurpose): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
@@ -206,7 +206,7 @@ function lookUpAllowed(allowed: AllowedSpecialPurpose): LookupFunction {
 function dispatcherFor({ proxy, certificates, allowed = true }: HttpSettings): Dispatcher {
   const guarded = allowed === true ? {} : { lookup: lookUpAllowed(allowed) };
   const ca = certificates.length === 0 ? {} : { ca: [...tls.rootCertificates, ...certificates] };
-  // The caller's watch bounds every wait; these would only be a second, different limit.
+  // The caller's watch limits every wait, so these limits are off.
   const options = { connections: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes };
   if (proxy === null) return new Agent({ ...options, connect: { timeout: 0, ...ca, ...guarded } });
   return new ProxyAgent({
@@ -218,7 +218,7 @@ function dispatcherFor({ proxy, certificates, allowed = true }: HttpSettings): D
   });
 }
 
-// A clock on a download: when it runs out, its signal aborts with the reason.
+// Aborts its signal with the reason when a download's time is over.
 
 export class Watch {
   readonly signal: AbortSignal;
@@ -228,7 +228,7 @@ export class Watch {
   readonly #runOut: () => void;
   #callOff: (() => void) | null = null;
 
-  /** Stands still until `restart`. The signal aborts with the parent's too. */
+  /** Does not run until `restart`. The signal also aborts with its parent. */
   constructor(settings: {
     readonly clock: Clock;
     readonly ms: number;

@@ -55,9 +55,9 @@ const sourceSchema = z.strictObject({
 });
 
 const limitsSchema = z.strictObject({
-  /** Connecting, and every pause between two pieces of an answer. */
+  /** The limit for connecting and for every pause within an answer. */
   idleSeconds: z.number().positive().max(3600).default(60),
-  /** One source, all tries together. A database of some hundred MB over a slow line takes under an hour. */
+  /** The limit for all tries of one source. A database of some hundred MB takes under an hour on a slow line. */
   totalMinutes: z
     .number()
     .positive()
@@ -66,18 +66,18 @@ const limitsSchema = z.strictObject({
   tries: z.int().min(1).max(100).default(6),
   /** RFC 9110 leaves the number open; registries use none to two. */
   redirects: z.int().min(0).max(20).default(5),
-  /** A longer Retry-After ends the tries of that source for this time. */
+  /** A longer Retry-After ends the tries of that source for now. */
   longestWaitSeconds: z.number().min(0).max(86_400).default(900),
 });
 
 const geofeedSchema = z.strictObject({
   /** Whether to fetch what registry objects name (RFC 9632). */
   enabled: z.boolean().default(true),
-  /** At most so many, in the order of their URLs; some four thousand are named in 2026. */
+  /** The maximum in the order of URLs; some four thousand are named in 2026. */
   most: z.int().min(0).max(20_000).default(5000),
   /** A larger one is refused. */
   maxBytes: z.int().min(1).max(mostListBytes).default(mostListBytes),
-  /** All of them together; those that are left then are asked the next time. */
+  /** The limit for all of them; the rest is asked for the next time. */
   totalMinutes: z
     .number()
     .positive()
@@ -86,7 +86,7 @@ const geofeedSchema = z.strictObject({
 });
 
 const settingsSchema = z.strictObject({
-  /** Whom a registry may write to about our requests: an e-mail address or a URL, told in the User-Agent. */
+  /** An e-mail address or URL for registries, sent in the User-Agent. */
   contact: z
     .string()
     .regex(/^[\x21-\x27\x2a-\x7e]{3,200}$/, "must be an address or a URL")
@@ -94,22 +94,22 @@ const settingsSchema = z.strictObject({
   proxy: webAddress.optional(),
   /** A file with the value of the Proxy-Authorization header. */
   proxyAuthorizationFile: z.string().min(1).max(4096).optional(),
-  /** A PEM file with authorities to trust besides the built-in ones: a mirror's or a proxy's. */
+  /** A PEM file with further trusted authorities, such as a mirror's or proxy's. */
   certificateFile: z.string().min(1).max(4096).optional(),
   limits: limitsSchema.prefault({}),
   geofeeds: geofeedSchema.prefault({}),
-  /** Special-purpose ranges that lists of places may be fetched from: a mirror within the own network. */
+  /** Special-purpose ranges from which lists of places may be fetched, such as an internal mirror. */
   allowAddresses: z
     .array(z.string().refine((text) => parseRange(text) !== null, { error: "must be a range of addresses" }))
     .max(100)
     .default([]),
-  /** Starts from an empty list in place of the registries' public locations. */
+  /** Starts from an empty list instead of the registries' public locations. */
   onlyThese: z.boolean().default(false),
   sources: z.record(z.string().regex(name), sourceSchema).default({}),
 });
 
 type SourceChanges = z.infer<typeof sourceSchema>;
-export type GeofeedSettings = Readonly<z.infer<typeof geofeedSchema>>;
+type GeofeedSettings = Readonly<z.infer<typeof geofeedSchema>>;
 export type FetchLimits = Readonly<z.infer<typeof limitsSchema>>;
 
 export interface SourceSettings {
@@ -125,7 +125,7 @@ export interface SourceSettings {
 
 const maxSettingsBytes = 1_000_000;
 
-/** Reads the file; null gives the defaults. Throws a ConfigError that lists every fault. */
+/** Reads the file, or returns the defaults for null. Throws a ConfigError that lists every fault. */
 export async function readSourceSettings(file: string | null): Promise<SourceSettings> {
   if (file === null) return sourceSettings({}, ".");
   const text = await readFile(file, "utf8").catch((error: Error) => {
@@ -146,7 +146,7 @@ export async function readSourceSettings(file: string | null): Promise<SourceSet
   }
 }
 
-/** Checks values that were read already; `folder` is what their paths are relative to. */
+/** Validates parsed values; their paths are relative to `folder`. */
 export function sourceSettings(values: unknown, folder: string): SourceSettings {
   const checked = settingsSchema.safeParse(values);
   if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
@@ -175,7 +175,7 @@ export function sourceSettings(values: unknown, folder: string): SourceSettings 
   };
 }
 
-/** The source as the operator wants it, or what is missing. Naming a secret or a URL sets up one that waited. */
+/** Applies the operator's changes, or returns what is missing. Naming a secret or URL activates a waiting source. */
 function changedSource(
   key: string,
   at: {
@@ -211,7 +211,7 @@ function absolute(
   return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, resolve(folder, file)]));
 }
 
-/** Two sources must not write the same file of the cache. */
+/** Two sources must not write the same cache file. */
 function sharedFileFaults(sources: readonly DownloadSource[]): string[] {
   const owners = new Map<string, string>();
   return sources.flatMap(({ name: own, file }) => {
@@ -235,16 +235,16 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path || "settings"}: ${issue.message}`];
 }
 
-// Where the registries publish, as they document it: RIPE's and APNIC's split databases, AFRINIC's and LACNIC's
-// databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries.
-// ARIN's bulk data and LACNIC's bulk copy are handed out on request.
+// Lists where registries publish, as they document it: RIPE's and APNIC's split databases, AFRINIC's and LACNIC's
+// databases, everybody's extended statistics (each with an MD5 file), and IANA's registries. ARIN's bulk data and
+// LACNIC's bulk copy are given on request.
 
-/** Losing more than this of a registry's data in one quarter has never been an honest change. */
+/** No honest change has removed more of a registry's data in a quarter. */
 const defaultSmallestShare = 0.7;
 
 const mebibyte = 2 ** 20;
 
-/** Several times the largest file of each kind in 2026; of lists of places as much as is read of one. */
+/** Several times the largest file of each kind in 2026; for lists of places, what is read of one. */
 const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "iana-registry": 16 * mebibyte,
   statistics: 512 * mebibyte,
@@ -333,7 +333,7 @@ export const defaultSources: readonly DownloadSource[] = [
   }),
 ];
 
-/** The last part of a URL's path, as a file name that is safe everywhere. */
+/** Returns the last part of a URL's path as a safe file name. */
 function fileNameOf(url: string): string {
   const last = new URL(url).pathname.split("/").pop() ?? "";
   return last.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "") || "download";

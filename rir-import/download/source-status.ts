@@ -1,4 +1,4 @@
-/** `rir sources`: what would be fetched from where, and how old our copies are. */
+/** `rir sources` lists what would be fetched from where, and the age of our copies. */
 
 import { foreignDateMs } from "#core/foreign-dates";
 import { isPublishedFormat } from "../formats/published.ts";
@@ -8,7 +8,7 @@ import type { DownloadKind, DownloadSource } from "./download-source.ts";
 
 export type SourceRow = CachedSource;
 
-/** A quarter, in days: how often the registries are to be refreshed. */
+/** A quarter in days, the interval at which registries must be refreshed. */
 export const quarterDays = 92;
 const dayMs = 86_400_000;
 
@@ -31,11 +31,11 @@ export async function sourceRows(
   return [...(await Promise.all(listed)), ...others];
 }
 
-/** The geofeeds that registry objects name, as the cache has them. */
+/** The cached geofeeds that registry objects name. */
 export interface GeofeedCopies {
   readonly files: number;
   readonly bytes: number;
-  /** Nobody could confirm them for a quarter: they are imported no more. */
+  /** Not confirmed for a quarter, so no longer imported. */
   readonly tooOld: number;
 }
 
@@ -89,7 +89,7 @@ function copyState(
   return isOld ? "old at its source" : "fresh";
 }
 
-/** IANA's files and clouds' lists may be years old and still the newest: there only our asking can be overdue. */
+/** IANA's files and clouds' lists may stay unchanged for years, so only our check can be overdue. */
 function publishedDaily(kind: DownloadKind): boolean {
   return !isPublishedFormat(kind) && kind !== "iana-registry";
 }

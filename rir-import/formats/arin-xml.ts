@@ -1,9 +1,8 @@
 /**
- * ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements, record by record. A net has one or
- * more net blocks, each of which becomes one network; octets are zero-padded; the prefix length is spelled
- * `cidrLenth` or `cidrLength`. The holder is the customer where there is one (a simple reassignment), else
- * the organisation; both may name the organisation above them. A comment may name a geofeed (RFC 9632). Net types:
- * arin.net, reference/research/bulkwhois.
+ * Reads ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements. Each of a net's blocks becomes one
+ * network; octets are zero-padded; the prefix length is spelled `cidrLenth` or `cidrLength`. The holder is the customer
+ * if there is one (a simple reassignment), else the organisation; both may name a parent organisation. A comment may
+ * name a geofeed (RFC 9632). Net types: arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
 import { countryCode } from "./countries.ts";
@@ -44,7 +43,7 @@ export function openArinXmlReader(file: string, sink: RecordSink): RecordReader 
 
 /** Held by ARIN or through it: (re)allocated, (re)assigned, direct, early, and ARIN's own blocks. */
 const ownNetTypes = new Set(["A", "S", "DA", "DS", "AV", "AR"]);
-/** Allocated to, transferred to or early registrations of another registry, and IANA's. */
+/** Of another registry (allocated, transferred, early registrations), or IANA's. */
 const otherNetTypes = new Set(["AF", "AP", "FX", "LN", "LX", "PV", "PX", "RN", "RV", "RX", "RD", "IR", "IU"]);
 
 interface Element {
@@ -53,7 +52,7 @@ interface Element {
   readonly geofeed: string | null;
 }
 
-/** An organisation, or a customer of one; `parentOrgHandle` names the one above. */
+/** Reads an organisation or its customer; `parentOrgHandle` names the parent. */
 function readOrganisation(sink: RecordSink, content: XmlContent, line: number): void {
   const handle = textOf(content, "handle")?.toUpperCase() ?? null;
   const name = textOf(content, "name");
@@ -99,7 +98,7 @@ function readBlock(sink: RecordSink, block: XmlContent, net: Net): void {
   sink.malformed({ line: net.line, reason: range, value });
 }
 
-/** From the addresses; the prefix length only where an end is missing. The reason in words when it is none. */
+/** Uses the addresses, and the prefix length only for a missing end. Returns a reason for an invalid range. */
 function rangeOfBlock(block: XmlContent): IpRange | string {
   const first = textOf(block, "startAddress");
   const last = textOf(block, "endAddress");
@@ -110,7 +109,7 @@ function rangeOfBlock(block: XmlContent): IpRange | string {
   return "range" in reading ? reading.range : reading.reason;
 }
 
-/** Net blocks in `<netBlocks>`; older files have them in the net itself, or one pair of addresses only. */
+/** Net blocks are in `<netBlocks>`; older files have them in the net itself, or a single pair of addresses. */
 function netBlocksOf(content: XmlContent): readonly XmlContent[] {
   const wrapper = childOf(content, "netBlocks");
   const { netBlock: blocks } = wrapper ?? content;

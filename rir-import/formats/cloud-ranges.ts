@@ -1,8 +1,8 @@
 /**
- * The clouds' own lists of ranges by region, JSON each, as their publishers describe them: AWS `ip-ranges.json`, Google
- * `cloud.json`, Azure Service Tags, Oracle `public_ip_ranges.json`, Cloudflare's list of its ranges, which are anycast and so
- * have no place. Regions keep the publisher's names behind the cloud's: `aws eu-central-1`. A list is read whole: it is
- * bounded in bytes, and JSON has no other way. What does not look as described is reported entry by entry.
+ * Reads the clouds' JSON lists of ranges by region, as their publishers describe them: AWS `ip-ranges.json`, Google
+ * `cloud.json`, Azure Service Tags, Oracle `public_ip_ranges.json`, and Cloudflare's anycast ranges, which have no
+ * place. A region is named after its cloud: `aws eu-central-1`. A list is read whole, since its size is limited.
+ * Invalid entries are reported one by one.
  */
 
 import { SourceFileError } from "#core/errors";
@@ -11,7 +11,7 @@ import { maxPlaceLength, type PublishedFormat, type PublishedSink, readPublished
 
 export type CloudFormat = Exclude<PublishedFormat, "geofeed">;
 
-/** Throws SourceFileError for what is no such list as a whole. */
+/** Throws SourceFileError when the whole is no such list. */
 export function readCloudRanges(file: string, format: CloudFormat, text: string, sink: PublishedSink): void {
   let value: unknown;
   try {
@@ -31,7 +31,7 @@ const readers: Readonly<Record<CloudFormat, (list: ListReader, value: JsonObject
   "cloudflare-ranges": readCloudflare,
 };
 
-/** A local zone is a place of its own, elsewhere than its region: `network_border_group` says so. */
+/** A local zone is elsewhere than its region; `network_border_group` names it. */
 function readAws(list: ListReader, value: JsonObject): void {
   list.facts(datedAs(value.createDate, /^(\d{4}-\d\d-\d\d)/), value.syncToken);
   for (const [key, prefix] of [
@@ -53,7 +53,7 @@ function readGoogle(list: ListReader, value: JsonObject): void {
   }
 }
 
-/** Tags without a region list the ranges of all regions once more. The list states its number and no date. */
+/** Tags without a region repeat the ranges of all regions. The list has a number but no date. */
 function readAzure(list: ListReader, value: JsonObject): void {
   list.facts(null, value.changeNumber);
   for (const tag of list.entries(value.values, "values")) {
@@ -86,18 +86,18 @@ function readCloudflare(list: ListReader, value: JsonObject): void {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** `2026-03-01-21-05-03` and `2026-03-01T…` → `2026-03-01`. */
+/** Example: `2026-03-01-21-05-03` or `2026-03-01T…` gives `2026-03-01`. */
 function datedAs(value: unknown, form: RegExp): string | null {
   const date = typeof value === "string" ? (form.exec(value)?.[1] ?? null) : null;
   return date !== null && foreignDateMs(date) !== null ? date : null;
 }
 
-/** Takes the list apart, and finds the line of an entry that is wrong. */
+/** Reads the list and finds the lines of invalid entries. */
 class ListReader {
   readonly #file: string;
   readonly #text: string;
   readonly #sink: PublishedSink;
-  /** Where the entry before was found in the text; entries come in its order, but for a part of them. */
+  /** The position of the previous entry in the text, which has most entries in order. */
   #at = 0;
   #linesLooked = 0;
 
@@ -136,7 +136,7 @@ class ListReader {
     }
   }
 
-  /** Undefined where it is no region's name, which `range` reports. */
+  /** Returns undefined for an invalid region, which `range` reports. */
   place(cloud: string, region: unknown): string | undefined {
     const isName = typeof region === "string" && /^[\x21-\x7e]+$/.test(region);
     return isName && region.length <= maxPlaceLength - 20 ? `${cloud} ${region}` : undefined;
@@ -155,7 +155,7 @@ class ListReader {
     this.#sink.malformed({ line: this.#lineOf(shown), reason, value: shown.slice(0, 200) });
   }
 
-  /** Of the first few; reports show no more. 0: not found as it was written. */
+  /** Locates only the first few, since reports show no more. 0 means not found as written. */
   #lineOf(value: string): number {
     if (value === "" || this.#linesLooked++ >= 20) return 0;
     const found = this.#text.indexOf(JSON.stringify(value), this.#at);

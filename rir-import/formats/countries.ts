@@ -1,10 +1,10 @@
-/** Countries by two letters (ISO 3166-1 alpha-2, and the EU and AP that registries use beside them); UK is GB. */
+/** Country codes of two letters (ISO 3166-1 alpha-2, plus the registries' EU and AP); UK becomes GB. */
 import { codeInForce } from "#core/country-names";
 
-/** By what is written: a dump has millions of codes, and there are a few hundred. */
+/** Caches codes as written: a dump has millions, but only a few hundred different ones. */
 const codes = new Map<string, string | null>();
 
-/** `nl` → `NL`; null for ZZ (unknown) and for whatever is not two letters. */
+/** Example: `nl` gives `NL`; null for ZZ (unknown) and anything but two letters. */
 export function countryCode(text: string | null): string | null {
   if (text === null || !/^[A-Za-z]{2}$/.test(text)) return null;
   const known = codes.get(text);

@@ -1,9 +1,8 @@
 /**
- * Statistics of delegated resources, plain and extended, as the registries and the NRO publish them:
- * `registry|cc|type|start|value|date|status[|opaque-id[|source]]`, 7, 8 or 9 fields, any version line.
- * IPv4 is a start and a count of addresses that need not be a power of two nor aligned; IPv6 a start and
- * a prefix length. An opaque-id says which records have one holder, within this file only.
- * IANA's own file has the same shape, with the receiving registry in place of the status.
+ * Reads delegated statistics, plain and extended, of the registries and the NRO:
+ * `registry|cc|type|start|value|date|status[|opaque-id[|source]]`, 7, 8 or 9 fields, any version line. IPv4 is a start
+ * and a count of addresses, which need not be a power of two or aligned; IPv6 is a start and a prefix length. An
+ * opaque-id identifies a holder within this file only. IANA's file has the receiving registry instead of the status.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
@@ -24,7 +23,6 @@ class DelegatedReader implements RecordReader, LineHandler {
   readonly #decoder = new ValueDecoder();
   readonly #lines = new LineCutter(this);
   readonly #promised = new Map<string, number>();
-  /** Records so far, by type. */
   readonly #found = new Map([
     ["asn", 0],
     ["ipv4", 0],
@@ -42,7 +40,7 @@ class DelegatedReader implements RecordReader, LineHandler {
     this.#lines.push(chunk);
   }
 
-  /** Throws when the file ends inside a line and has fewer records than it promised: a broken download. */
+  /** Throws when the file ends inside a line with fewer records than promised: a broken download. */
   end(): void {
     const isCutOff = this.#lines.insideLine;
     this.#lines.end();
@@ -142,7 +140,7 @@ function reasonToIgnore(written: string): string | null {
   return /^[a-z-]{1,20}$/.test(status) ? `status ${status}` : "another status";
 }
 
-/** IPv4 by a count of addresses; else why it is none. */
+/** Reads IPv4 with a count of addresses, or returns why it is invalid. */
 function countedRange(start: string, value: string): IpRange | string {
   const first = readIpv4(start);
   if (first < 0) return "the start is not an IPv4 address";
@@ -159,7 +157,7 @@ function prefixRange(start: string, value: string): IpRange | string {
   return rangeOfPrefix({ family: 6, value: address }, length) ?? "the prefix length is not between 0 and 128";
 }
 
-/** `20260821` → `2026-08-21`; null for anything else, such as `00000000`. */
+/** Example: `20260821` gives `2026-08-21`; null for anything else, such as `00000000`. */
 function isoDate(text: string): string | null {
   const parts = /^(19|20)(\d\d)(0[1-9]|1[0-2])([0-2]\d|3[01])$/.exec(text);
   if (!parts) return null;

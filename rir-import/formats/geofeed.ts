@@ -1,8 +1,7 @@
 /**
- * Geofeeds (RFC 8805): lines `prefix,country,region,city,postal code`, of which all but the prefix may be empty, with
- * comments behind `#`. A line without any place says that its prefix has none to be published. Postal codes, which the
- * RFC deprecates, are read over, and so is whatever stands behind them. A line that is wrong is reported and passed
- * over; the others count.
+ * Reads geofeeds (RFC 8805): lines of `prefix,country,region,city,postal code`, of which all but the prefix may be
+ * empty, with `#` comments. A line without a place says that none is published. Postal codes, which the RFC deprecates,
+ * and later fields are ignored. A wrong line is reported and skipped.
  */
 import { createHash } from "node:crypto";
 import { canParseUrl } from "#core/ip/url-host";
@@ -11,11 +10,11 @@ import { LineCutter, type LineHandler } from "./lines.ts";
 import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./published.ts";
 import { decodeText } from "./text-decoding.ts";
 
-/** A million lines of the shortest kind are within the bound on bytes; longer lines are no geofeed's. */
+/** The size limit admits a million of the shortest lines; no geofeed has longer ones. */
 const mostLines = 1_000_000;
 const maxLineLength = 1000;
 
-/** ISO 3166-2: `GR-I`. */
+/** ISO 3166-2, such as `GR-I`. */
 const regionForm = /^[A-Z]{2}-[A-Z0-9]{1,3}$/;
 
 export class GeofeedReader implements LineHandler {
@@ -63,7 +62,7 @@ export class GeofeedReader implements LineHandler {
   }
 }
 
-/** `GR-I Athens`; a region that is not of the country, or of another form, is left out as the RFC has it optional. */
+/** Returns `GR-I Athens`; an invalid or foreign region, which the RFC makes optional, is left out. */
 function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
   | { readonly place: string | null }
   | { readonly reason: string } {
@@ -76,12 +75,12 @@ function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
   if (region !== "" && !region.startsWith(`${country}-`)) return { reason: "a region of another country" };
   if (city.length > maxPlaceLength - 10)
     return { reason: `a city of more than ${maxPlaceLength - 10} characters` };
-  // Two spellings of one city would be two places.
+  // Two spellings of one city would count as two places.
   const name = city.replace(/[\p{Cc}\s]+/gu, " ").trim();
   return { place: [region === "" ? country : region, name].filter((part) => part !== "").join(" ") };
 }
 
-/** Fields by commas, which count for nothing within quotes (RFC 4180). */
+/** Splits at commas outside quotes (RFC 4180). */
 function fieldsOf(line: string): readonly string[] {
   if (!line.includes('"')) return line.split(",", 5).map((field) => field.trim());
   const fields: string[] = [];
@@ -99,12 +98,12 @@ function fieldsOf(line: string): readonly string[] {
   return [...fields, field.trim()];
 }
 
-// Where registry objects name geofeeds (RFC 9632 section 3): the attribute `geofeed:`, or a remark that begins with
+// Finds geofeed URLs in registry objects (RFC 9632 section 3): the attribute `geofeed:`, or a remark that starts with
 // the word.
 
 const maxUrlLength = 500;
 
-/** The URL in `Geofeed https://example.net/geofeed.csv`, or in the value of the attribute by itself; null: none. */
+/** Reads `Geofeed https://example.net/geofeed.csv` or the attribute's value alone, or returns null. */
 export function geofeedUrlIn(value: string): string | null {
   const [, url] = /^\s*(?:geofeed:?\s+)?(https:\/\/\S+)/i.exec(value) ?? [];
   if (url === undefined || url.length > maxUrlLength || !canParseUrl(url)) return null;
@@ -114,13 +113,12 @@ export function geofeedUrlIn(value: string): string | null {
 }
 
 /**
- * Finds geofeeds' URLs in a registry's file while it passes by, whatever its format: to know what to fetch. Which ranges
- * they may speak of is read when the file is imported.
+ * Scans a registry file of any format for geofeed URLs to fetch. The import determines which ranges they may describe.
  */
 export class GeofeedFinder {
   readonly urls = new Set<string>();
   readonly #mostUrls: number;
-  /** The last line that is whole, and the beginning of one whose end has not come. */
+  /** The last complete line and an incomplete one. */
   #carry: Buffer = Buffer.alloc(0);
 
   constructor(mostUrls: number) {
@@ -129,7 +127,7 @@ export class GeofeedFinder {
 
   push(chunk: Buffer): void {
     const bytes = this.#carry.length > 0 ? Buffer.concat([this.#carry, chunk]) : chunk;
-    // The last whole line is kept: what it names may stand on the next, which continues it.
+    // Keeps the last complete line, whose URL may be on the next, which continues it.
     const last = bytes.lastIndexOf(lineFeed);
     const end = last <= 0 ? 0 : bytes.lastIndexOf(lineFeed, last - 1) + 1;
     this.#find(bytes, end);
@@ -140,7 +138,7 @@ export class GeofeedFinder {
     this.#find(this.#carry, this.#carry.length);
   }
 
-  /** What begins before `end`. */
+  /** Searches what begins before `end`. */
   #find(bytes: Buffer, end: number): void {
     const next = (from: number) => bytes.subarray(0, end).indexOf(geofeedWord, from);
     for (let at = next(0); at >= 0; at = next(at + 1)) {
@@ -156,22 +154,22 @@ const mostCarried = 4096;
 
 /** `geofeed` without its first letter, which may be a capital. */
 const geofeedWord = "eofeed";
-/** So much from the word on is enough to read its URL. */
+/** Enough bytes from the word on to read its URL. */
 const geofeedBytes = maxUrlLength + 40;
 
-/** The URL of the geofeed that a text names first, or null. */
+/** Returns the first geofeed URL in a text, or null. */
 export function geofeedUrlAmong(text: string): string | null {
   const at = text.indexOf(geofeedWord);
   return at < 0 ? null : geofeedUrlBehind(text.slice(at, at + geofeedBytes));
 }
 
-/** The URL of a geofeed in what begins with the word, on its line or on one that continues it: up to the end of the line, or of the XML element. */
+/** Reads the URL after the word, on its line or a continuation, up to the end of the line or of the XML element. */
 function geofeedUrlBehind(text: string): string | null {
   const [, named] = /^eofeed:?(?:[ \t]+|[ \t]*\r?\n[ \t+][ \t]*)(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
   return named === undefined ? null : geofeedUrlIn(named);
 }
 
-/** The file in the cache of the geofeed at a URL: by its name it is known which objects have to name it. */
+/** The cache file of a geofeed URL; its name identifies the objects that must name it. */
 export function geofeedFileOf(url: string): string {
   return `geofeed-${createHash("sha256").update(url).digest("hex").slice(0, 32)}.csv`;
 }

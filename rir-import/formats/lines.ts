@@ -1,25 +1,25 @@
 /**
- * Cuts chunks into lines with their numbers, one letter a byte (text-decoding.ts makes text of what is needed). The
- * piece of a line at a chunk's end is kept until its rest arrives, with a bound: a 50 MB line costs its reading, not memory.
+ * Splits chunks into numbered lines, one character per byte (text-decoding.ts decodes what is needed). The incomplete
+ * line at a chunk's end is kept up to a limit, so a 50 MB line costs time, not memory.
  */
 
-/** Longer lines are not data; the longest attribute value seen in a real dump is under 4 KB. */
-export const maxLineBytes = 65_536;
+/** Longer lines are not data; the longest attribute value in a real dump is under 4 KB. */
+const maxLineBytes = 65_536;
 export const tooLongReason = "a line longer than 65,536 bytes";
-/** So much of a line that is too long is shown. */
+/** Limits what is shown of an overlong line. */
 const shownBytes = 80;
 
 export interface LineHandler {
-  /** One line without its end. */
+  /** A line without its line end. */
   line(line: string, number: number): void;
-  /** A line over the bound: its beginning only. */
+  /** Receives only the beginning of an overlong line. */
   longLine(beginning: string, number: number): void;
 }
 
 export class LineCutter {
   readonly #handler: LineHandler;
   #carry = "";
-  /** The rest of a line that is too long. */
+  /** True within the rest of an overlong line. */
   #skipping = false;
   #number = 0;
 
@@ -27,7 +27,6 @@ export class LineCutter {
     this.#handler = handler;
   }
 
-  /** Lines begun so far. */
   get lines(): number {
     return this.#number;
   }
@@ -37,7 +36,7 @@ export class LineCutter {
     return this.#carry !== "" || this.#skipping;
   }
 
-  /** The chunk is not kept: its owner may fill it anew. */
+  /** Does not keep the chunk, which its owner may refill. */
   push(chunk: Buffer): void {
     const text = chunk.toString("latin1");
     let at = 0;

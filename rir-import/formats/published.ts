@@ -1,6 +1,6 @@
 /**
- * What a published list of places yields, whatever its format: ranges with places, each told at once, and in the end how
- * old the list is. Lists are bounded before they are read (`mostListBytes`).
+ * Receives a published list of places in any format: each range with its place, then the list's age. Lists are limited
+ * in size before they are read (`mostListBytes`).
  */
 import type { PublishedKind } from "#coordinator/place/subnets/published-ranges";
 import type { IpRange } from "#core/ip/range";
@@ -8,22 +8,22 @@ import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { Malformed } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
 
-/** A larger list is refused unread: the largest in use has some 5 MB. */
+/** A larger list is refused unread; the largest in use has some 5 MB. */
 export const mostListBytes = 16 * 2 ** 20;
 
-/** A list that nobody could confirm for longer counts no more, and gives way to a newer one whatever that moves. */
+/** A list not confirmed for longer is ignored, and replaced by a newer one whatever that moves. */
 export const keptDays = 92;
 
-/** More ranges of one list are left out. */
+/** Further ranges of a list are dropped. */
 export const mostListRanges = 500_000;
 
-/** Longer names of places are refused. */
+/** Longer place names are refused. */
 export const maxPlaceLength = 120;
 
 export interface PublishedSink {
-  /** `place` is null where the list names the range and no single place for it. */
+  /** `place` is null when the list gives no single place for the range. */
   range(found: { readonly line: number; readonly range: IpRange; readonly place: string | null }): void;
-  /** What is well-formed and of no use, and why. */
+  /** Counts well-formed but useless entries by reason. */
   ignore(reason: string): void;
   malformed(problem: Malformed): void;
   facts(facts: { readonly listDate?: string; readonly version?: string }): void;
@@ -42,13 +42,13 @@ export type PublishedFormat = (typeof publishedFormats)[number];
 export const isPublishedFormat = (format: string): format is PublishedFormat =>
   (publishedFormats as readonly string[]).includes(format);
 
-/** `aws-ranges` → `aws`. */
+/** Example: `aws-ranges` gives `aws`. */
 export const kindOfFormat = (format: PublishedFormat) => format.replace("-ranges", "") as PublishedKind;
 
-/** Wider ones are no network's own: the widest in the clouds' lists are a /9 and a /20. */
+/** Wider ranges are no network's own: the widest in the clouds' lists are a /9 and a /20. */
 const shortestPrefix = { 4: 8, 6: 16 } as const;
 
-/** A prefix or a single address that may be published; else why not. Host bits are cleared. */
+/** Reads a publishable prefix or address, or returns why not. Host bits are cleared. */
 export function readPublishedRange(text: string): { readonly range: IpRange } | { readonly reason: string } {
   if (text.includes(" - ") || /^[\d.]+-/.test(text)) return { reason: "not a prefix" };
   const reading = readRegistryRange(text);

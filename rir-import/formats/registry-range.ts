@@ -1,13 +1,13 @@
 /**
- * The spellings of ranges that registry files use and the rest of the project refuses: leading zeros
- * (`010.0.00.000`, ARIN's `003.255.255.255`), LACNIC's short blocks (`200.3.12/22`), IANA's `041/8`,
- * trailing `#` comments, host bits after a prefix. Octets are always decimal here, never octal.
+ * Reads range spellings that only registry files use: leading zeros (`010.0.00.000`, ARIN's `003.255.255.255`),
+ * LACNIC's short blocks (`200.3.12/22`), IANA's `041/8`, trailing `#` comments, host bits after a prefix. Octets are
+ * always decimal, never octal.
  */
 
 import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeOfPrefix, unmapRange } from "#core/ip/range";
 
-export type RangeReading = { readonly range: IpRange } | { readonly reason: string };
+type RangeReading = { readonly range: IpRange } | { readonly reason: string };
 
 const noRange = { reason: "not an address range" };
 
@@ -23,7 +23,7 @@ export function readRegistryRange(text: string): RangeReading {
   return value.includes(":") ? readIpv6Range(address, length) : readIpv4Range(address, length);
 }
 
-/** The range between two addresses that are spelled apart (ARIN's startAddress and endAddress). */
+/** Reads a range from two separate addresses (ARIN's startAddress and endAddress). */
 export function readRangeBetween(from: string, to: string): RangeReading {
   if (from.includes(":")) {
     const [first, last] = [readIpv6(from.trim()), readIpv6(to.trim())];
@@ -53,12 +53,12 @@ function readIpv6Range(address: string, length: string | null): RangeReading {
 
 const readPrefixLength = (text: string) => (/^\s*\d{1,3}\s*$/.test(text) ? Number(text) : -1);
 
-/** A dotted-decimal address, leading zeros allowed; −1 when it is none. */
+/** Allows leading zeros; returns −1 for an invalid address. */
 export const readIpv4 = (text: string) => readOctets(text, 4);
 
 const octetsForm = /^[ \t]*(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3}))?)?)?[ \t]*$/;
 
-/** At least `fewest` and at most four decimal octets; missing ones are zero. −1 when it is anything else. */
+/** Reads `fewest` to four decimal octets; missing ones are zero. Returns −1 for anything else. */
 function readOctets(text: string, fewest: number): number {
   const octets = octetsForm.exec(text);
   if (octets === null || octets[fewest] === undefined) return -1;
@@ -71,7 +71,7 @@ function readOctets(text: string, fewest: number): number {
   return value;
 }
 
-/** The address as a number, or null when the text is not exactly one. */
+/** Returns the address as a number, or null. */
 export function readIpv6(text: string): bigint | null {
   const address = parseAddress(text);
   return address?.family === 6 ? address.value : null;

@@ -1,12 +1,12 @@
 /**
- * RPSL objects (RFC 2622, RFC 4012) as RIPE, APNIC, AFRINIC and LACNIC publish them, and ARIN's text dump,
- * which has the same shape with other attribute names, as networks and organisations.
+ * Reads RPSL objects (RFC 2622, RFC 4012) of RIPE, APNIC, AFRINIC and LACNIC, and ARIN's similar text dump, as networks
+ * and organisations.
  *
- * Rules: an empty line ends an object, the last one may lack it; `#` and `%` lines are comments; ` #` inside a value
- * starts one, too; a line that starts with a space, a tab or `+` continues the value above; names are case-insensitive
- * and attributes come in any order; of a repeated attribute the first counts, of remarks the first that names a geofeed,
- * on whichever line. Departure: an `inetnum:`, `inet6num:` or `organisation:` inside an object that has one already starts a
- * new object (a missing empty line, or a spliced file), so that neither is lost.
+ * An empty line ends an object, except perhaps the last; `#` and `%` lines are comments, and so is what follows ` #` in
+ * a value; a line that starts with a space, a tab or `+` continues the value; names are case-insensitive and in any
+ * order; the first of a repeated attribute counts, and the first remark line that names a geofeed. Departure: a second
+ * `inetnum:`, `inet6num:` or `organisation:` starts a new object (a missing empty line, or a spliced file), so that
+ * neither is lost.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
@@ -24,9 +24,9 @@ import {
 import { readRegistryRange } from "./registry-range.ts";
 import { decodeText, ValueDecoder, withoutComment } from "./text-decoding.ts";
 
-/** An object with one of these attributes is read, wherever the attribute stands in it; `orgid` counts only as the first one. */
+/** Objects with one of these attributes, in any position, are read; `orgid` counts only as the first. */
 const classes = ["inetnum", "inet6num", "organisation", "nethandle", "v6nethandle"];
-/** Free text that may name a geofeed: kept only where it does. */
+/** Free text, kept only if it names a geofeed. */
 const remarks = ["remarks", "comment"];
 const wanted = new Set([
   ...classes,
@@ -35,9 +35,9 @@ const wanted = new Set([
   ...remarks,
 ]);
 
-/** Longer ones are no attribute names: the longest in use has 23 letters. */
+/** Longer names are no attributes: the longest in use has 23 letters. */
 const maxNameLength = 64;
-/** Values longer than this (many continuation lines) are cut: no name or range needs more. */
+/** Longer values (many continuation lines) are cut: no name or range needs more. */
 const maxValueLength = 1024;
 const shownLength = 80;
 const attributeStart = /^[A-Za-z0-9*,./_-]/;
@@ -50,21 +50,21 @@ class RpslReader implements RecordReader, LineHandler {
   readonly #sink: RecordSink;
   readonly #decoder = new ValueDecoder();
   readonly #lines = new LineCutter(this);
-  /** Of the object at hand: values as they lie in the file, and those that are text by now. */
+  /** The current object's values as in the file, and those already decoded. */
   readonly #values = new Map<string, string>();
   readonly #texts = new Map<string, string>();
   /** True between an object's first attribute and its end. */
   #isOpen = false;
-  /** The attribute that makes the object what it is; else the name of its class, which is not ours. */
+  /** The attribute that defines the object, or the name of an unwanted class. */
   #class: string | null = null;
   #classLine = 0;
   #otherClass = "";
-  /** The attribute that a continuation line would add to. */
+  /** The attribute that a continuation line would extend. */
   #openName: string | null = null;
-  /** Remarks that have named no geofeed yet: a continuation line may. */
+  /** Remarks without a geofeed so far; a continuation line may name one. */
   #openRemarks: string | null = null;
   #fault: Malformed | null = null;
-  /** RIPE's form ends each object with its source: one that lacks it at the file's end was cut off. */
+  /** RIPE's objects end with their source; one without it at the file's end was truncated. */
   #sourcesSeen = 0;
   #isEnding: "inside a line" | "behind a line" | null = null;
 
@@ -77,7 +77,7 @@ class RpslReader implements RecordReader, LineHandler {
     this.#lines.push(chunk);
   }
 
-  /** Throws when the file ends inside a line and its last object is not whole: a broken download. */
+  /** Throws when the file ends inside a line and its last object is incomplete: a broken download. */
   end(): void {
     this.#isEnding = this.#lines.insideLine ? "inside a line" : "behind a line";
     this.#lines.end();
@@ -140,7 +140,7 @@ class RpslReader implements RecordReader, LineHandler {
     }
   }
 
-  /** A line without an attribute name: garbage, which makes an object of ours malformed. */
+  /** A line without an attribute name makes a wanted object malformed. */
   #nameless(line: string, number: number): void {
     const value = decodeText(line.slice(0, shownLength));
     this.#broken({ line: number, reason: "a line without an attribute name", value });
@@ -170,7 +170,7 @@ class RpslReader implements RecordReader, LineHandler {
     if (this.#texts.size > 0) this.#texts.clear();
   }
 
-  /** The value with its comment, trimmed; null when the object has no such attribute. */
+  /** Returns the trimmed value with its comment, or null. */
   #text(name: string): string | null {
     const text = this.#texts.get(name);
     if (text !== undefined) return text;
@@ -178,7 +178,7 @@ class RpslReader implements RecordReader, LineHandler {
     return value === undefined ? null : this.#decoder.text(value);
   }
 
-  /** The value without its comment; null when nothing is left. */
+  /** Returns the value without its comment, or null when empty. */
   #bare(name: string): string | null {
     const text = this.#text(name);
     return text === null ? null : withoutComment(text);
@@ -190,7 +190,7 @@ class RpslReader implements RecordReader, LineHandler {
     else if (className === "orgid") this.#organisation("orgid", "orgname", line);
     else if (className === "inetnum" || className === "inet6num")
       this.#network(className, line, registryNamed(this.#bare("source") ?? ""));
-    // ARIN's text says in words what is another registry's.
+    // ARIN's text names another registry's networks in words.
     else if (isOfAnotherRegistry(this.#text("nettype"))) this.#sink.ignore("net type of another registry");
     else this.#network("netrange", line, "arin");
   }
@@ -216,7 +216,7 @@ class RpslReader implements RecordReader, LineHandler {
     });
   }
 
-  /** The organisation's handle; else LACNIC's owner; else the description. `mnt-by` is never a name. */
+  /** Prefers the organisation's handle, then LACNIC's owner, then the description. `mnt-by` is never a name. */
   #holder(registry: Registry | null, country: string | null): HolderReference | null {
     const handle = (this.#bare("org") ?? this.#bare("ownerid") ?? this.#bare("orgid"))?.toUpperCase();
     const owner = this.#bare("owner");
@@ -225,7 +225,7 @@ class RpslReader implements RecordReader, LineHandler {
     return name === null ? null : { type: "name", name, registry, country };
   }
 
-  /** The attribute before remarks, as RFC 9632 section 3 ranks them. */
+  /** The attribute ranks before remarks (RFC 9632 section 3). */
   #geofeed(): string | null {
     for (const name of ["geofeed", ...remarks]) {
       const value = this.#bare(name);

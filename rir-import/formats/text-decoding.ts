@@ -1,26 +1,27 @@
 /**
- * The one place where bytes become text. Readers take a file's bytes as Latin-1, one letter a byte, which is quick and
- * loses nothing; what is shown or kept goes through here. UTF-8 where the bytes are valid UTF-8 (RFC 3629), and byte
- * by byte Latin-1 where they are not (LACNIC, old RIPE dumps), with Windows-1252's letters in 0x80 to 0x9F, where
- * Latin-1 has only control characters: so a name stays readable whatever it was written in, and a broken byte
- * harms no other. Control characters, NUL among them, become spaces; the ends are trimmed.
+ * Decodes bytes to text in one place. Readers treat bytes as Latin-1, one character each, which is fast and lossless;
+ * what is shown or kept is decoded here: valid UTF-8 (RFC 3629) as such, other bytes one by one (LACNIC, old RIPE
+ * dumps) as Latin-1 with Windows-1252's letters in 0x80 to 0x9F. So names stay readable in any encoding, and a broken
+ * byte affects no other. Control characters become spaces, and the ends are trimmed.
  */
 import { isUtf8 } from "node:buffer";
 
-/** What the values of a file were written in; plain ASCII is not counted. */
+/** The encodings of a file's values; plain ASCII is not counted. */
 export interface EncodingCounts {
-  /** Values beyond ASCII that are valid UTF-8. */
+  /** Non-ASCII values that are valid UTF-8. */
   readonly utf8Values: number;
-  /** Values with bytes that are not UTF-8: read as Windows-1252. */
+  /** Values with invalid UTF-8, which are read as Windows-1252. */
   readonly latin1Values: number;
-  /** Line of the record that has the first of those. */
+  /** The record's line of the first of those. */
   readonly firstLatin1Line: number | null;
 }
 
-/** Longer names and handles are cut; the longest in real dumps is under 200. Keeps keys within what an index takes. */
+/**
+ * Longer names and handles are cut, which keeps keys within an index's limit; the longest in real dumps is under 200.
+ */
 export const maxTextLength = 500;
 
-/** Windows-1252 from 0x80 to 0x9F; its five empty places become the replacement character. */
+/** Windows-1252 from 0x80 to 0x9F; its five undefined bytes become the replacement character. */
 const windows1252 = "€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ";
 const controls = /\p{Cc}+/gu;
 const beyondAscii = /[\x80-\xff]/;
@@ -28,20 +29,20 @@ const beyondPlainAscii = /[^\t\x20-\x7e]/;
 const utf8Sequence =
   /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g;
 
-/** A whole text, comments included. `bytes`: one letter a byte. */
+/** Decodes a whole text, including comments. `bytes` has one character per byte. */
 export function decodeText(bytes: string): string {
   return new ValueDecoder().text(bytes);
 }
 
-/** Decodes the values of one file and counts those beyond ASCII. */
+/** Decodes the values of one file and counts non-ASCII ones. */
 export class ValueDecoder {
-  /** Line of the record at hand: what `firstLatin1Line` is taken from. */
+  /** The current record's line, for `firstLatin1Line`. */
   line = 0;
   #utf8Values = 0;
   #latin1Values = 0;
   #firstLatin1Line: number | null = null;
 
-  /** Null while everything was plain ASCII. */
+  /** Returns null while everything was plain ASCII. */
   get counts(): EncodingCounts | null {
     if (this.#utf8Values + this.#latin1Values === 0) return null;
     return {
@@ -51,18 +52,18 @@ export class ValueDecoder {
     };
   }
 
-  /** A value with its comments. */
+  /** Includes comments. */
   text(bytes: string): string {
     const text = beyondPlainAscii.test(bytes) ? this.raw(bytes).replace(controls, " ") : bytes;
     return text.trim();
   }
 
-  /** A value without its trailing comment (`#` at its start or behind a blank), bounded; null when nothing is left. */
+  /** Returns a limited value without its trailing comment (`#` at the start or after a blank), or null when empty. */
   bare(bytes: string): string | null {
     return withoutComment(this.text(bytes));
   }
 
-  /** Control characters and blanks left as they are. */
+  /** Leaves control characters and blanks unchanged. */
   raw(bytes: string): string {
     if (!beyondAscii.test(bytes)) return bytes;
     const buffer = Buffer.from(bytes, "latin1");
@@ -76,18 +77,18 @@ export class ValueDecoder {
   }
 }
 
-/** The text before ` #`; null when nothing is left. */
+/** Returns the text before ` #`, or null when empty. */
 export function withoutComment(value: string): string | null {
   const comment = value.includes("#") ? value.search(/(?:^|[ \t])#/) : -1;
   const text = (comment < 0 ? value : value.slice(0, comment)).trim().slice(0, maxTextLength);
   return text === "" ? null : text;
 }
 
-/** UTF-8 sequences where there are, one byte a letter where not. */
+/** Decodes UTF-8 sequences and other bytes one by one. */
 function mixed(bytes: string): string {
   return bytes.replace(utf8Sequence, (sequence) => {
     const buffer = Buffer.from(sequence, "latin1");
-    // Overlong forms and halves of surrogate pairs have the shape of a sequence and are none.
+    // Overlong forms and surrogate halves look like sequences but are invalid.
     return sequence.length > 1 && isUtf8(buffer) ? buffer.toString() : [...sequence].map(letterOf).join("");
   });
 }

@@ -1,29 +1,27 @@
 /**
- * Finds the elements of given names in an XML stream of any size and hands them to fast-xml-parser one by one, each
- * with the line it starts at; the file is never held whole (as a whole 191 MB took fast-xml-parser 2 GB). Comments,
- * CDATA sections and processing instructions are stepped over, inside records too; a record over the
- * bound is skipped. Document type definitions are refused: no registry has one, and entities defined there
- * (billion laughs) are never expanded.
+ * Finds elements by name in an XML stream of any size and parses them one by one with fast-xml-parser, each with its
+ * first line (a whole file of 191 MB took it 2 GB). Comments, CDATA sections and processing instructions are skipped,
+ * and so are overlong records. Document type definitions are refused: no registry has one, and their entities (billion
+ * laughs) are never expanded.
  */
 import { XMLParser } from "fast-xml-parser";
 import { SourceFileError } from "#core/errors";
 import type { Malformed, RecordReader } from "./record.ts";
 import { decodeText, maxTextLength, type ValueDecoder } from "./text-decoding.ts";
 
-/** The largest real record known is under 100 KB (a net with thousands of comment lines). */
+/** The largest known record is under 100 KB (a net with thousands of comment lines). */
 const maxRecordBytes = 1_048_576;
 
-export interface XmlOptions {
+interface XmlOptions {
   readonly file: string;
   readonly rootName: string;
   readonly records: readonly string[];
-  /** Elements that are counted and passed over. */
+  /** Elements that are counted and skipped. */
   readonly passed: readonly string[];
   readonly decoder: ValueDecoder;
   readonly handler: {
-    /** A record's value: its content, or its text where it has no children; and its XML. */
+    /** The record's content, or its text if it has no children, with its XML. */
     record(name: string, value: unknown, at: { readonly line: number; readonly xml: string }): void;
-    /** An element that is passed over. */
     passed(name: string): void;
     malformed(problem: Malformed): void;
   };
@@ -31,14 +29,14 @@ export interface XmlOptions {
 
 export class XmlRecordReader implements RecordReader {
   readonly #options: XmlOptions;
-  /** One letter a byte. */
+  /** One character per byte. */
   #text = "";
-  /** Everything before is done with. */
+  /** Everything before this position is processed. */
   #at = 0;
   #line = 1;
-  /** Inside a comment, CDATA section, instruction or an element that is too long: to be skipped up to this. */
+  /** The end of the comment, CDATA section, instruction or overlong element being skipped. */
   #skipTo: string | null = null;
-  /** An element whose end is searched, and up to where it was. */
+  /** The element whose end is searched, and how far the search got. */
   #open: { readonly name: string; searched: number } | null = null;
   #sawRootEnd = false;
 
@@ -51,7 +49,7 @@ export class XmlRecordReader implements RecordReader {
     if (this.#open !== null) this.#open.searched -= this.#at;
     this.#at = 0;
     while (this.#step()) {
-      // Each step consumes text, or asks for more.
+      // Each step consumes text or asks for more.
     }
   }
 
@@ -61,7 +59,7 @@ export class XmlRecordReader implements RecordReader {
     }
   }
 
-  /** True when there may be more to do with the text at hand. */
+  /** Returns true when the current text may allow another step. */
   #step(): boolean {
     if (this.#skipTo !== null) return this.#stepSkip(this.#skipTo);
     if (this.#open !== null) return this.#stepOpen(this.#open);
@@ -88,7 +86,7 @@ export class XmlRecordReader implements RecordReader {
     return true;
   }
 
-  /** Looks for the element's end tag from where the last search stopped. */
+  /** Continues the search for the end tag where it stopped. */
   #stepOpen(open: { readonly name: string; searched: number }): boolean {
     const text = this.#text;
     const endTag = `</${open.name}`;
@@ -173,7 +171,7 @@ export class XmlRecordReader implements RecordReader {
   }
 }
 
-/** True when the tag stands there, and its name ends with it. */
+/** True when the tag is here with exactly this name. */
 function isTag(text: string, at: number, tag: string): boolean {
   return text.startsWith(tag, at) && /[>/\s]/.test(text[at + tag.length] ?? "");
 }
@@ -186,13 +184,13 @@ const sections = [
 const longestMarker = 16;
 const shownLength = 200;
 
-// What one XML record holds: nested values by element name, as fast-xml-parser gives them, and the ways to take
-// a text out of them. Entities stay as they are written until a text is taken.
+// Reads texts from an XML record's nested values, as fast-xml-parser returns them. Entities stay encoded until a text
+// is read.
 
-/** An element with children: their values by name, a list where a name comes more than once. */
+/** An element's child values by name, as a list for a repeated name. */
 export type XmlContent = { readonly [name: string]: unknown };
 
-/** One parser for all records: no attributes, no type guessing, no entities beyond the five of XML. */
+/** Parses all records without attributes, type guessing or entities beyond XML's five. */
 const parser = new XMLParser({
   ignoreAttributes: true,
   parseTagValue: false,
@@ -202,7 +200,7 @@ const parser = new XMLParser({
   trimValues: true,
 });
 
-/** A record's value (content, or a text where it has no children); null when it is not well formed. */
+/** Returns content, or text for no children; null when it is not well formed. */
 function parseXmlRecord(name: string, xml: string): unknown {
   try {
     return (parser.parse(xml, true) as XmlContent)[name] ?? null;
@@ -217,19 +215,19 @@ export function isContent(value: unknown): value is XmlContent {
 
 const firstOf = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
-/** A child element's text, entities decoded; null when it is absent, empty, or not plain text. */
+/** Returns a child element's decoded text, or null when it is absent, empty or not plain text. */
 export function textOf(content: XmlContent, name: string): string | null {
   const value = firstOf(content[name]);
   return typeof value === "string" ? plainText(value) : null;
 }
 
-/** A child element's content when it has children; null otherwise. */
+/** Returns a child element's content, or null when it has no children. */
 export function childOf(content: XmlContent, name: string): XmlContent | null {
   const value = firstOf(content[name]);
   return isContent(value) ? value : null;
 }
 
-/** Entities decoded, control characters as spaces, bounded; null when nothing is left. */
+/** Decodes entities, replaces control characters and limits the length; null when empty. */
 export function plainText(written: string): string | null {
   const text = decodeEntities(written)
     .replace(/\p{Cc}+/gu, " ")
@@ -239,7 +237,7 @@ export function plainText(written: string): string | null {
 
 const namedEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The five entities of XML and character references; anything else stays as it is written. */
+/** Decodes XML's five entities and character references; anything else stays as written. */
 function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(

@@ -1,6 +1,6 @@
 /**
- * The report of one file: what was read, kept, ignored (by reason) and malformed. Counts are exact, lists
- * are bounded. `read = kept + ignored + malformed`, in records of that format.
+ * The report of one file: records read, kept, ignored (by reason) and malformed. Counts are exact, lists are limited.
+ * `read = kept + ignored + malformed`, in records of that format.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { FileFacts, Malformed } from "../formats/record.ts";
@@ -11,12 +11,12 @@ export interface FileReport {
   readonly file: string;
   readonly format: SourceFormat;
   readonly registry: Registry | null;
-  /** ISO date of the data: as the file states it, else when it was last written. */
+  /** The date of the data in the file, else of its last modification. */
   readonly fileDate: string | null;
-  /** Of the file on disk, hex. */
+  /** The SHA-256 of the file on disk, in hex. */
   readonly sha256: string;
   readonly bytesOnDisk: number;
-  /** Unpacked. */
+  /** The unpacked size. */
   readonly textBytes: number;
   readonly read: number;
   readonly kept: number;
@@ -25,7 +25,7 @@ export interface FileReport {
   /** The first malformed records, at most `maxSamples`. */
   readonly malformedSamples: readonly (Malformed & { readonly file: string })[];
   readonly warnings: readonly string[];
-  /** Of the values that were needed; null where all of them were plain ASCII. */
+  /** The encodings of the needed values; null when all were plain ASCII. */
   readonly encoding: EncodingCounts | null;
   readonly seconds: number;
 }
@@ -35,7 +35,6 @@ const maxReasons = 40;
 const maxWarnings = 20;
 const maxValueLength = 120;
 
-/** Collects the report while a file is read. */
 export class FileReportBuilder {
   readonly #file: string;
   readonly #format: SourceFormat;
@@ -78,14 +77,14 @@ export class FileReportBuilder {
     if (registry !== null) this.#registriesSeen.add(registry);
   }
 
-  /** Reasons past the fortieth are counted together: a hostile file may invent as many as it has records. */
+  /** Counts further reasons together beyond the limit, since a hostile file may invent one per record. */
   ignore(reason: string): void {
     const isTold = this.#ignored.has(reason) || this.#ignored.size < maxReasons;
     const told = isTold ? reason : "other";
     this.#ignored.set(told, (this.#ignored.get(told) ?? 0) + 1);
   }
 
-  /** `file`: where several are told of as one. */
+  /** Pass `file` when several are reported as one. */
   malformed(problem: Malformed, file = this.#file): void {
     this.#malformed++;
     if (this.#samples.length >= maxSamples) return;
@@ -129,7 +128,7 @@ export class FileReportBuilder {
   }
 }
 
-/** Without control characters and without half a surrogate pair at its end: Postgres' jsonb takes neither. */
+/** Removes control characters and a trailing half surrogate pair, which Postgres' jsonb rejects. */
 function shortened(value: string): string {
   return value
     .slice(0, maxValueLength)

@@ -1,7 +1,6 @@
 /**
- * Opens a registry file, whatever it is packed in, as one or more named streams of unpacked bytes. A ZIP
- * archive yields its entries that are registry data; empty ones and papers beside the data are passed over.
- * Constant memory; the digest is taken over the file as it lies on disk.
+ * Opens a registry file, however it is packed, as one or more named streams of unpacked bytes. A ZIP yields its
+ * registry data and skips empty entries and documents. Uses constant memory; the digest covers the file on disk.
  */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -14,52 +13,52 @@ import type { PublishedFormat } from "../formats/published.ts";
 import { type RegistryFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { ZipArchive, type ZipEntry } from "./zip.ts";
 
-/** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
+/** A gzip or ZIP that unpacks to more is refused: thirty times the largest registry dump. */
 const maxUnpackedBytes = 2 ** 38;
 
-/** Dumps unpack to 5 to 15 times their size; past so much text, one that unpacks to more than this is a bomb. */
+/** Dumps unpack to 5 to 15 times their size; past `unpackedBytesToJudge`, a larger ratio means a decompression bomb. */
 const maxUnpackedShare = 200;
 
 const unpackedBytesToJudge = 2 ** 26;
 
-/** Large pieces: each has a fixed cost. */
+/** Large pieces, because each has a fixed cost. */
 const chunkBytes = 2 ** 20;
 
 export interface SourcePart {
   /** The file, or `archive.zip!entry`. */
   readonly file: string;
   readonly format: RegistryFormat | PublishedFormat;
-  /** Unpacked bytes, from the start. */
+  /** Unpacked bytes from the start. */
   readonly chunks: AsyncIterable<Buffer>;
-  /** What the report should say of it besides. */
+  /** A remark for the report. */
   readonly remark?: string;
 }
 
-export interface OpenedSource {
+interface OpenedSource {
   readonly file: string;
-  /** On disk. */
+  /** The size on disk. */
   readonly bytes: number;
   readonly modifiedAt: Date;
   readonly parts: AsyncIterable<SourcePart>;
-  /** SHA-256 of the file on disk, hex; to be asked when every part was read to its end. */
+  /** The SHA-256 of the file on disk in hex; call after reading every part to its end. */
   sha256(): Promise<string>;
 }
 
-/** Called with each piece taken from disk, for progress. */
-export type OnBytes = (bytes: number) => void;
+/** Called with each piece read from disk, for progress. */
+type OnBytes = (bytes: number) => void;
 
-/** A list of places whose format somebody has told. */
+/** A list of places of a known format. */
 export interface NamedList {
   readonly file: string;
   readonly format: PublishedFormat;
 }
 
-/** A path, or a list of which the format need not be guessed. */
+/** A path, or a list with a known format. */
 export type SourcePath = string | NamedList;
 
 export const fileOf = (path: SourcePath): string => (typeof path === "string" ? path : path.file);
 
-/** Without a format it is told by the first bytes. */
+/** Without a format, the first bytes determine it. */
 export async function openSource(
   file: string,
   onBytes: OnBytes,
@@ -93,7 +92,7 @@ async function* singlePart(
   yield { file, format, chunks: all };
 }
 
-/** At least one entry must be registry data; the error of the last one that is not tells what was found. */
+/** At least one entry must be registry data; the last other entry's error tells what was found. */
 async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
   const archive = await ZipArchive.open(file);
   try {
@@ -136,7 +135,7 @@ function xmlFirst(entries: readonly ZipEntry[]): ZipEntry[] {
   return [...entries.filter(isXml), ...entries.filter((entry) => !isXml(entry))];
 }
 
-/** ARIN's archive holds everything twice, as XML and as text (`arin_db.xml`, `arin_db.txt`): the XML says more. */
+/** ARIN's archive holds everything twice, as XML and text (`arin_db.xml`, `arin_db.txt`); the XML has more. */
 function passOverText(xml: ZipEntry, left: ZipEntry[]): string | null {
   const at = left.findIndex((entry) => /\.txt$/i.test(entry.name) && stemOf(entry) === stemOf(xml));
   const [text] = at < 0 ? [] : left.splice(at, 1);
@@ -152,16 +151,16 @@ function formatOrError(name: string, start: Buffer): SourcePart["format"] | Sour
   }
 }
 
-/** UTF-8's, which editors put before a text. */
+/** The UTF-8 byte order mark that editors add. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** DOS ended texts with this byte, some programs by several, and old ones still do. */
+/** DOS and some old programs end texts with one or more of these bytes. */
 const dosEnd = 0x1a;
 
-/** So many at the end are taken for that. */
+/** The maximum number of trailing ones. */
 const mostDosEnds = 65_536;
 
-/** A stream of text without what DOS put at its end. */
+/** Removes what DOS put at the end of a text. */
 async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer = Buffer.alloc(0);
   try {
@@ -180,7 +179,7 @@ async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Bu
   }
 }
 
-/** The first bytes of a stream, and the stream with them put back, without a byte order mark. */
+/** Returns the first bytes, and the whole stream without a byte order mark. */
 async function peek(packed: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
   const chunks = withoutDosEnd(packed);
   const head: Buffer[] = [];
@@ -278,7 +277,7 @@ async function digestOfFile(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-// What the disk says no to, as an error that names the file: not there, not allowed, not readable.
+// Converts disk errors into ones that name the file and the reason.
 
 function readError(path: string, error: unknown): SourceFileError {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -286,14 +285,13 @@ function readError(path: string, error: unknown): SourceFileError {
   return new SourceFileError(path, null, reason, { cause: error });
 }
 
-// From what the operator names (files, folders) to the list of files to read, in a fixed order, each once.
-// In a folder, papers that lie beside dumps (checksums, signatures, read-mes, hidden files) are passed
-// over; everything else there has to be readable, or the import stops.
+// Expands files and folders into a fixed list without duplicates. In a folder, documents beside dumps (checksums,
+// signatures, read-mes, hidden files) are skipped; everything else must be readable, or the import stops.
 
 const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|license|copying)\b|\.part$/i;
 const maxDepth = 8;
 
-/** Files in the order given, folders by name. Throws SourceFileError for what is not there or holds nothing. */
+/** Keeps the given order, folders by name. Throws SourceFileError for a missing path or an empty folder. */
 export async function listSourceFiles<Path extends SourcePath>(
   paths: readonly Path[],
 ): Promise<readonly (Path | string)[]> {

@@ -1,8 +1,8 @@
 /**
- * Reads what networks publish of where their ranges lie, behind the registries' own files: the clouds' lists, geofeeds
- * that the operator names, and those that registry objects name (RFC 9632), which may speak of these objects' ranges and
- * of nothing else. Of nested objects that name geofeeds the most specific one has the word. Signatures (RFC 9632
- * section 5) are not checked: what is fetched over TLS from where the registry says is taken.
+ * Reads networks' published places after the registries' files: the clouds' lists, the operator's geofeeds, and those
+ * that registry objects name (RFC 9632), which may only describe these objects' ranges. Among nested objects the most
+ * specific one decides. Signatures (RFC 9632 section 5) are not checked: TLS to the place that the registry names is
+ * trusted.
  */
 
 import { createHash } from "node:crypto";
@@ -42,7 +42,7 @@ import { fileOf, type NamedList, openSource, type SourcePath } from "./open-sour
 import { judge } from "./read-sources.ts";
 import { sniffFormat, sniffPacking } from "./sniff.ts";
 
-/** The lists among the files, told by name or by their first bytes; what cannot be told is left to the registries' readers. */
+/** Separates lists by name or first bytes; unknown files are left to the registries' readers. */
 export async function withoutPublished(
   files: readonly SourcePath[],
 ): Promise<{ readonly registryFiles: readonly string[]; readonly publishedFiles: readonly NamedList[] }> {
@@ -79,12 +79,12 @@ async function publishedFormatOf(file: string): Promise<PublishedFormat | null> 
   }
 }
 
-export interface ReadPublished {
+interface ReadPublished {
   readonly reports: readonly FileReport[];
   readonly ranges: PublishedRanges;
 }
 
-/** Throws SourceFileError for a list that the operator names and that is none; a geofeed of a stranger's is reported. */
+/** Throws SourceFileError for an invalid list of the operator's; a stranger's geofeed is reported. */
 export async function readPublished(
   files: readonly NamedList[],
   references: readonly GeofeedReference[],
@@ -99,7 +99,7 @@ export async function readPublished(
   return { reports, ranges: builder.build() };
 }
 
-/** Ranges of one list, each once. */
+/** The ranges of one list without duplicates. */
 class ListRanges {
   readonly #places = new Map<
     string,
@@ -175,7 +175,7 @@ async function readListFile(
       report.keep(null);
     }
   }
-  // A geofeed of comments alone takes back what it said before.
+  // An empty geofeed of comments withdraws what it said before.
   if (format !== "geofeed" || report.read > 0) judge(file, report);
   return report.finish({
     ...{ sha256: await source.sha256(), bytesOnDisk: source.bytes, textBytes: bytes.length },
@@ -183,7 +183,7 @@ async function readListFile(
   });
 }
 
-/** Geofeeds of one name and other endings are told apart by these. */
+/** Distinguishes geofeeds of one name with different endings. */
 function nameOfList(file: string, kind: PublishedKind, others: ReadonlyMap<string, string>): string {
   if (kind !== "geofeed") return kind;
   const name = `geofeed ${basename(file).replace(/\.[a-z]{1,4}$/i, "")}`;
@@ -220,7 +220,7 @@ function readList(file: string, format: PublishedFormat, bytes: Buffer, sink: Pu
   } else readCloudRanges(file, format, bytes.toString("utf8"), sink);
 }
 
-/** Whether a file that was fetched is a list of that format, as an import reads it. Throws SourceFileError where it is not. */
+/** Checks that a fetched file is a list of that format, as an import reads it. Throws SourceFileError otherwise. */
 export async function checkPublished(file: string, format: PublishedFormat): Promise<void> {
   const report = await readListFile({ file, format }, new PublishedRangesBuilder(), new Map());
   const [fault] = report.malformedSamples;
@@ -232,8 +232,6 @@ export async function checkPublished(file: string, format: PublishedFormat): Pro
     `${reason}${value === "" ? "" : `: "${value.slice(0, 80)}"`}`,
   );
 }
-
-// Geofeeds that registry objects name.
 
 async function readGeofeeds(
   files: readonly string[],
@@ -316,7 +314,7 @@ function addGeofeed(
   }
 }
 
-/** Which geofeed may speak of which range of a family. */
+/** Decides which geofeed may describe which range of a family. */
 class GeofeedClaims {
   readonly #references: readonly GeofeedReference[];
   readonly #columns: RangeColumns;
@@ -337,7 +335,7 @@ class GeofeedClaims {
       return { reason: "outside every range whose registry object names this geofeed" };
     }
     const within = (this.#references[most] as GeofeedReference).range;
-    // Objects of one range in two registries may name one each.
+    // Objects of one range in two registries may each name one.
     const named = over.find((index) => {
       const reference = this.#references[index] as GeofeedReference;
       return reference.url === url && rangeCovers(within, reference.range);

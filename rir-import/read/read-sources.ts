@@ -1,6 +1,6 @@
 /**
- * Reads every file through its reader into a receiver, with a report per file and progress on the way. The
- * first file that is not what it claims to be stops everything with SourceFileError.
+ * Reads every file through its reader into a receiver, with a report per file and progress. The first invalid file
+ * stops everything with SourceFileError.
  */
 import { stat } from "node:fs/promises";
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -25,11 +25,11 @@ import { openSource, type SourcePart } from "./open-source.ts";
 import { type RecordReceiver, sinkOf } from "./record-sink.ts";
 import type { RegistryFormat } from "./sniff.ts";
 
-export interface ReadProgress {
+interface ReadProgress {
   readonly file: string;
   readonly bytesDone: number;
   readonly bytesTotal: number;
-  /** Records read so far, of all files. */
+  /** The records of all files so far. */
   readonly records: number;
 }
 
@@ -40,7 +40,7 @@ const readers: Readonly<Record<RegistryFormat, OpenReader>> = {
   "iana-xml": openIanaReader,
 };
 
-/** Past this share of malformed records, of at least this many, a file is not what it claims to be. */
+/** Beyond this share of malformed records, of at least this many, a file is invalid. */
 const maxMalformedShare = 0.2;
 
 const fewestToJudge = 100;
@@ -100,7 +100,7 @@ async function readPart(
   return textBytes;
 }
 
-/** Throws when so much of a file is malformed that it cannot be what it looked like. */
+/** Throws when too much of a file is malformed. */
 export function judge(file: string, report: FileReportBuilder): void {
   const { read, malformedCount } = report;
   if (read === 0) throw new SourceFileError(file, null, "no records in it");
@@ -152,10 +152,9 @@ class ProgressCounter {
   }
 }
 
-// IANA's registries of IPv4 address space and IPv6 unicast assignments, XML: the top level of the tree,
-// and the last word on which registry is responsible where no statistics are at hand. Reserved blocks,
-// multicast and IANA's own are left out; a block whose designation is a company (legacy /8s) has it as
-// its holder.
+// Reads IANA's XML registries of IPv4 address space and IPv6 unicast assignments: the top level of the tree, and the
+// final authority on the responsible registry without statistics. Reserved blocks, multicast and IANA's own are left
+// out; a block designated to a company (legacy /8s) has it as its holder.
 
 export function openIanaReader(file: string, sink: RecordSink): RecordReader {
   sink.facts({ registry: "iana" });
@@ -205,7 +204,7 @@ function readBlock(
   }
 }
 
-/** From the WHOIS server's name (`whois.ripe.net`), else from the designation. IANA's own blocks: null. */
+/** Uses the WHOIS server's name (`whois.ripe.net`), else the designation. Returns null for IANA's own blocks. */
 function registryOf(whois: string | null, designation: string): Registry | null {
   const host = /^whois\.([a-z]+)\.(?:net|org)$/i.exec(whois ?? "")?.[1];
   const registry = host ? registryNamed(host) : registryNamed(designation.replace(/^Administered by /i, ""));

@@ -1,4 +1,4 @@
-/** Where the readers' records go: to whoever receives them, but for those that stand for nobody; each into the report. */
+/** Passes readers' records to their receiver except for placeholders, and counts each in the report. */
 import type { NetworkRecord, OrganisationRecord, RecordSink } from "../formats/record.ts";
 import { reasonToDrop } from "../tree/precedence.ts";
 import type { FileReportBuilder } from "./file-report.ts";

@@ -1,20 +1,19 @@
 /**
- * Says what a file is by its first bytes, whatever its name: the packing by its magic number, the format
- * by the first lines that are not comments. What is not registry data is named in the error: a web page
- * in place of a dump is the commonest broken download.
+ * Recognises a file by its first bytes, whatever its name: packing by magic number, format by the first lines that are
+ * no comments. The error names what else was found, most often a web page instead of a dump.
  */
 import { parse } from "node-html-parser";
 import { SourceFileError } from "#core/errors";
 import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
 
-export type Packing = "plain" | "gzip" | "zip";
-/** What readers take record by record. */
+type Packing = "plain" | "gzip" | "zip";
+/** Formats that are read record by record. */
 export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
-/** `geofeeds`: all that registry objects name, told of as one. */
+/** `geofeeds` are all those that registry objects name, reported as one. */
 export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";
 
-/** Enough for the longest comment header seen (APNIC's: 2 KB), with room. */
+/** Exceeds the longest known comment header (APNIC's: 2 KB). */
 export const sniffBytes = 65_536;
 
 export function sniffPacking(start: Buffer): Packing {
@@ -24,7 +23,7 @@ export function sniffPacking(start: Buffer): Packing {
   return "plain";
 }
 
-/** The format of unpacked bytes. Throws SourceFileError that says what they look like instead. */
+/** Returns the format of unpacked bytes. Throws SourceFileError that says what they look like instead. */
 export function sniffFormat(file: string, start: Buffer): RegistryFormat | PublishedFormat {
   if (start.length === 0) throw new SourceFileError(file, null, "the file is empty");
   const text = start.toString("latin1").trimStart();
@@ -36,7 +35,7 @@ export function sniffFormat(file: string, start: Buffer): RegistryFormat | Publi
   return sniffText(file, start.toString("latin1"));
 }
 
-/** By the names that stand in the first bytes of each cloud's list. */
+/** Recognises each cloud's list by the names in its first bytes. */
 function sniffJson(file: string, text: string): PublishedFormat {
   const has = (...names: readonly string[]) => names.every((name) => text.includes(`"${name}"`));
   if (has("syncToken", "prefixes", "ip_prefix")) return "aws-ranges";
@@ -69,7 +68,7 @@ function sniffXml(file: string, text: string): RegistryFormat {
   throw new SourceFileError(file, 1, `${found}, neither ARIN's bulk data nor an IANA address registry`);
 }
 
-/** What stands behind the declaration and the comments at the start. */
+/** Returns what follows the declaration and comments at the start. */
 function withoutProlog(text: string): string {
   let rest = text;
   for (;;) {
@@ -89,7 +88,7 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
   if (isGeofeedLine(line)) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
-  // Its first lines may be the names of its columns, or broken.
+  // The first lines may be column names, or broken.
   if (lines.slice(index + 1, index + linesLooked).some(isGeofeedLine)) return "geofeed";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
   throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);

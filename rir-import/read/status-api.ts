@@ -1,4 +1,4 @@
-/** The form of registry data: what is in force, how old it is, and what the folder of downloads holds. */
+/** The schema of registry status: what is in force, how old it is, and what the download folder contains. */
 import { z } from "zod";
 import { registries } from "#coordinator/place/subnets/subnet";
 import type { ToldOf } from "#coordinator/web/api-operation";
@@ -112,7 +112,7 @@ const registryPublisher = record("RegistryPublisher", {
   termsUrl: z.string(),
 });
 
-/** What the pages and the command are told of the registries, beside jobs. */
+/** What pages and the command show about registries, besides jobs. */
 export const registryFacts = {
   now: dateTime(),
   generation: z.int().nullable().describe("In force; null before the first import."),

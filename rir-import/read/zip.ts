@@ -1,6 +1,6 @@
 /**
- * Reads ZIP archives, whose directory `yauzl` understands: one entry at a time as a stream, whose bytes have to be as many as
- * the directory states, with the checksum that it states. Bounded: number of entries, and the unpacked size (open-source.ts).
+ * Reads ZIP archives with `yauzl`: one entry at a time as a stream, checked against the size and checksum in the
+ * directory. The number of entries is limited, and so is the unpacked size (open-source.ts).
  */
 import { crc32, createInflateRaw } from "node:zlib";
 import { type Entry, openPromise, type ZipFile } from "yauzl";
@@ -14,7 +14,7 @@ export interface ZipEntry {
 }
 
 const maxEntries = 10_000;
-/** Longer names are cut: they are only shown. */
+/** Longer names are cut, because they are only shown. */
 const maxNameCharacters = 300;
 const chunkBytes = 2 ** 20;
 const stored = 0;
@@ -28,9 +28,9 @@ export class ZipArchive {
     this.#archive = archive;
   }
 
-  /** Close it. */
+  /** The caller must close it. */
   static async open(file: string): Promise<ZipArchive> {
-    // Names are only shown, so that one that leads out of the archive is no reason to refuse it.
+    // Names are only shown, so one that leads out of the archive is harmless.
     const options = { lazyEntries: true, autoClose: false, decodeStrings: false };
     try {
       return new ZipArchive(file, await openPromise(file, options));
@@ -43,7 +43,7 @@ export class ZipArchive {
     this.#archive.close();
   }
 
-  /** In the order of its directory, folders left out. To be called once. */
+  /** In the order of the directory, without folders. Call once. */
   async entries(): Promise<ZipEntry[]> {
     const { entryCount } = this.#archive;
     if (entryCount > maxEntries) {
@@ -63,7 +63,7 @@ export class ZipArchive {
     return entries;
   }
 
-  /** The unpacked bytes of one entry; ends with SourceFileError when they are not what the directory says. */
+  /** Yields the unpacked bytes; ends with SourceFileError when they differ from the directory. */
   async *read({ name, entry }: ZipEntry): AsyncGenerator<Buffer> {
     const file = `${this.#file}!${name}`;
     if (entry.isEncrypted()) throw new SourceFileError(file, null, "the ZIP entry is encrypted");
@@ -90,7 +90,7 @@ export class ZipArchive {
     }
   }
 
-  /** In large pieces: yauzl's own, of 16 KB, take three times as long. */
+  /** Uses large pieces: yauzl's own, of 16 KB, take three times as long. */
   async *#unpacked(entry: Entry): AsyncGenerator<Buffer> {
     const packed = await this.#archive.openReadStreamPromise(entry, { decodeFileData: false });
     if (entry.compressionMethod === stored) return yield* packed;

@@ -1,6 +1,6 @@
 /**
- * Network records of one family in growing flat columns, before they are merged: tens of bytes a record
- * instead of an object each, so that ten million fit.
+ * Collects one family's network records in growing flat columns before merging: tens of bytes a record instead of an
+ * object, so that ten million fit.
  */
 import { emptyColumns, type RangeColumns, writeRange } from "#coordinator/place/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
@@ -37,7 +37,7 @@ export class CandidateTable {
     this.#names[index] = name;
   }
 
-  /** The ranges so far, in the order in which they were added. */
+  /** In the order of addition. */
   columns(): RangeColumns {
     const { family, words, first, last } = this.#columns;
     const length = this.count * words;
@@ -54,7 +54,7 @@ export class CandidateTable {
     return this.#holders[index] ?? -1;
   }
 
-  /** Packed; 0 for none. */
+  /** A packed code; 0 for none. */
   country(index: number): number {
     return this.#countries[index] ?? 0;
   }
@@ -67,7 +67,7 @@ export class CandidateTable {
     return sourceKinds[this.#sources[index] ?? 0] ?? "whois";
   }
 
-  /** Id of the import's texts. */
+  /** An id of the import's texts. */
   name(index: number): number {
     return this.#names[index] ?? 0;
   }

@@ -1,10 +1,10 @@
 /**
- * The ways in which records name their holders, each once, and the organisations that were read. After the
- * last file a reference is joined with its organisation and becomes a holder when it is asked for: by handle, by opaque-id,
- * only then by name. Kept as bytes, not as objects: a registry has millions of both.
+ * Stores each distinct holder reference of records, and the organisations that were read. After the last file a
+ * reference is joined with its organisation on demand: by handle, by opaque-id, only then by name. Stored as bytes,
+ * since a registry has millions of both.
  *
- * ARIN gives every reassignment to a customer a handle of its own (C01234567), so a customer with several
- * ranges has several. Such a customer is known by its parent's handle together with its name instead.
+ * ARIN gives every reassignment to a customer a separate handle (C01234567), so such a customer is identified by its
+ * parent's handle and its name instead.
  */
 import { type HolderSource, holderOf } from "#coordinator/place/subnets/holder-name";
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -13,12 +13,12 @@ import { GrowingColumn, TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 import type { HolderTable, ResolvedHolder } from "./registry-state.ts";
 
-/** What a reference's text means: all but the text itself. There are a few hundred of these at most. */
+/** The meaning of a reference without its text; there are a few hundred at most. */
 interface Context {
   readonly type: HolderReference["type"];
   readonly registry: Registry | null;
   readonly country: string | null;
-  /** Of an opaque-id: the file that it has a meaning in; else null. */
+  /** The file in which an opaque-id is valid, else null. */
   readonly file: string | null;
 }
 
@@ -29,24 +29,24 @@ export class HolderReferences {
   readonly #texts: TextPool;
   readonly #contexts: Context[] = [];
   readonly #contextByKey = new Map<string, number>();
-  /** `context text`, each once: a reference's index is its number here. */
+  /** Distinct `context text` entries; their number is the reference's index. */
   readonly #references = new TextPool();
   /** The name that the first record with this reference gave beside the handle, or `none`. */
   readonly #ownNames = new GrowingColumn(int32);
-  /** `registry handle`, each once: an organisation's number. */
+  /** Distinct `registry handle` entries; their number is the organisation's. */
   readonly #organisations = new TextPool();
   readonly #organisationNames = new GrowingColumn(int32);
   readonly #organisationCountries = new GrowingColumn((length) => new Uint16Array(length));
   readonly #organisationParents = new GrowingColumn(int32);
-  /** Of each registry the files with opaque-ids, in the order in which they came. */
+  /** The files with opaque-ids of each registry, in order. */
   readonly #opaqueFiles = new Map<Registry | null, string[]>();
 
-  /** Names are kept among these texts. */
+  /** Names are stored among these texts. */
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
 
-  /** Of two organisations with one handle the first counts. */
+  /** The first of two organisations with one handle counts. */
   addOrganisation({ registry, handle, name, country, parentHandle }: OrganisationRecord): void {
     const index = this.#organisations.intern(organisationKey(registry, handle));
     if (index < this.#organisationNames.length) return;
@@ -55,7 +55,7 @@ export class HolderReferences {
     this.#organisationParents.push(parentHandle ? this.#texts.intern(parentHandle) : none);
   }
 
-  /** The index of a reference; the same for the same one. `file`: where it stands. */
+  /** Equal references have the same index. `file` is where the reference was found. */
   indexOf(reference: HolderReference, file: string): number {
     const index = this.#references.intern(`${this.#contextOf(reference, file)} ${textOf(reference)}`);
     if (index < this.#ownNames.length) return index;
@@ -64,7 +64,7 @@ export class HolderReferences {
     return index;
   }
 
-  /** The holder in the table of each reference, by its index: the first that is asked for adds it. */
+  /** Returns the table's holder for each reference index, added on first use. */
   joined(table: HolderTable): (index: number) => number {
     const unasked = -2;
     const known = new Int32Array(this.#references.count).fill(unasked);
@@ -78,7 +78,7 @@ export class HolderReferences {
     };
   }
 
-  /** The holder behind an index, or null when nothing there identifies one. */
+  /** Returns null when nothing identifies a holder. */
   #resolve(index: number): ResolvedHolder | null {
     const key = this.#references.textAt(index);
     const space = key.indexOf(" ");
@@ -104,7 +104,7 @@ export class HolderReferences {
     return resolved({ registry, handle, parentHandle, name }, country);
   }
 
-  /** The number of all that a reference is but its texts. */
+  /** Numbers everything of a reference except its texts. */
   #contextOf(reference: HolderReference, source: string): number {
     const { type, registry } = reference;
     const country = type === "name" ? reference.country : null;
@@ -118,8 +118,8 @@ export class HolderReferences {
   }
 
   /**
-   * Opaque-ids mean something within one file only. Empty for a registry's first file, so that ids stay the
-   * same from import to import; then @2, @3 …
+   * Opaque-ids are valid within one file only. A registry's first file has an empty scope, so its ids stay the same
+   * between imports; further ones have @2, @3 …
    */
   #scopeOf(registry: Registry | null, file: string | null): string {
     const position = this.#opaqueFiles.get(registry)?.indexOf(file ?? "") ?? 0;
@@ -129,7 +129,7 @@ export class HolderReferences {
 
 const organisationKey = (registry: Registry | null, handle: string) => `${registry} ${handle}`;
 
-/** ARIN's handles of customers; organisations' end otherwise (`EXAMP-12`). */
+/** ARIN's customer handles; those of organisations look different (`EXAMP-12`). */
 const customerHandle = /^C\d+$/;
 
 function textOf(reference: HolderReference): string {

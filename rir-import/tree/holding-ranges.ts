@@ -19,16 +19,18 @@ const blockSize = 1 << blockBits;
 
 export class HoldingRanges {
   readonly #columns: RangeColumns;
-  /** `#latest[level][block]`: the range of the block that ends last. */
+  /** `#latest[level][block]` is the range of the block that ends last. */
   readonly #latest: readonly Int32Array[];
 
-  /** The columns are in the order of the tree and stay as they are. */
+  /** The columns must be in the order of the tree and stay unchanged. */
   constructor(columns: RangeColumns) {
     this.#columns = columns;
     this.#latest = latestOfBlocks(columns);
   }
 
-  /** Indexes of every range that holds the asked one, ascending: the less specific first where they nest. */
+  /**
+   * Returns indexes of the ranges that contain the asked one, ascending, so less specific ones first where they nest.
+   */
   holdersOf(asked: IpRange): number[] {
     const found: number[] = [];
     if (asked.family !== this.#columns.family) return found;
@@ -38,7 +40,7 @@ export class HoldingRanges {
     return found;
   }
 
-  /** How many ranges start at the bound's first address or before. */
+  /** Counts the ranges that start at or before the bound's first address. */
   #countStartingBy(bound: RangeColumns): number {
     const { first, words } = this.#columns;
     let low = 0;
@@ -50,7 +52,7 @@ export class HoldingRanges {
     return low;
   }
 
-  /** Level 0 are the ranges themselves; a block of level n has its sixteen parts at level n − 1. */
+  /** Level 0 is the ranges themselves; a block of level n has sixteen parts at level n − 1. */
   #collect(level: number, block: number, search: Search): void {
     if (level === 0) {
       search.found.push(block);

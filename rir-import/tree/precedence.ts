@@ -19,7 +19,7 @@ import type { Registry } from "#coordinator/place/subnets/subnet";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
-/** Smaller wins. */
+/** The smaller rank wins. */
 export function rankOf(record: {
   readonly source: SourceKind;
   readonly registry: Registry | null;
@@ -30,20 +30,20 @@ export function rankOf(record: {
 }
 
 /**
- * Names of the registries' own stand-ins: space managed elsewhere (RIPE's NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK),
- * early registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern, since it is
- * asked of every record.
+ * The registries' names for placeholders: space managed elsewhere (RIPE's NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK), early
+ * registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern, because every record
+ * is tested.
  */
 const placeholderName = new RegExp(
   "(?:^|-)(?:NON-[A-Z]+(?:-NCC)?-MANAGED-ADDRESS-BLOCK|ERX(?:-|$)|TRANSFERRED(?:-|$))|^(?:STUB-|VARIOUS-REGISTRIES" +
     "|IANA-(?:BLK|BLOCK|NETBLOCK|RESERVED)|NOT-(?:RIPE(?:NCC)?|APNIC|AFRINIC|LACNIC|ARIN)(?:-|$))",
   "i",
 );
-/** The same in words, where the description names the holder. */
+/** The same in descriptions that name the holder. */
 const placeholderWords =
   /\b(?:transferred to|not (?:managed|administered|allocated) (?:by|to)) (?:the )?(?:ripe|apnic|arin|lacnic|afrinic)\b|^various registries\b/i;
 
-/** Why a record makes no subnet, or null when it does. */
+/** Returns why a record makes no subnet, or null. */
 export function reasonToDrop(record: NetworkRecord): string | null {
   if (isWholeSpace(record) || isPlaceholder(record) || hasPlaceholderHolder(record)) return "placeholder";
   return isSpecialPurpose(record) ? "special-purpose range" : null;
@@ -54,13 +54,13 @@ const isPlaceholder = ({ name }: NetworkRecord) => placeholderName.test(name);
 const hasPlaceholderHolder = ({ holder }: NetworkRecord) =>
   holder?.type === "name" && placeholderWords.test(holder.name);
 
-/** `0.0.0.0/0`, `::/0` and whatever holds half of a family or more: nobody holds that. */
+/** Nobody holds `0.0.0.0/0`, `::/0` or half of a family. */
 function isWholeSpace({ range }: NetworkRecord): boolean {
   if (range.family === 4) return range.last - range.first >= 2 ** 31 - 1;
   return range.last - range.first >= 2n ** 127n - 1n;
 }
 
-/** Most records are told by their first 16 bits. */
+/** The first 16 bits decide most records. */
 function isSpecialPurpose({ range }: NetworkRecord): boolean {
   const start = range.family === 4 ? range.first >>> 16 : Number(range.first >> 112n);
   return mayBeSpecialPurpose(range.family, start) && specialPurposeOfRange(range) !== null;

@@ -1,6 +1,6 @@
 /**
- * What an import wants the tree to be: every subnet once, nested, with its holder, in flat columns. A subnet's
- * place is its number within its family, in the order of the tree.
+ * The tree that an import wants: every subnet once, nested, with its holder, in flat columns. A subnet's place is its
+ * number within its family in the order of the tree.
  */
 import type { HolderIdentity } from "#coordinator/place/subnets/holder-name";
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
@@ -8,18 +8,18 @@ import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { packCountry } from "#coordinator/place/subnets/subnet-rows";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 
-/** One family, each column indexed by the subnet's place within the family. */
+/** The columns of one family by place. */
 export interface FamilyState {
   readonly columns: RangeColumns;
-  /** Place of the parent, or −1. */
+  /** The parent's place, or −1. */
   readonly parents: Int32Array;
-  /** Index into the state's holders, or −1. */
+  /** An index into the state's holders, or −1. */
   readonly holders: Int32Array;
   /** Packed (subnets/subnet-rows); 0 for none. */
   readonly countries: Uint16Array;
-  /** Index into `registries`. */
+  /** An index into `registries`. */
   readonly registries: Uint8Array;
-  /** Id of the state's texts. */
+  /** An id of the state's texts. */
   readonly names: Int32Array;
   /** 1 for a subnet that crosses another. */
   readonly crosses: Uint8Array;
@@ -29,7 +29,7 @@ export interface RegistryState {
   readonly ipv4: FamilyState;
   readonly ipv6: FamilyState;
   readonly holders: HolderTable;
-  /** Names of subnets and holders, by id. */
+  /** Names of subnets and holders by id. */
   readonly texts: TextPool;
   readonly summary: StateSummary;
 }
@@ -40,16 +40,16 @@ export interface StateSummary {
   readonly ipv6Subnets: number;
   readonly holders: number;
   readonly withoutHolder: number;
-  /** Records that spoke of a range another record has already, and were merged with it. */
+  /** Records merged with another record of the same range. */
   readonly duplicates: number;
   readonly deepest: number;
-  /** Pairs of crossing ranges; a tangle of n ranges may have n² pairs, of which at most 2n count. */
+  /** Pairs of crossing ranges; of the possible n² of a tangle at most 2n are counted. */
   readonly crossings: number;
   /** The first pairs, at most a thousand; `earlier` starts first. */
   readonly crossingSamples: readonly { readonly earlier: string; readonly later: string }[];
 }
 
-// The holders of a state, each key once, as columns of text ids.
+// The distinct holders of a state as columns of text ids.
 
 export interface Holder {
   readonly key: string;
@@ -58,10 +58,9 @@ export interface Holder {
   readonly registry: string | null;
 }
 
-/** What a reference to a holder means. */
 export interface ResolvedHolder extends HolderIdentity {
   readonly registry: Registry | null;
-  /** Where the organisation is, for ranges that state no country. */
+  /** The organisation's country, for ranges that state none. */
   readonly country: string | null;
 }
 
@@ -76,7 +75,7 @@ export class HolderTable {
   readonly #registries = new GrowingColumn((length) => new Uint8Array(length));
   readonly #countries = new GrowingColumn((length) => new Uint16Array(length));
 
-  /** Names and handles are kept among these texts. */
+  /** Names and handles are stored among these texts. */
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
@@ -85,7 +84,7 @@ export class HolderTable {
     return this.#names.length;
   }
 
-  /** The index of the holder with that key, which is added where there is none. */
+  /** Adds the holder if its key is new. */
   indexOf({ key, name, handle, registry, country }: ResolvedHolder): number {
     const index = this.#keys.intern(key);
     if (index < this.count) return index;
@@ -96,7 +95,7 @@ export class HolderTable {
     return index;
   }
 
-  /** Index of the holder with this key, or −1. */
+  /** Returns −1 when the key is unknown. */
   find(key: string): number {
     return this.#keys.find(key);
   }
@@ -115,17 +114,16 @@ export class HolderTable {
     };
   }
 
-  /** Id of the name among the texts. */
   nameId(index: number): number {
     return this.#names.at(index);
   }
 
-  /** Id of the handle among the texts, or −1. */
+  /** Returns −1 without a handle. */
   handleId(index: number): number {
     return this.#handles.at(index);
   }
 
-  /** Where the holder is, packed; 0 where that is not known. */
+  /** Returns the packed country, or 0. */
   country(index: number): number {
     return this.#countries.at(index);
   }

@@ -1,7 +1,6 @@
 /**
- * From records to subnets: equal ranges become one (tree/precedence.ts says whose word counts), holders are
- * joined, and the ranges are nested. Crossing ranges are both kept, placed by the rule of subnets/nest,
- * and listed.
+ * Builds subnets from records: equal ranges are merged (tree/precedence.ts decides), holders joined, and ranges nested.
+ * Crossing ranges are both kept, placed by the rule of subnets/nest, and listed.
  */
 import { type Nesting, nest } from "#coordinator/place/subnets/nest";
 import {
@@ -21,12 +20,15 @@ import { HolderReferences } from "./holder-references.ts";
 import { rankOf } from "./precedence.ts";
 import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
 
-/** Over one address. In registries' files a handful cross; at this many a range costs 20 µs, so that ten million end in minutes. */
+/**
+ * The limit of crossing ranges over one address. Registry files have a handful; at this many a range costs 20 µs, so
+ * ten million take minutes.
+ */
 const mostTangled = 1000;
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
-/** The registry state that the records describe. Throws TangledRanges where more ranges cross at one place than any registry has. */
+/** Throws TangledRanges when more ranges cross at one place than in any registry. */
 export function buildState(store: RecordStore): RegistryState {
   const { texts } = store;
   const table = new HolderTable(texts);
@@ -57,7 +59,7 @@ export function buildState(store: RecordStore): RegistryState {
 
 interface JoinedHolders {
   readonly table: HolderTable;
-  /** The index in the table of the holder that a reference means, or −1. */
+  /** Returns the table index of a reference's holder, or −1. */
   indexOf(reference: number): number;
 }
 
@@ -91,7 +93,7 @@ function isSameRange({ first, last, words }: RangeColumns, i: number, j: number)
   return compareWords(first, i, first, j, words) === 0 && compareWords(last, i, last, j, words) === 0;
 }
 
-/** One row per range, from the best-ranked of its records and, where that is silent, the next. */
+/** One row per range, from its best-ranked record and, for missing fields, the next. */
 class MergedColumns {
   readonly #table: CandidateTable;
   readonly #joined: JoinedHolders;
@@ -119,7 +121,7 @@ class MergedColumns {
     this.#names = new Int32Array(count);
   }
 
-  /** A range that a single record has: nearly all. */
+  /** Adds a range of a single record, the usual case. */
   addOne(candidate: number, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const holder = this.#joined.indexOf(table.holder(candidate));
@@ -132,7 +134,7 @@ class MergedColumns {
     this.#names[at] = table.name(candidate);
   }
 
-  /** Several records of one range. */
+  /** Adds a range of several records. */
   add(candidates: Int32Array, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const first = candidates[0] as number;
@@ -182,7 +184,7 @@ function byRank(table: CandidateTable, candidates: Int32Array, responsible: Regi
   return candidates.slice().sort((a, b) => rank(a) - rank(b) || a - b);
 }
 
-/** The first value that says something; `silent` where none does. */
+/** Returns the first value that is not `silent`. */
 function firstOf(candidates: Int32Array, silent: number, read: (candidate: number) => number): number {
   for (const candidate of candidates) {
     const value = read(candidate);
@@ -191,7 +193,7 @@ function firstOf(candidates: Int32Array, silent: number, read: (candidate: numbe
   return silent;
 }
 
-/** Parents stand before their children, so one pass is enough. */
+/** Parents precede their children, so one pass suffices. */
 function depthOf({ parents }: FamilyState): number {
   const depths = new Uint16Array(parents.length);
   let deepest = 0;
@@ -213,12 +215,12 @@ function sum<T>(values: readonly T[], numberOf: (value: T) => number): number {
   return values.reduce((total, value) => total + numberOf(value), 0);
 }
 
-// Which registry is responsible for each range: the one whose statistics cover it, else the one that IANA
-// gave the block to. One walk over the ranges in order beside the covering ones, which hardly overlap.
+// Determines the responsible registry of each range: the one whose statistics cover it, else IANA's assignment. It
+// walks the ordered ranges beside the covering ones, which hardly overlap.
 
 const unknown = 255;
 
-/** Gives the responsible registry of a record, by its index; null where neither source covers its range. */
+/** Returns the responsible registry of a record by index, or null when neither source covers its range. */
 function responsibleRegistries(
   table: CandidateTable,
   columns: RangeColumns,
@@ -252,7 +254,7 @@ function markCovered(work: {
   }
 }
 
-/** Of equal starts the one that ends last; else the later start. */
+/** Prefers the later start, and of equal starts the one that ends last. */
 function wider({ first, last, words }: RangeColumns, current: number, next: number): number {
   if (current < 0 || compareWords(first, current, first, next, words) !== 0) return next;
   return compareWords(last, current, last, next, words) >= 0 ? current : next;
@@ -264,10 +266,10 @@ const startsAtOrBefore = ({ first, words }: RangeColumns, a: number, b: number) 
 const endsAtOrBehind = ({ last, words }: RangeColumns, a: number, b: number) =>
   compareWords(last, a, last, b, words) >= 0;
 
-// What the readers yield, kept as columns and bytes until all files are read: networks by family, the ways in
-// which they name their holders, organisations.
+// Stores what readers yield in columns and bytes until all files are read: networks by family, holder references,
+// organisations.
 
-/** Objects beyond these that name geofeeds are read over: some ten thousand do. */
+/** Further objects that name geofeeds are ignored; some ten thousand do. */
 const mostGeofeeds = 500_000;
 
 export class RecordStore implements RecordReceiver {

@@ -14,7 +14,7 @@ const legend = [
   ["chosen", "chosen"],
   ["runner-up", "runner-up"],
   ["other", "asked"],
-  ["bound", "not asked: could only be here"],
+  ["bound", "not probed; possible range"],
 ] as const;
 
 export function roundPicture(round: ProbeRound): Html {

@@ -1,4 +1,4 @@
-/** Table database_epoch: how often the database went back, and what a new epoch changes in the other tables. */
+/** Table database_epoch: when the database was restored to an earlier state, and what a new epoch changes in other tables. */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
@@ -27,12 +27,11 @@ interface EpochRow {
   replay: Replay | null;
 }
 
-/** The one that is on. */
+/** The current epoch. */
 export async function currentEpoch(pool: Pool | PoolClient): Promise<Epoch> {
   return (await epochs(pool, 1))[0]!;
 }
 
-/** The latest first. */
 export async function epochs(pool: Pool | PoolClient, most: number): Promise<Epoch[]> {
   const { rows } = await pool.query<EpochRow>(
     `select epoch, database_id, began_at, cause, words, system_identifier, timeline::float8 as timeline, replay
@@ -53,10 +52,10 @@ export async function epochs(pool: Pool | PoolClient, most: number): Promise<Epo
   }));
 }
 
-/** insufficient_privilege: its administrator keeps that from us. */
+/** insufficient_privilege: the administrator withholds it. */
 const forbidden = "42501";
 
-/** The server behind the connection; it must not be in recovery. */
+/** Reads the state of the connected server, which must not be in recovery. */
 export async function serverState(pool: Pool | PoolClient): Promise<ServerState> {
   const { rows } = await pool.query<{ timeline: number; position: string }>(
     `select ${writtenTimelineSql} as timeline, (pg_current_wal_lsn() - '0/0')::text as position`,
@@ -77,7 +76,7 @@ async function systemIdentifier(pool: Pool | PoolClient): Promise<string | null>
   }
 }
 
-/** Of the epoch that is on, where nothing was known yet. */
+/** Completes the current epoch, where the server was unknown. */
 export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerState): Promise<void> {
   await pool.query(
     `update database_epoch
@@ -88,7 +87,7 @@ export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerSta
 }
 
 interface BeginningEpoch {
-  /** The one that ends with it, and the newest that anybody has seen. */
+  /** The ending epoch, and the highest number that was seen anywhere. */
   readonly before: Epoch;
   readonly newest: number;
   readonly cause: EpochCause;
@@ -98,8 +97,8 @@ interface BeginningEpoch {
 }
 
 /**
- * Begins an epoch, in a transaction of the caller; false: somebody has by now. Crawlers are let in by their signatures once,
- * whoever had signed in signs in again, and numbers that others know go on later than all that may have been given.
+ * Begins an epoch in the caller's transaction; returns false when another process did. Crawlers are admitted by their
+ * signatures once, people sign in again, and numbers known to others continue after all that may have been assigned.
  */
 export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch): Promise<boolean> {
   const { before, newest, cause, words, server, now } = beginning;
@@ -138,14 +137,14 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
        greatest($1, (select coalesce(max(lease_id), 0) + 1 from lease)), false)`,
     [first],
   );
-  // Others may run still, with numbers that the database has forgotten.
+  // Other coordinators may still run with numbers that the database has lost.
   await client.query("select setval('coordinator_number', nextval('coordinator_number') + 1000)");
   await client.query("update crawler set readmit = true where not readmit");
   await client.query("delete from web_session");
   return true;
 }
 
-/** What was put back is added to what was before, since each coordinator has a journal. */
+/** Adds to earlier replays, since each coordinator has a journal. */
 export async function noteReplay(client: PoolClient, epoch: number, replay: Replay): Promise<void> {
   await client.query(
     `update database_epoch
@@ -172,11 +171,11 @@ const lookSchema = z.object({
     .string()
     .regex(/^\d{1,20}$/)
     .nullable(),
-  /** Where it lay; null: an older program did not say, or it is given up. */
+  /** Its last schema; null when an older program did not record it or it was abandoned. */
   schema: z.string().max(63).nullable().default(null),
 });
 
-/** Null: there is none, or it cannot be read; then nothing is concluded from it. */
+/** Returns null when there is none or it is unreadable; nothing is concluded then. */
 export async function readLastLook(folder: string): Promise<Witness["lastLook"]> {
   const look = await readLook(folder);
   if (look === null) return null;
@@ -209,8 +208,8 @@ async function writeLook(folder: string, look: z.infer<typeof lookSchema>): Prom
 }
 
 /**
- * Throws a DatabaseError where the schema has no database, or another one than those that this home's journals know of a
- * schema of that name: an address that leads to another server, or a server whose data is lost. Before anything is made there.
+ * Throws a DatabaseError, before anything is created, when the schema has no database or a different one than this home's
+ * journals know for that name: the address leads to another server, or the server lost its data.
  */
 export async function refuseOtherDatabase(database: Database, journalRoot: string): Promise<void> {
   const known = await databasesOf(journalRoot, database.schema);
@@ -233,7 +232,7 @@ async function databaseIdIn({ pool, schema }: Database): Promise<string | null> 
   return found[0]!.there ? (await currentEpoch(pool)).databaseId : null;
 }
 
-/** What is gone for good, or was replaced on purpose, is no reason to refuse the next one; its journal stays. */
+/** Forgets a database that is gone or was replaced on purpose, so that the next one is accepted; its journal stays. */
 export async function forgetDatabases(journalRoot: string, schema: string): Promise<void> {
   for (const databaseId of await databasesOf(journalRoot, schema)) {
     const folder = join(journalRoot, databaseId);
@@ -242,7 +241,7 @@ export async function forgetDatabases(journalRoot: string, schema: string): Prom
   }
 }
 
-/** By their ids: those that were last seen in a schema of that name. */
+/** The ids of databases that were last seen in a schema of that name. */
 async function databasesOf(journalRoot: string, schema: string): Promise<string[]> {
   const names = await readdir(journalRoot).catch(() => []);
   const looks = await Promise.all(names.map(async (name) => await readLook(join(journalRoot, name))));

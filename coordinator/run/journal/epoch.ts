@@ -1,19 +1,19 @@
 /**
- * Whether the database went back: to a backup, or to a server that had not heard of all when it took over. Each time begins
- * an epoch, in which what was given since counts as lost: crawlers show tickets that the database does not know, leases are
- * nobody's, changes have other numbers.
+ * Detects that the database was restored to an earlier state, from a backup or by failover to a lagging server. Each time
+ * begins an epoch, in which later data counts as lost: crawlers show unknown tickets, leases are void, changes have other
+ * numbers.
  */
 
-/** Entries of the journal stay in the database for so long; the latest ones stay for good. */
+/** Entries of the journal stay in the database this long; the latest ones stay for good. */
 export const journalDays = 30;
 
-/** Of a Postgres server. Null: it does not say. */
+/** State of a Postgres server; null where it does not report it. */
 export interface ServerState {
-  /** Made by initdb; a physical copy has the same. */
+  /** Made by initdb; a physical copy has the same one. */
   readonly systemIdentifier: string | null;
-  /** Another one after each recovery that ends, and each promotion of a standby. */
+  /** Changes after each recovery and each promotion of a standby. */
   readonly timeline: number | null;
-  /** How far its write-ahead log is written, in bytes. */
+  /** The write position of its write-ahead log, in bytes. */
   readonly position: bigint | null;
 }
 
@@ -23,35 +23,37 @@ export interface Epoch extends Omit<ServerState, "position"> {
   readonly beganAt: Date;
   readonly cause: EpochCause;
   readonly words: string;
-  /** What the journal put back as it began; null: it was not held against it. */
+  /** What the journal restored at its beginning; null when no journal was applied. */
   readonly replay: Replay | null;
 }
 
-/** What became of entries of the journal that the database had lost. */
+/** The fate of journal entries that the database had lost. */
 export interface Replay {
-  /** Rows that were put back, by table. */
+  /** Restored rows by table. */
   readonly replayed: Readonly<Record<string, number>>;
-  /** Entries whose row somebody changed since: that change stays. */
+  /** Entries whose row was changed later; that change stays. */
   readonly outdated: number;
   readonly failed: readonly { readonly kind: string; readonly key: string; readonly words: string }[];
 }
 
-/** Rows that were put back, in all. */
 export function replayedRows({ replayed }: Pick<Replay, "replayed">): number {
   return Object.values(replayed).reduce((sum, one) => sum + one, 0);
 }
 
 export type EpochCause = "created" | "server" | "timeline" | "position" | "journal" | "operator";
 
-/** What lies beside the database of what it was: the last look at it, and the journal. */
+/** The database's past state as recorded outside it: the last look at it, and the journal. */
 export interface Witness {
-  /** Null: nobody has looked yet. */
+  /** Null when nobody has looked yet. */
   readonly lastLook: (ServerState & { readonly epoch: number }) | null;
-  /** The newest entries of the journal's files, their epoch, and whether the database knows all that are young; null: there are none. */
+  /**
+   * The epoch of the newest entries in the journal's files, and whether the database knows all recent ones; null when there are
+   * none.
+   */
   readonly lastEntries: { readonly epoch: number; readonly areKnown: boolean } | null;
 }
 
-/** Null: it has only gone on. */
+/** Returns null when the database only went forward. */
 export function whyWentBack(
   epoch: Epoch,
   server: ServerState,
@@ -94,8 +96,8 @@ export function whyWentBack(
 const differs = <T>(known: T | null, seen: T | null) => known !== null && seen !== null && known !== seen;
 
 /**
- * Numbers that outlive the database (of changes, of leases) go on from here: later than any that was given before, whatever was lost,
- * as long as fewer than a million are given in a second.
+ * Numbers that outlive the database (of changes, of leases) continue from here: higher than any assigned before, whatever was
+ * lost, as long as fewer than a million are assigned per second.
  */
 export function firstNumberOf(beganAt: Date): number {
   return Math.floor(beganAt.getTime() / 1000) * 1_000_000;

@@ -15,43 +15,42 @@ import { z } from "zod";
 import { DatabaseError } from "#core/errors";
 
 const entrySchema = z.object({
-  /** The same in the database and in every journal. */
+  /** Equal in the database and every journal. */
   entryId: z.uuid(),
-  /** In the order in which they were made, within an epoch. */
+  /** Creation order within an epoch. */
   number: z.number().int().nonnegative(),
   epoch: z.number().int().positive(),
-  /** ISO 8601. */
   at: z.iso.datetime(),
   /** The table. */
   kind: z.string().min(1).max(63),
-  /** Of the row in it. */
+  /** The row's key in it. */
   key: z.string().max(20_000),
-  /** The row, by its columns. */
+  /** The row, by column. */
   value: z.record(z.string(), z.unknown()),
 });
 
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** A line that cannot be used. */
+/** An unusable line. */
 interface JournalFault {
   readonly file: string;
   readonly line: number;
   readonly words: string;
 }
 
-/** The files cannot be read or written; what has changed is in the database alone until they can. */
+/** The files cannot be read or written; until they can, changes are only in the database. */
 export class JournalError extends DatabaseError {}
 
 export interface JournalContents {
-  /** As they stand there, the oldest first; each once. */
+  /** Oldest first, each once. */
   readonly entries: readonly JournalEntry[];
   readonly faults: readonly JournalFault[];
 }
 
-/** A file that is larger is followed by another one. */
+/** A larger file is followed by a new one. */
 const mostFileBytes = 8_000_000;
 
-/** A row of the audit log with both values is 10 KB. */
+/** An audit log row with both values has 10 KB. */
 const mostLineCharacters = 200_000;
 
 const fileName = /^\d{8}T\d{9}Z\.jsonl$/;
@@ -68,7 +67,9 @@ export class JournalFolder {
     this.#mostFileBytes = mostBytes;
   }
 
-  /** On the disk when it resolves. Throws a DatabaseError that names the folder: full, read-only, gone. */
+  /**
+   * Resolves when the entries are on disk. Throws a DatabaseError that names the folder when it is full, read-only or missing.
+   */
   async append(entries: readonly JournalEntry[], now: Date): Promise<void> {
     if (entries.length === 0) return;
     const done = this.#turn.then(async () => await this.#append(entries, now));
@@ -76,7 +77,7 @@ export class JournalFolder {
     await done;
   }
 
-  /** Everything; a folder that is not there holds nothing. */
+  /** Reads everything; a missing folder is empty. */
   async read(): Promise<JournalContents> {
     const entries = new Map<string, JournalEntry>();
     const faults: JournalFault[] = [];
@@ -84,7 +85,7 @@ export class JournalFolder {
     return { entries: [...entries.values()], faults };
   }
 
-  /** Files that were last written before then go; the latest stays. Returns how many went. */
+  /** Deletes files last written before this instant, except the latest; returns how many. */
   async forget(before: Date): Promise<number> {
     let gone = 0;
     for (const file of (await this.#files()).slice(0, -1)) {
@@ -100,7 +101,7 @@ export class JournalFolder {
       const handle = await this.#open(now);
       try {
         const text = entries.map(lineOf).join("");
-        // In one piece: what several processes add is not mixed.
+        // One write, so that entries of several processes do not mix.
         await handle.appendFile((await isTorn(handle)) ? `\n${text}` : text);
         await handle.datasync();
       } finally {
@@ -119,14 +120,14 @@ export class JournalFolder {
     const isRoomy = last !== undefined && (await stat(last)).size < this.#mostFileBytes;
     if (isRoomy) return await open(last, "a+", 0o600);
     const next = join(this.folder, `${now.toISOString().replaceAll(/[-:.]/g, "")}.jsonl`);
-    // A clock that went back makes no file before the last one.
+    // A clock that went back creates no file before the last one.
     const handle = await open(last !== undefined && next <= last ? last : next, "a+", 0o600);
     await syncFolder(this.folder);
     await syncFolder(dirname(this.folder));
     return handle;
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   async #files(): Promise<string[]> {
     try {
       const names = await readdir(this.folder);
@@ -143,7 +144,7 @@ export class JournalFolder {
   }
 }
 
-/** The file does not end with a line: whoever wrote it last was stopped in the middle. */
+/** True when the file does not end with a line end, because its last writer was stopped. */
 async function isTorn(handle: FileHandle): Promise<boolean> {
   const { size } = await handle.stat();
   if (size === 0) return false;
@@ -151,7 +152,7 @@ async function isTorn(handle: FileHandle): Promise<boolean> {
   return buffer[0] !== newline;
 }
 
-/** So that a new file's name is on the disk, too. */
+/** Also persists the new file's name. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
@@ -191,7 +192,7 @@ async function readLines(
   }
 }
 
-/** Or what is wrong with the line. */
+/** Returns what is wrong when the line is unusable. */
 function entryOf(line: string): JournalEntry | string {
   const shown = () => `"${line.slice(0, 60)}${line.length > 60 ? "…" : ""}"`;
   if (line.length > mostLineCharacters)

@@ -1,6 +1,6 @@
 /**
- * Table journal_entry: changes that must outlive the database, written by triggers whoever makes them (migration 0066), and
- * copied into files beside it. Who makes such a change gets an answer when it is in the files.
+ * Table journal_entry: changes that must outlive the database, written by triggers (migration 0066) and copied into files. A
+ * change is confirmed when it is in the files.
  */
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
@@ -9,10 +9,10 @@ import { journalDays } from "./epoch.ts";
 import { currentEpoch } from "./epoch-store.ts";
 import { type JournalContents, type JournalEntry, JournalFolder } from "./journal-file-store.ts";
 
-/** However old they are. */
+/** Kept at any age. */
 const alwaysKept = 1000;
 
-/** Numbers are given before they are committed: those so far below the latest are looked at again. */
+/** Numbers are assigned before the commit, so this many below the latest are checked again. */
 const lateNumbers = 1000;
 
 const atOnce = 1000;
@@ -27,7 +27,7 @@ interface EntryRow {
   value: Record<string, unknown>;
 }
 
-/** Entries above this number, and a few below; in their order, so many at most. */
+/** Entries above this number and a few below, in order. */
 async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
   const { rows } = await pool.query<EntryRow>(
     `select entry_id, entry_number::float8 as entry_number, epoch, at, kind, key, value
@@ -48,7 +48,7 @@ async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]>
   }));
 }
 
-/** Of these, the ones that the database knows. */
+/** Returns those that the database knows. */
 export async function knownEntries(
   pool: Pool | PoolClient,
   entryIds: readonly string[],
@@ -60,7 +60,7 @@ export async function knownEntries(
   return new Set(rows.map((row) => row.entry_id));
 }
 
-/** Lets go of what is older than that; returns how many went. */
+/** Deletes older entries and returns how many. */
 export async function forgetEntries(pool: Pool, before: Date): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from journal_entry
@@ -75,10 +75,10 @@ export async function forgetEntries(pool: Pool, before: Date): Promise<number> {
 
 const dayMs = 86_400_000;
 
-/** A database's journal: one folder for each database, named by what stays the same when it is restored. */
+/** A database's journal: one folder per database, named by what a restore keeps. */
 export class Journal {
   readonly files: JournalFolder;
-  /** Where the database lies. */
+  /** The database's schema. */
   readonly schema: string;
   readonly #pool: Pool;
   readonly #now: () => Date;
@@ -100,7 +100,7 @@ export class Journal {
     this.#now = now;
   }
 
-  /** `root`: the folder of all journals of a home. Gives what the files hold, too. */
+  /** `root` is the folder of all journals of a home. Also returns the files' content. */
   static async open(
     pool: Pool,
     root: string,
@@ -118,8 +118,8 @@ export class Journal {
   }
 
   /**
-   * Resolves when all that was committed before the call is in the files. Throws a DatabaseError where they cannot be written,
-   * and what Postgres throws.
+   * Resolves when everything committed before the call is in the files. Throws a DatabaseError when they cannot be written, and
+   * Postgres' errors.
    */
   async catchUp(): Promise<void> {
     if (this.#running === null) {
@@ -128,7 +128,7 @@ export class Journal {
       });
       return await this.#running;
     }
-    // What runs may have looked already: whoever waits for the next turn waits together.
+    // A running copy may have read too early, so callers share the next one.
     this.#next ??= this.#running
       .catch(() => {})
       .then(async () => {
@@ -138,7 +138,7 @@ export class Journal {
     return await this.#next;
   }
 
-  /** What others write is copied as they write it. */
+  /** Copies other processes' changes as they are made. */
   async follow(onNotice: () => void): Promise<{ stop(): Promise<void> }> {
     const listener = new ChannelListener(this.#pool, "nearcrawl_journal", onNotice);
     await listener.listen();

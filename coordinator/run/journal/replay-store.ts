@@ -1,6 +1,6 @@
 /**
- * Puts back what a database that went back has lost: each row as its last entry in the journal says. Who has changed the row
- * since knows better.
+ * Restores what a database that went back has lost: each row by its last entry in the journal, unless the row was changed
+ * since.
  */
 import type { PoolClient } from "pg";
 import { sqlStateOf } from "../../database/transaction.ts";
@@ -9,17 +9,17 @@ import type { JournalEntry } from "./journal-file-store.ts";
 
 export const noReplay: Replay = { replayed: {}, outdated: 0, failed: [] };
 
-/** What is listed of those that failed; all are counted in the log. */
+/** The most failures in the result; the log counts all. */
 const mostFailed = 100;
 
 interface ReplayedTable {
-  /** How an entry's row is found: SQL of the table's row `t` and of the entry's row `g`. */
+  /** How to find an entry's row: SQL of the table's row `t` and the entry's row `g`. */
   readonly match: string;
-  /** Given by the database; null: by what the row says. */
+  /** The id column that the database assigns; null when the row has its own key. */
   readonly id: string | null;
-  /** Rows are added and never changed. */
+  /** Rows are only added, never changed. */
   readonly addsOnly?: boolean;
-  /** In the order in which they refer to each other. */
+  /** Referenced tables come first. */
   readonly order: number;
 }
 
@@ -32,7 +32,7 @@ const replayedTables: Readonly<Record<string, ReplayedTable>> = {
   release_revocation: { match: isSame("sequence"), id: null, order: 0 },
   operator_token: { match: isSame("name"), id: "token_id", order: 0 },
   sign_in_link: { match: isSame("link_hash"), id: "link_id", order: 0 },
-  // Its site, part of a site or network has one that has not ended, at most.
+  // At most one open opt-out exists per site, part of a site, or network.
   opt_out: {
     match: `${["site", "scope", "url", "first_address", "last_address"].map(isSame).join(" and ")} and t.ended_at is null`,
     id: "opt_out_id",
@@ -45,8 +45,8 @@ const replayedTables: Readonly<Record<string, ReplayedTable>> = {
 };
 
 /**
- * Makes the rows as the entries say, the last of each row; those that were changed since count, and the entry does not. An
- * entry that cannot be put back is left out, with words.
+ * Restores the rows, each by its last entry. Rows that were changed since are kept. An entry that cannot be restored is skipped
+ * with a reason.
  */
 export async function replayEntries(
   client: PoolClient,
@@ -86,7 +86,7 @@ export async function replayEntries(
   return { replayed, outdated, failed: failed.slice(0, mostFailed) };
 }
 
-/** Rows that only change are as their last entry says; the audit log's are all their own. */
+/** Changing rows are restored by their last entry; audit log entries are all kept. */
 function lastOfEach(entries: readonly JournalEntry[]): JournalEntry[] {
   const byTime = [...entries].sort(
     (one, other) => Date.parse(one.at) - Date.parse(other.at) || one.number - other.number,
@@ -105,7 +105,7 @@ function inOrder(entries: readonly JournalEntry[]): JournalEntry[] {
   return [...entries].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
-/** Clocks of a fleet's machines differ by less. */
+/** The clocks of a fleet's machines differ by less. */
 const mostAheadMs = 3_600_000;
 
 function futureFault({ at }: JournalEntry, now: Date): string | null {
@@ -119,7 +119,7 @@ function columnFault({ value }: JournalEntry): string | null {
   return odd === undefined ? null : `"${odd}" is no column`;
 }
 
-/** The row was changed since, by a change that the database knows. */
+/** True when a known later change touched the row. */
 async function isOutdated(client: PoolClient, { kind, key, at, entryId }: JournalEntry): Promise<boolean> {
   const { rowCount } = await client.query(
     "select from journal_entry where kind = $1 and key = $2 and at > $3 and entry_id <> $4 limit 1",
@@ -128,7 +128,7 @@ async function isOutdated(client: PoolClient, { kind, key, at, entryId }: Journa
   return rowCount !== 0;
 }
 
-/** Names of crawlers become their numbers here. */
+/** Crawlers' names become their numbers here. */
 async function putBack(
   client: PoolClient,
   table: ReplayedTable,
@@ -152,7 +152,7 @@ async function putBack(
     );
     if (rowCount !== 0) return;
   }
-  // Ended before the database knew it: there is nothing to end.
+  // It ended before this database knew it, so there is nothing to end.
   if (kind === "opt_out" && given.ended_at !== null) return;
   await client.query(
     `insert into ${kind} (${columns.join(", ")}${kind === "crawler" ? ", readmit" : ""})
@@ -162,7 +162,7 @@ async function putBack(
   );
 }
 
-/** It was invited again: what the identity before showed says nothing of it. */
+/** It was invited again, so the previous identity's evidence does not apply. */
 const anotherIdentity = `,
        readmit = t.readmit or t.public_key is distinct from g.public_key,
        ticket_hash = case when t.public_key is not distinct from g.public_key then t.ticket_hash end,

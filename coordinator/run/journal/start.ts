@@ -1,4 +1,4 @@
-/** The journal of a running coordinator: what is written is copied as it is written, and the database is looked at by the clock. */
+/** The journal of a running coordinator: copies changes at once and checks the database periodically. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
@@ -12,7 +12,7 @@ interface JournalPorts {
   readonly pool: Pool;
   readonly reviewed: ReviewedDatabase;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  /** Days: so long deeds of people are kept (policy retention.recordDays). */
+  /** How many days people's actions are kept (policy retention.recordDays). */
   readonly keepDays: () => number;
   readonly log: Pick<Log, "warn" | "error">;
   readonly now: () => Date;
@@ -20,7 +20,7 @@ interface JournalPorts {
 
 const reviewMs = 5000;
 const catchUpMs = 60_000;
-/** A server that stands still does not hold up the end. */
+/** A hanging server must not delay the shutdown. */
 const lastCatchUpMs = 2000;
 const forgetMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -41,7 +41,7 @@ export function journalDuties(ports: JournalPorts) {
       await journal?.catchUp();
       fault = null;
     } catch (error) {
-      // A database that does not answer has faults of its own.
+      // Failures of the database itself are reported elsewhere.
       if (error instanceof JournalError)
         fault = { words: "the journal beside the database cannot be written", since: fault?.since ?? now() };
       throw error;
@@ -72,13 +72,13 @@ export function journalDuties(ports: JournalPorts) {
       await catchUp();
     },
     stop: async () => {
-      // What was written a moment ago, by whomever, may be the last that is seen of it.
+      // The latest changes by any process may be the last that can be copied.
       await within(lastCatchUpMs, catchUp()).catch(failed);
       await following?.stop();
     },
-    /** Resolves when everything that was committed before is in the files; rejects where they cannot be written. */
+    /** Resolves when everything committed before is in the files; rejects when they cannot be written. */
     catchUp,
-    /** Whether the database is another than the coordinator took it for; never rejects. */
+    /** Whether the database was restored to another state; never rejects. */
     hasGoneBack: async () => {
       try {
         return await review();
@@ -87,9 +87,9 @@ export function journalDuties(ports: JournalPorts) {
         return true;
       }
     },
-    /** Resolves, with words, when the coordinator has to start over. */
+    /** Resolves with the reason when the coordinator must restart. */
     wentBack,
-    /** Why the files lack what the database has; null: they do not. */
+    /** Why the files lack changes; null when they are complete. */
     fault: () => fault,
   };
 }

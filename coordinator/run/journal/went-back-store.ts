@@ -1,6 +1,6 @@
 /**
- * Looks whether the database went back, and sets right what follows from it: a new epoch, and what the journal knows put back
- * in one transaction; then the leases, which are nobody's.
+ * Checks whether the database went back. If so, it begins an epoch and restores what the journal knows in one transaction, then
+ * returns all leases.
  */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
@@ -32,7 +32,7 @@ import { noReplay, replayEntries } from "./replay-store.ts";
 
 interface ReviewPorts {
   readonly pool: Pool;
-  /** The folder of the home's journals; null: none is kept. */
+  /** The folder of the home's journals; null when none is kept. */
   readonly journalRoot: string | null;
   readonly log: Pick<Log, "warn" | "error">;
   readonly now: () => Date;
@@ -41,16 +41,16 @@ interface ReviewPorts {
 export interface ReviewedDatabase {
   readonly epoch: number;
   readonly journal: Journal | null;
-  /** An epoch that began with this review, and what was put back in it; null: none did. */
+  /** The epoch that this review began and what it restored; null when it began none. */
   readonly began: { readonly cause: EpochCause; readonly words: string; readonly replay: Replay } | null;
 }
 
-/** Of an operator who knows better than what can be seen. */
+/** An operator's override. */
 export interface Told {
   readonly words: string;
 }
 
-/** Before anything else is read of the database. `told`: it went back, whatever it looks like. */
+/** Runs before anything else is read from the database. `told` forces a new epoch. */
 export async function reviewDatabase(
   ports: ReviewPorts,
   told: Told | null = null,
@@ -71,7 +71,7 @@ export async function reviewDatabase(
       : { cause: "operator" as const, words: told.words };
   if (why === null) await noteServer(pool, before, server);
   const newest = Math.max(lastLook?.epoch ?? 0, lastEntries?.epoch ?? 0);
-  // Another coordinator has begun the epoch: what this one's journal knows beside is put back, too.
+  // Another coordinator began the epoch; entries that only this one's journal has are restored too.
   const seen = lastLook?.epoch ?? newest;
   const isBehind = why === null && seen > 0 && seen < before.epoch && !isLongAgo(before, now());
   const began =
@@ -90,18 +90,18 @@ export async function reviewDatabase(
     await journal?.catchUp();
     if (journal !== null) await keepLastLook(journal, epoch, server);
   } catch (error) {
-    // It crawls all the same; what people change is not answered before it can be written.
+    // It crawls all the same; people's changes are confirmed only once it can be written.
     log.error({ error }, "the journal cannot be written");
   }
   return { epoch, journal, began: why === null ? null : began };
 }
 
-/** More are made between a restore and the first look at it. */
+/** More entries are made between a restore and the first check. */
 const entriesLooked = 200;
 
 const dayMs = 86_400_000;
 
-/** The database would have those that are younger. */
+/** The database must have entries younger than this. */
 const youngMs = (journalDays - 1) * dayMs;
 
 async function lastEntriesOf(
@@ -121,7 +121,7 @@ async function lastEntriesOf(
   return { epoch, areKnown: young.every(({ entryId }) => known.has(entryId)) };
 }
 
-/** The database would not have all of its entries any more, so that those of the files would pass for lost. */
+/** The database has deleted some of its entries by then, so the files' entries would look lost. */
 const isLongAgo = ({ beganAt }: Epoch, now: Date) =>
   now.getTime() - beganAt.getTime() > (journalDays - 5) * dayMs;
 
@@ -134,16 +134,16 @@ async function putBack(
   const { epoch } = await currentEpoch(client);
   const lost = await lostEntries(client, contents, epoch);
   const replay = lost.length === 0 ? noReplay : await replayEntries(client, lost, now);
-  // Where there was no journal, nothing is noted, which says so.
+  // Without a journal nothing is noted, which shows that there was none.
   if (contents.entries.length > 0 && (lost.length > 0 || isNew)) await noteReplay(client, epoch, replay);
   if (isNew) await noteInAudit(client, { epoch, cause, words, replay }, now);
   return { cause, words, replay };
 }
 
-/** Numbers are given before they are committed; nothing is committed later than that. */
+/** Numbers are assigned before the commit, which follows within this time. */
 const lateMs = 3_600_000;
 
-/** Entries of the epochs before that the database does not know, from where on it knows no more of them. */
+/** Entries of earlier epochs that the database does not know, from where its knowledge ends. */
 async function lostEntries(
   client: Pool | PoolClient,
   { entries }: Pick<JournalContents, "entries">,
@@ -178,7 +178,7 @@ async function noteInAudit(
   });
 }
 
-/** Those who had them may have delivered what the database has forgotten, and others may have them. */
+/** Their holders may have delivered what the database lost, and others may get the same work. */
 async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
   const { rows } = await pool.query<{ crawler_id: number }>(
     "select distinct crawler_id from lease where closed_at is null",
@@ -187,7 +187,7 @@ async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
     await returnLeasesOf(pool, { crawlerId: asCrawlerId(row.crawler_id), held: [] }, now);
 }
 
-/** While a coordinator runs: whether it has to start over, since the database is another than the one that it read. */
+/** Checks during operation whether the coordinator must restart because the database is no longer the one it read. */
 export async function hasGoneBack(
   pool: Pool,
   epoch: number,
@@ -204,7 +204,7 @@ export async function hasGoneBack(
   return null;
 }
 
-/** Of any journal, what this database does not know: by hand, so that it may be another database's. */
+/** Restores what this database lacks from any journal: only by hand, since the journal may be another database's. */
 export async function replayByHand(pool: Pool, { entries }: JournalContents, now: Date): Promise<Replay> {
   return await inTransaction(pool, async (client) => {
     const { epoch } = await currentEpoch(client);

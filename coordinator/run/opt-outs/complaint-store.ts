@@ -1,4 +1,4 @@
-/** Table complaint: who complained of what, what we had done, and how it ended. */
+/** Table complaint: who complained about what, what we had done, and the outcome. */
 import type { Pool } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { iso, isoOrNull } from "../../database/cached-read.ts";
@@ -23,7 +23,7 @@ export function createComplaintStore(pool: Pool) {
     (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null;
   return {
     find,
-    /** Records it with what we did; null: too many came by the form today. */
+    /** Records the complaint with our requests; returns null when too many came by the form today. */
     async add(report: ComplaintReport, now: Date): Promise<Complaint | null> {
       if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
       const deeds = await deedsOf(pool, report.target, now);
@@ -48,10 +48,9 @@ export function createComplaintStore(pool: Pool) {
       );
       return await find(rows[0]!.complaint_id);
     },
-    /** The latest first. */
     list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<Complaint[]> =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
-    /** Null when there is none, or it is closed already. */
+    /** Returns null when there is none or it is closed. */
     async close(complaintId: number, words: string, now: Date): Promise<Complaint | null> {
       const { rowCount } = await pool.query(
         `update complaint set closed_at = $2, closing_words = $3
@@ -60,7 +59,7 @@ export function createComplaintStore(pool: Pool) {
       );
       return rowCount === 0 ? null : await find(complaintId);
     },
-    /** Of this host or one of its addresses, the latest first. */
+    /** Complaints about this host or its addresses, latest first. */
     of: async (host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]> =>
       await read(
         pool,
@@ -149,7 +148,7 @@ export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Prom
   };
 }
 
-/** Without refusals of our own, which asked nothing of the site. */
+/** Excludes our own refusals, which sent no request. */
 const fetchesSql = `with fetched as (
     select crawler_id, fetched_at, outcome, status, wire_bytes
     from page_fetch

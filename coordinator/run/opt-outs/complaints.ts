@@ -1,6 +1,6 @@
 /**
- * Complaints: reports of trouble with our requests, by a site, a network or whoever runs one, with what we did to
- * that target when the report came. The record is made then, since fetches are forgotten and paces change.
+ * Complaints: reports of trouble with our requests, with what we did to the target at that time. This is recorded at once,
+ * because fetches are deleted and paces change.
  */
 
 import { bytesText, howMany, instantWords } from "#core/format";
@@ -8,34 +8,33 @@ import type { ReadOf, ToldOf } from "../../web/api-operation.ts";
 import type { OptOutTarget } from "./opt-out.ts";
 import type { deeds, fleetComplaint } from "./opt-outs-api.ts";
 
-/** Requests of so long before the report count. */
+/** How many hours before the report count. */
 export const deedsHours = 24;
 
-/** Reports by the form in a day; more are turned away with a word on how to write to us. */
+/** Form reports per day; further ones are refused with an address to write to. */
 export const mostReportsADay = 500;
 
-/** Of one /24 or /48, so that one does not use up the day of all. */
+/** Per /24 or /48, so that one network cannot use up the daily limit. */
 export const mostReportsOfNetworkADay = 50;
 
 export interface ComplaintReport {
   readonly target: OptOutTarget;
-  /** As it was typed. */
+  /** As typed. */
   readonly targetText: string;
   readonly source: "form" | "operator";
-  /** Who complains, and where to reply. */
+  /** The complainant and a reply address. */
   readonly reporter: string;
   readonly words: string;
-  /** Where the form came from. */
+  /** The form's client address. */
   readonly requester: string | null;
 }
 
-/** What we did to a target in the 24 hours before a report. Lists are bounded. */
+/** What we did to a target in the 24 hours before a report, in bounded lists. */
 export type Deeds = ToldOf<typeof deeds>;
 
 export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer" | "deeds"> & { readonly deeds: Deeds };
 
-// A complaint in plain words: a paragraph about what we did that can be sent on as it stands, to whoever complained
-// or to the abuse desk of the partner whose crawler it was.
+// A paragraph about our requests that can be forwarded to the complainant or the abuse desk of the crawler's partner.
 
 export function deedsParagraph({ target, createdAt, deeds }: Complaint): string {
   const reported = `On ${instantWords(createdAt.toISOString())} we received a report about our crawler's requests to ${target}.`;
@@ -51,7 +50,7 @@ export function deedsParagraph({ target, createdAt, deeds }: Complaint): string 
     .join(" ");
 }
 
-/** For the operator alone: each crawler that asked, and the partner who hosts it. */
+/** For the operator only: each crawler involved and its partner. */
 export function partnerLines({ deeds }: Complaint): string[] {
   return deeds.crawlers.map(({ name, address, place, contact, requests }) => {
     const where = [address, place].filter((part) => part !== null).join(", ");

@@ -1,4 +1,4 @@
-/** The two forms for webmasters, which need no session: a site opts out, or somebody reports a problem. */
+/** The two forms for webmasters, which need no session: opting out and reporting a problem. */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import type { Log } from "#core/log";
@@ -39,7 +39,7 @@ const faults = {
 const words = z.string().max(2000);
 const replyTo = z.string().max(200);
 
-/** Where it came from. Throws a Fault for the target that is no site, or when too much comes from there. */
+/** Throws a Fault when the target is no site or its client sends too much. */
 function accepted<Target>(
   target: Target | string,
   { requester, ports }: Pick<Asked<ContactFormPorts, unknown>, "requester" | "ports">,
@@ -108,7 +108,7 @@ const optOut = post({
     const from = { words: said, replyTo: reply.trim() || null, requester, hasFile, source: "form" } as const;
     const made = await ports.optOuts.request({ target, ...from, confirmed: false }, now);
     const { target: site, scope, createdAt, deletesAt, lapsesAt } = made;
-    // What was just asked for has not ended.
+    // A new request has not ended.
     const state = made.state as Exclude<OptOut["state"], "lapsed" | "lifted">;
     ports.log[state === "waiting" ? "warn" : "info"]({ site, state }, "a site opts out");
     const name = made.site ?? site;
@@ -159,7 +159,7 @@ const page = (body: Html): Document => ({
   ...{ title: "About this crawler", hasOwnHeading: true, nodes: [picture(body)] },
 });
 
-/** The form of opting out with these values, all of them unseen. */
+/** The opt-out form with these values as hidden fields. */
 const checkFile = (values: Readonly<Record<string, string>>): Form => ({
   ...{ type: "form", operation: optOut, title: "", label: "Check the file" },
   ...{ values, without: ["site", "scope", "reply", "words", "proof"] },
@@ -221,12 +221,12 @@ ${hasFile ? html`<p role="status">We look for the file within a minute, at most 
 ${formHtml(checkFile({ site: target, scope, proof: "file" }), { viewer: anonymousVisit })}</section>`;
 }
 
-// Floods are what a form for everybody has to be protected from.
+// Limits against floods through a public form.
 
-/** Forms of one address (or IPv6 /64) in an hour. */
+/** Forms per hour of one address (or IPv6 /64). */
 export const formsPerHour = 10;
 
-/** Of one /24 or /48. */
+/** Per /24 or /48. */
 const formsPerHourOfNetwork = 50;
 
 const tooManyWords =
@@ -242,7 +242,7 @@ export class FormLimits {
     ...growingTo(rememberedAddresses),
   });
 
-  /** `now` in ms, monotonic. */
+  /** `now` is monotonic, in ms. */
   constructor(now: () => number) {
     this.#now = now;
   }

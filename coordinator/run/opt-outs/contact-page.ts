@@ -1,4 +1,4 @@
-/** For webmasters who find our requests in their logs: who we are, what we do, and how to stop it. */
+/** The page for webmasters who find our requests in their logs: who we are, what we do, and how to stop it. */
 import { productToken } from "#protocol/user-agent";
 import { formHtml } from "../../ask/html-rendering.ts";
 import type { AnyOperation } from "../../ask/operation.ts";

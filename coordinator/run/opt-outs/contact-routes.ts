@@ -1,4 +1,4 @@
-/** What sites see of us: the page about the crawler with its two forms, and what is published of the fleet. */
+/** What sites see of us: the crawler's page with its two forms, and the published data of the fleet. */
 import type { FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
 import { addOperations } from "../../ask/add-operations.ts";

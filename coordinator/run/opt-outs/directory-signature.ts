@@ -12,15 +12,15 @@ import type { PublicKey } from "../../place/crawlers/public-list-reads.ts";
 
 const label = "directory";
 
-/** As long as a copy of the answer may be used after it was sent, if it was sent at the last moment. */
+/** The longest that a copy may be used, if it was sent at the last moment. */
 const validSeconds = 2 * keySetMaxAgeSeconds;
 
 const keyDays = 7;
-/** One that ends sooner is replaced. */
+/** A certificate that ends sooner is replaced. */
 const leastLeftDays = 1;
 const dayMs = 86_400_000;
 
-/** Header fields; `bodyFields`: of an answer with the body alone. */
+/** Header fields; `bodyFields` are for an answer with the body alone. */
 interface DirectorySignature {
   readonly "signature-input": string;
   readonly signature: string;
@@ -42,17 +42,17 @@ export class DirectorySigner {
     readonly madeAtMs: number;
   } | null = null;
 
-  /** `authority`: as sites name it, whatever a request's Host says: nobody gets a signature for a name of theirs. */
+  /** `authority` is our configured name; a request's Host is ignored, so nobody gets a signature for their own name. */
   constructor(authority: string) {
     this.#authority = authority.toLowerCase();
   }
 
-  /** To be in the set that is signed. */
+  /** The key that must be in the signed set. */
   key(now: Date): PublicKey {
     return this.#keyAt(now);
   }
 
-  /** The fields of an answer with this body; made again before a copy could outlive it. */
+  /** The fields for this body, renewed before a copy could outlive them. */
   fields(body: Buffer, now: Date): DirectorySignature {
     const digest = createHash("sha256").update(body).digest("base64");
     const ageMs = this.#latest === null ? 0 : now.getTime() - this.#latest.madeAtMs;

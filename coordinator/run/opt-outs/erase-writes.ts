@@ -1,7 +1,7 @@
 /**
- * What is kept of one page, erased: its texts, links, visits and history, what other pages call it, and what waits to be stored of it.
- * The URL has opted out before, so nothing of it comes in again, and results that arrive later are dropped. Two things stay: that it
- * opted out, and in the feed of changes that the page is gone, by which exports delete it.
+ * Erases one page: its texts, links, visits, history, link texts on other pages, and pending results. The URL has opted out
+ * before, so nothing of it returns and late results are dropped. Two things stay: the opt-out, and a deletion in the feed of
+ * changes, by which exports delete it.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -12,13 +12,13 @@ import { takeNamed } from "../../crawl/frontier/held-url-store.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/near-text-store.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 
-/** By table, where there were any. */
+/** Row counts by table, without zeros. */
 export type ErasedRows = Readonly<Record<string, number>>;
 
-/** Of a change that no visit found. */
+/** The reason of a change that no visit found. */
 export const reasonOfOptOut = "its site has opted out";
 
-/** Tables of which the page's rows go whole. */
+/** Tables from which the page's rows are deleted. */
 const deletedTables = ["page", "page_fetch", "out_link", "url_rank", "foreign_url"] as const;
 
 const columnsOfChange = (
@@ -26,7 +26,7 @@ const columnsOfChange = (
   "location difference"
 ).split(" ");
 
-/** Those of which rows stay, without what the page said: columns that are emptied. */
+/** Tables whose rows stay with these columns emptied. */
 const clearedTables: Readonly<Record<string, readonly string[]>> = {
   frontier_url:
     "etag last_modified digest last_status last_fetched_at out_links change_ratio changes_per_day".split(" "),
@@ -34,11 +34,11 @@ const clearedTables: Readonly<Record<string, readonly string[]>> = {
   page_change_inbox: columnsOfChange,
 };
 
-/** The evidence that comparisons are stays: who gave which opinion, without what was compared. */
+/** Comparisons stay as evidence of who gave which opinion, without the compared content. */
 const clearedComparison = `url = '', words = '',
   opinions = (select coalesce(jsonb_agg(one - 'sketch'), '[]') from jsonb_array_elements(opinions) one)`;
 
-/** `url`: canonical, without its scheme. */
+/** `url` is canonical, without its scheme. */
 export async function erasePage(pool: Pool, url: string, now: Date): Promise<ErasedRows> {
   const keys = keysOf(url);
   const columns = columnsOf(keys, ["hostHash", "urlHash"]);
@@ -89,8 +89,8 @@ async function removeTextsOf(client: PoolClient, columns: readonly unknown[]): P
 }
 
 /**
- * What pages of all hosts call it, and what people handed in or was refused by that URL. A page that calls it something comes with the
- * same words again when its links change, unless it is erased, too.
+ * Erases link texts on pages of all hosts, and submissions and rejections with that URL. A linking page brings its text back
+ * when its links change, unless it is erased too.
  */
 export async function eraseMentions(pool: Pool, url: string): Promise<ErasedRows> {
   const keys = keysOf(url);
@@ -132,7 +132,7 @@ interface Key {
   readonly url: string;
 }
 
-/** Of both schemes, unless the URL's port leaves one that it can have. */
+/** Covers both schemes, unless the port fits only one. */
 function keysOf(url: string): readonly Key[] {
   return ["https:", "http:"].flatMap((scheme) => {
     const key = urlKeyOf(scheme + url);

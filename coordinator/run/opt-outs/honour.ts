@@ -23,20 +23,20 @@ import { readOptOut, type SiteWishes, type StoppedPart, scopeWords, type Unprove
 import type { erasedPage } from "./opt-outs-api.ts";
 import type { OptOutStore } from "./store.ts";
 
-/** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
+/** Crawlers hear of opt-outs of this time, and as long as one can be offline and keep its leases. */
 const leastStopMs = 15 * 60_000;
-/** What was erased is told for so long: a crawler may be away for days with results in its spool. */
+/** Erasures are announced this long, since a crawler may be offline for days with results in its spool. */
 const erasedMs = 30 * 86_400_000;
-/** Most sites, and most parts of sites, that are told; one message carries so many. */
+/** The most sites, and the most parts, per message. */
 const mostSites = 10_000;
 const sitesPerMessage = 200;
 const partsPerMessage = 50;
-/** Sites that are asked for their proof in one pass. */
+/** Sites checked for their proof in one pass. */
 const confirmationsPerPass = 50;
-/** What a site's file said counts for so long, however often somebody says that it is there. */
+/** A site's file is cached this long, however often somebody points to it. */
 const fileKeptMs = 600_000;
 const filesKept = 10_000;
-/** A host and its `www.`: more need the record in DNS. */
+/** A host and its `www.`; more hosts need the DNS record. */
 const mostHostsOfFile = 2;
 
 const stopWords = "the site has opted out";
@@ -45,24 +45,24 @@ interface OptOutPorts {
   readonly optOuts: OptOutStore;
   readonly marks: OptOutMarks;
   readonly online: () => readonly CrawlerId[];
-  /** False when the crawler is gone, or too old to know the message. */
+  /** Returns false when the crawler is gone or too old for the message. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
-  /** TXT records; none when there are none, or when they cannot be had. */
+  /** Returns TXT records; empty when there are none or the lookup fails. */
   readonly texts: (name: string) => Promise<readonly string[]>;
-  /** The words of a site's file of proof; none when there is none, or when it cannot be had. Never rejects. */
+  /** Returns the words of a site's proof file, or none. Never rejects. */
   readonly proofFile: (site: string) => Promise<readonly string[]>;
-  /** So long a crawler that is away may work on what it was leased. */
+  /** How long an offline crawler may work on its leases. */
   readonly departureMs: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
-/** Crawlers that are told at once. */
+/** Crawlers that are notified together. */
 const mostTogether = 1000;
 
 export class OptOutHonours {
   readonly #ports: OptOutPorts;
   readonly #stopMs: number;
-  /** What the connected crawlers know of, and when they were told. */
+  /** What connected crawlers were told, and when. */
   readonly #told = new Map<string, number>();
 
   readonly #files = new LRUCache<
@@ -70,7 +70,7 @@ export class OptOutHonours {
     { readonly atMs: number; readonly words: Promise<readonly string[]> }
   >({ ...growingTo(filesKept) });
 
-  /** For all that are welcomed at once. */
+  /** Shared by all crawlers that are welcomed at once. */
   readonly #stops = new Gathered(
     async (crawlerIds: readonly CrawlerId[]) => {
       const stops = await this.#stopsOfLate();
@@ -85,7 +85,7 @@ export class OptOutHonours {
     this.#stopMs = leastStopMs + ports.departureMs;
   }
 
-  /** After a notice, and now and then. */
+  /** Runs after a notice and periodically. */
   async pass(): Promise<void> {
     const { optOuts, marks, log, now } = this.#ports;
     await this.#tellNews();
@@ -100,12 +100,12 @@ export class OptOutHonours {
     await this.#tellNews();
   }
 
-  /** A crawler was welcomed: it may not have heard of what opted out while it was away. */
+  /** Tells a newly welcomed crawler what opted out while it was offline. */
   async tell(crawlerId: CrawlerId): Promise<void> {
     this.#send([crawlerId], await this.#stops.ask(crawlerId));
   }
 
-  /** Looks for the proofs that sites publish; gives how many it found. */
+  /** Looks for sites' published proofs and returns how many it found. */
   async confirm(): Promise<number> {
     const { optOuts, texts, log, now } = this.#ports;
     const open = await optOuts.toConfirm(confirmationsPerPass, now());
@@ -157,7 +157,7 @@ export class OptOutHonours {
     const since = new Date(nowMs - this.#stopMs);
     const sites = await optOuts.sitesSince(since, most);
     const parts = await optOuts.partsSince(since, new Date(nowMs - erasedMs), most);
-    // One that no crawler could have a lease of would only end their sessions.
+    // No crawler can have a lease of an invalid host name, and sending one would only end sessions.
     return { sites: sites.filter(isHostName), parts };
   }
 
@@ -184,17 +184,17 @@ interface Stops {
 
 const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "stop"} ${scope} ${of}`;
 
-// One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
+// The erasure of one page by an opt-out; its crawlers are notified as of any other.
 
 type ErasedPage = ToldOf<typeof erasedPage>;
 
-/** What was erased, or why the text names no page. It may be done again. */
+/** Returns what was erased, or why the text names no page. Repeatable. */
 export async function erasePageOf(
   { optOuts, marks }: Pick<OptOutPorts, "marks"> & { readonly optOuts: Pick<OptOutStore, "request"> },
   asked: { readonly url: string; readonly words: string },
   now: Date,
 ): Promise<ErasedPage | string> {
-  // A bare name stands for a whole site elsewhere; here it would quietly be its front page.
+  // Elsewhere a bare name means a whole site; here it would silently mean its front page.
   const isUrl = /^https?:\/\//i.test(asked.url.trim());
   const target = readOptOut(asked.url, "networks", "url");
   if (typeof target === "string") return target;
@@ -207,7 +207,7 @@ export async function erasePageOf(
   return { optOutId, host: target.site ?? "", urlDigest, rows };
 }
 
-/** For the audit log, which proves it: it names the page by its host and a digest, and repeats nothing of it. */
+/** The audit log's proof: it names the page by host and digest and repeats none of its content. */
 export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
   const places = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
   const gone =
@@ -216,11 +216,11 @@ export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
   return { action: "page-erased", target: host, words, after: { ...page, rows } };
 }
 
-/** Where a site publishes its confirmation, and what. */
+/** The DNS name at which a site publishes its confirmation. */
 export const confirmationName = (site: string): string => `_nearcrawl.${site}`;
 export const confirmationText = (token: string): string => `opt-out=${token}`;
 
-/** In plain words, for who looks the site up. */
+/** For people who look the site up. */
 export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
   const { target, scope, state, lapsesAt } = optOut;
   const until =

@@ -1,7 +1,7 @@
 /**
- * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
- * confirmed, or was hidden for its week, are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
- * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
+ * Brings frontier and index in line with table opt_out: hosts are marked and their leases end, pages are deleted once confirmed
+ * or after a hidden week, and marks of ended opt-outs are removed. All work is in repeatable batches, so any coordinator can
+ * finish an interrupted pass.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -24,22 +24,22 @@ import { hostsOf, type TargetRow, targetColumns, targetOf, targetOfRow, urlsOf }
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
-/** After an opt-out was lifted: for so long crawlers may still refuse what they were told to stop. */
+/** Crawlers may refuse for this long after an opt-out was lifted. */
 const stopKeptMinutes = 15;
 
-/** How far the frontier is in line with an opt-out (column applied). */
+/** The progress of an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
 export type OptOutMarks = ReturnType<typeof createOptOutMarks>;
 
 export function createOptOutMarks(pool: Pool) {
   return {
-    /** Idempotent; several coordinators may do it at once. */
+    /** Idempotent; several coordinators may run it at once. */
     apply: async (now: Date): Promise<AppliedOptOuts> => await apply(pool, "true", now),
-    /** Of one that erases its page: that is done when this returns; rows by table. */
+    /** Completes the erasure of a page and returns rows by table. */
     async erase(optOutId: number, now: Date): Promise<ErasedRows> {
       await apply(pool, `opt_out_id = ${optOutId}`, now);
-      // The coordinator that was told of it may have been sooner.
+      // The notified coordinator may have been faster.
       const { rows } = await pool.query<{ erased: ErasedRows }>(
         "select erased_rows as erased from opt_out where opt_out_id = $1",
         [optOutId],
@@ -53,12 +53,12 @@ interface OptOutRow extends TargetRow {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
-  /** By now, and not merely hides. */
+  /** True when the pages are deleted now instead of hidden. */
   readonly deletes: boolean;
   readonly erases: boolean;
 }
 
-/** `condition`: SQL of those that are looked at. */
+/** `condition` is SQL that selects the opt-outs. */
 async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await pool.query<OptOutRow>(
     `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${targetColumns}
@@ -87,7 +87,7 @@ async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedO
   return { hosts, leases, pages, erased: sumOfRows(erased) };
 }
 
-/** One at a time, so that what went is counted once, whoever does it; nobody does it again. Null: somebody has. */
+/** Runs one at a time so that rows are counted once. Returns null when another process has done it. */
 async function erasing(
   pool: Pool,
   optOut: OptOutRow,
@@ -150,8 +150,8 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
 }
 
 /**
- * First the marks, so that no lease begins, then the end of those that are open: leases are locked before hosts
- * everywhere (transaction.ts), so it takes two transactions.
+ * First sets the marks, so that no lease begins, then ends open leases. Leases are locked before hosts everywhere
+ * (transaction.ts), so it takes two transactions.
  */
 async function mark(
   pool: Pool,
@@ -174,7 +174,7 @@ async function mark(
   return { hosts: rows.length, leases };
 }
 
-/** That are covered by an opt-out, or once were. */
+/** Hosts that the opt-out covers or once covered. */
 export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
   const target = await targetOf(pool, optOutId);
   return target === null ? [] : await coveredBy(pool, target);
@@ -186,12 +186,12 @@ async function coveredBy(pool: Pool, target: OptOutTarget): Promise<{ host_hash:
   return (await pool.query<{ host_hash: HostHash }>(select, values)).rows;
 }
 
-/** Hosts that come back in one transaction, with all their URLs. */
+/** Hosts restored in one transaction with all their URLs. */
 const liftedPerBatch = 20;
 
 /**
- * SQL: when the chosen rows `u` of frontier_url are due after an opt-out was lifted at `now`: the first of a host once crawlers have
- * forgotten what they were told, and the others over six hours, so that no site is asked for all of itself at once.
+ * SQL for when the chosen rows `u` of frontier_url are due after an opt-out was lifted at `now`: a host's first URL once
+ * crawlers have forgotten the stop, the others over six hours, so that no site is requested all at once.
  */
 const dueAgain = (now: string, chosen: string) => `(
   select u.host_hash, u.url_hash, ${now}::timestamptz + interval '${stopKeptMinutes} minutes' + interval '6 hours' * (
@@ -202,7 +202,7 @@ const dueAgain = (now: string, chosen: string) => `(
   where ${chosen}
 ) again`;
 
-/** Another opt-out may cover some of the hosts still. What comes back is fetched again soon: its pages were deleted, or are old. */
+/** Another opt-out may still cover some hosts. Restored URLs are fetched soon, because their pages were deleted or are old. */
 async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     "select host_hash from frontier_host where opt_out_id = $1",
@@ -232,7 +232,7 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
 
 const urlsPerBatch = 5000;
 
-/** With what it covers of its host: SQL of a column with a URL, for the parameters $1 to $3. */
+/** With the covered part of its host: SQL of a column with a URL, for parameters $1 to $3. */
 type PartRow = OptOutRow & NonNullable<ReturnType<typeof urlsOf>>;
 
 const reasonOf = ({ opt_out_id }: Pick<OptOutRow, "opt_out_id">) => `opt-out ${opt_out_id}`;
@@ -265,7 +265,7 @@ async function applyToUrls(pool: Pool, optOut: PartRow, now: Date): Promise<Appl
   return { hosts: 0, leases, pages: 0, erased: {} };
 }
 
-/** They are refused, under no lease any more, and compared by nobody. */
+/** These URLs become refused, without lease or comparison. */
 async function markUrls({ client, turns }: LeaseTransaction, optOut: PartRow, now: Date) {
   const { values } = optOut;
   const hosts: [HostHash] = [values[0]];
@@ -291,7 +291,7 @@ async function markUrls({ client, turns }: LeaseTransaction, optOut: PartRow, no
   return { marked: urls.length, leases };
 }
 
-/** Those that another opt-out covers stay, by its number. */
+/** URLs that another opt-out covers get its number instead. */
 async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void> {
   const hosts = [optOut.values[0]];
   await inTransaction(pool, async (client) => {
@@ -332,7 +332,7 @@ async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void>
   });
 }
 
-/** SQL of pages `p`, of changes or whatever has a host's hash and a URL, and its parameters. */
+/** SQL of pages `p`, changes or other rows with a host's hash and URL, and its parameters. */
 interface PagesOf {
   readonly sql: string;
   readonly values: readonly unknown[];
@@ -344,8 +344,8 @@ const pagesOfHosts = (optOutId: number): PagesOf => ({
 });
 
 /**
- * What the index has of them, and the validators: a page that comes back must be fetched whole. Readers of changes are told
- * that it is gone, and nothing of what it was.
+ * Deletes the index's pages and the validators, so that a restored page is fetched whole. Readers of changes see a deletion
+ * without content.
  */
 async function deletePages(pool: Pool, of: PagesOf, now: Date): Promise<number> {
   await forgetDifferencesOf(pool, of);
@@ -369,7 +369,7 @@ async function deleteSome(client: PoolClient, { sql, values }: PagesOf, now: Dat
   const urls = rows.map((row) => row.urlHash);
   await lockHosts(client, hosts);
   const ownerless = await removeTexts(client, rows.filter(isComparable));
-  // Of what is not to be indexed they were told before.
+  // Readers already know of pages that must not be indexed.
   await client.query(
     `with gone as (
        delete from page p using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)

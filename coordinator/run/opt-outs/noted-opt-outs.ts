@@ -1,11 +1,11 @@
-/** Opt-outs that nobody of ours made or ended are in the audit log. */
+/** Records opt-outs that no operator made or ended in the audit log. */
 import type { Change } from "#core/audit";
 import { isoOrNull } from "../../database/cached-read.ts";
 import type { NoteChange } from "../../database/own-changes-store.ts";
 import { type OptOut, stateWords } from "./opt-out.ts";
 import type { OptOutStore } from "./store.ts";
 
-/** What sites ask for with the form and prove by DNS or a file, and what lapses. */
+/** Requests by the form with proof by DNS or file, and lapses. */
 export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStore {
   return {
     ...optOuts,

@@ -25,16 +25,16 @@ import { hostNamed, urlKeyOf } from "#core/url-key";
 import type { ReadOf, ToldOf } from "../../web/api-operation.ts";
 import type { complaintLine, fleetOptOut, OptOutScope, optOutPreview, optOutReport } from "./opt-outs-api.ts";
 
-/** An unconfirmed opt-out is honoured for so long. */
+/** How long an unconfirmed opt-out holds. */
 export const unconfirmedDays = 30;
 
-/** The pages of an unconfirmed one are hidden for so long before they are deleted: an operator's time to lift it. */
+/** How long the pages of an unconfirmed one are hidden before deletion: the operator's time to lift it. */
 export const hiddenDays = 7;
 
 /**
- * So many unconfirmed ones by the form take force within 24 hours; more wait until they are confirmed. Of one IPv4 address or IPv6
- * /64; of a /24 or /48, which one person may have whole; of a registrable domain; and of all, where hosts that are crawled have
- * a share that names which nobody crawls cannot use up.
+ * How many unconfirmed form requests take effect within 24 hours; others wait for confirmation. The limits are per IPv4 address
+ * or IPv6 /64; per /24 or /48, which one person may own; per registrable domain; and in total, with a reserved share for
+ * crawled hosts that other names cannot use up.
  */
 export const mostUnconfirmedADay = {
   ofAddress: 10,
@@ -44,13 +44,13 @@ export const mostUnconfirmedADay = {
   ofAllCrawled: 1000,
 } as const;
 
-/** An unconfirmed one by the form that covers more hosts of the frontier waits until it is confirmed. */
+/** An unconfirmed form request that covers more hosts of the frontier waits for confirmation. */
 export const mostHostsUnconfirmed = 100;
 
-/** So does one that covers more pages of the index, be it of a single host: who opts out others' sites does most harm there. */
+/** The same for pages of the index, even of a single host: abuse of other people's sites does most harm there. */
 export const mostPagesUnconfirmed = 1000;
 
-/** A domain with everything below it, or the part of it that is named; or a network from its first address to its last. */
+/** A domain with everything below it or a part of it, or a network from first to last address. */
 export type OptOutTarget =
   | { readonly site: string; readonly network: null; readonly part?: SitePart }
   | {
@@ -65,43 +65,41 @@ export const scopeOf = ({ site, part }: OptOutTarget): OptOutScope =>
 export interface OptOutRequest {
   readonly target: OptOutTarget;
   readonly source: "form" | "operator";
-  /** What the requester says; may be empty. */
+  /** The requester's words, possibly empty. */
   readonly words: string;
-  /** Where the requester can be reached; null: not told. */
+  /** The requester's contact, or null. */
   readonly replyTo: string | null;
-  /** Where the form came from. */
+  /** The form's client address. */
   readonly requester: string | null;
-  /** By the operator, who knows that it is genuine. */
+  /** Set by the operator, who knows that it is genuine. */
   readonly confirmed: boolean;
-  /** Of one URL: what is kept of its page is erased, and crawlers are told to do so. */
+  /** For a single URL: stored data of its page is erased, here and on crawlers. */
   readonly erases?: boolean;
-  /** The requester says that the proof is on the site as a file: it is asked for once. */
+  /** The requester says that the proof file is on the site; it is requested once. */
   readonly hasFile?: boolean;
 }
 
-/** Its times are Dates. */
+/** With times as Dates. */
 export type OptOut = ReadOf<typeof fleetOptOut>;
 
-/** What an opt-out covers in the frontier and the index. */
 export type Covered = Pick<OptOut, "hosts" | "urls" | "pages">;
 
 /** Before it is recorded. */
 export type OptOutPreview = Omit<ReadOf<typeof optOutPreview>, "target" | "scope">;
 
-/** A lease that ended because its host opted out. */
 export interface EndedLease {
   readonly crawlerId: CrawlerId;
   readonly host: string;
 }
 
-/** What one pass has brought in line with the opt-outs. */
+/** What one pass changed. */
 export interface AppliedOptOuts {
-  /** Marked just now; how many of each crawler's leases ended by it. */
+  /** Newly marked hosts, and how many leases of each crawler ended. */
   readonly hosts: number;
   readonly leases: readonly EndedLease[];
   /** Deleted from the index. */
   readonly pages: number;
-  /** Rows of pages that were erased, by table. */
+  /** Rows of erased pages, by table. */
   readonly erased: Readonly<Record<string, number>>;
 }
 
@@ -117,10 +115,10 @@ export interface StoppedPart extends SitePart {
   readonly erases: boolean;
 }
 
-/** Longest text that is looked at. */
+/** The longest text that is read. */
 const maxTargetLength = 2048;
 
-/** The target, or why the text names none. `www.example.org` stays what it is: a site of its own. */
+/** Returns the target, or why the text names none. `www.example.org` stays a site of its own. */
 export function readTarget(text: string, networks: "networks" | "sites-only"): OptOutTarget | string {
   const given = text.trim();
   if (given === "") return "Name a site, such as www.example.org.";
@@ -146,7 +144,7 @@ const suffixFault = (host: string) =>
 const addressFault =
   "That is an address or a network. Name the sites on it; for a whole network, write to us.";
 
-/** What each scope is of, for people: “the page https://…”. */
+/** The scope in words: “the page https://…”. */
 export const scopeWords: Readonly<Record<OptOutScope, string>> = {
   url: "page",
   prefix: "part of a site",
@@ -156,8 +154,8 @@ export const scopeWords: Readonly<Record<OptOutScope, string>> = {
 };
 
 /**
- * The target of an opt-out, or why the text names none. A URL with a path or a query is that URL alone, and one that ends with
- * `/*` all below it; `scope` says otherwise.
+ * Returns an opt-out's target, or why the text names none. A URL with path or query means that URL alone, and one ending in
+ * `/*` everything below; `scope` overrides this.
  */
 export function readOptOut(
   text: string,
@@ -194,11 +192,11 @@ export function readOptOut(
 
 const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** More pages than these go only where an operator says how many. */
+/** Deleting more pages needs an operator's confirmation with the number. */
 const mostPagesUnsaid = 100;
 
 /**
- * Why an operator has to say how many pages go before so much is left alone; null: it is nothing unusual. A name and its `www.`
+ * Why an operator must confirm the number of pages, because so much is affected; null when it is usual. A name and its `www.`
  * count as one host.
  */
 export function wideWords(target: OptOutTarget, { hosts, pages }: Covered): string | null {
@@ -221,13 +219,13 @@ function isLargeNetwork({ first, last }: NonNullable<OptOutTarget["network"]>): 
 /** A /16, and a /29 (RIPE's usual allocation). */
 const mostUsualAddresses = { 4: 1n << 16n, 6: 1n << 99n } as const;
 
-/** Pages come and go while somebody reads a number: one that is a tenth off names the same. */
+/** The number of pages changes while somebody reads it, so a deviation of a tenth is accepted. */
 export const isSaidNumber = (said: number, pages: number): boolean =>
   Math.abs(said - pages) <= Math.max(said, pages) / 10;
 
 const day = (date: Date) => date.toISOString().slice(0, 10);
 
-/** The state for people: what became of the pages, and what is about to. */
+/** The state in words, with what happens to the pages next. */
 export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletesAt">): string {
   if (state === "waiting") return "waiting for proof";
   if (state !== "unconfirmed") return state;
@@ -236,7 +234,7 @@ export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletes
     : `unconfirmed: hidden until ${day(deletesAt)}, then deleted`;
 }
 
-/** What lifting it brings back, and what not. */
+/** What lifting it restores, and what not. */
 export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string {
   if (erasedAt !== null)
     return `Its page was erased on ${day(erasedAt)}: nothing of it comes back but by a new fetch.`;
@@ -245,7 +243,7 @@ export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string 
   return inForceAt === null ? "" : "Its pages were hidden only, and are found again.";
 }
 
-/** What a preview comes to: "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
+/** "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
 export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {
   return (
     `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ` +
@@ -253,7 +251,10 @@ export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): st
   );
 }
 
-/** `example.org`, `https://example.org/a`, `https://example.org/a/*` (a host: its front page with an asterisk), or `192.0.2.0/24`. */
+/**
+ * `example.org`, `https://example.org/a`, `https://example.org/a/*` (for a host, its front page with an asterisk), or
+ * `192.0.2.0/24`.
+ */
 export function targetText({ site, network, part }: OptOutTarget): string {
   if (part !== undefined)
     return part.scope === "url"
@@ -267,9 +268,9 @@ export function targetText({ site, network, part }: OptOutTarget): string {
 }
 
 export interface SiteWishes {
-  /** Without who asked and what was said, for everybody may look. */
+  /** Without requester and words, because it is public. */
   readonly optOut: ToldOf<typeof optOutReport> | null;
-  /** The latest first. */
+  /** Latest first. */
   readonly complaints: readonly ToldOf<typeof complaintLine>[];
 }
 

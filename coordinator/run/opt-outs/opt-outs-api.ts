@@ -1,4 +1,4 @@
-/** The API of opt-outs and complaints: what it takes and answers. */
+/** The API schemas of opt-outs and complaints. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, get, orNull, record } from "../../web/api-operation.ts";
 

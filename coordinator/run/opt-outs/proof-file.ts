@@ -1,7 +1,7 @@
 /**
- * The file by which a site proves that an opt-out is its own. Whose name it is comes from strangers: the name is looked up here, no
- * special-purpose address is connected to unless the settings allow it, by https alone, bounded in time and bytes, and a
- * redirect is not followed, since another host proves nothing for this one.
+ * The file by which a site proves its opt-out. The name comes from strangers, so it is resolved here, special-purpose addresses
+ * are refused unless the settings allow them, only https is used, time and bytes are bounded, and redirects are not followed,
+ * since another host proves nothing.
  */
 import { Agent } from "undici";
 import { hostInUrl } from "#core/ip/url-host";
@@ -12,13 +12,13 @@ export const proofFileOf = (site: string): string =>
 
 interface ProofFileRules extends OutsideRules {
   readonly userAgent: string;
-  /** Who may have signed the site's certificate, in PEM form; left out: the public authorities. */
+  /** Certificate authorities in PEM form; absent: the public ones. */
   readonly authorities?: string;
 }
 
 const timeoutMs = 10_000;
 
-/** The words of the file, 200 characters at most; none where it cannot be had. Never rejects. */
+/** Returns at most 200 characters of the file, or nothing when it is unavailable. Never rejects. */
 export async function readProofFile(fileUrl: string, rules: ProofFileRules): Promise<readonly string[]> {
   const url = new URL(fileUrl);
   const address = await outsideAddress(url, rules);

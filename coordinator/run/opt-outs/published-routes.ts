@@ -1,6 +1,5 @@
 /**
- * Where what is published of the fleet is found (published.ts). Each is answered with validators, so that who comes
- * every day for what has not changed is told so in a few bytes.
+ * Serves the published data of the fleet (published.ts) with validators, so that daily readers of unchanged data get few bytes.
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply } from "fastify";
@@ -19,12 +18,12 @@ import {
   startOfDay,
 } from "./published.ts";
 
-/** As the drafts name them, without a parameter: sent as bytes, so that the server adds none. */
+/** As the drafts name them, without parameters; sent as bytes, so that the server adds none. */
 const directoryType = "application/http-message-signatures-directory+json";
 const addressListType = "application/jafar+json";
 const cardType = "application/json";
 
-/** JAFAR's consumers come no more often than once an hour unless they are told that they may. */
+/** JAFAR's clients read at most once an hour unless told otherwise. */
 const addressesMaxAge = 3600;
 const dayMaxAge = 86_400;
 const mayKeep = (seconds: number) => `public, max-age=${seconds}`;
@@ -49,7 +48,7 @@ export function addPublishedRoutes(
     const { text, token, createdAt } = list.of(await fleet.addresses(now()), now());
     return sendValidated(request, reply, {
       ...{ body: Buffer.from(text), type: addressListType },
-      // Another coordinator at the same place says the same, save when it was made.
+      // Coordinators publish the same content except for its time.
       tag: `W/"${token}"`,
       lastModified: createdAt,
       cacheControl: mayKeep(addressesMaxAge),
@@ -62,7 +61,7 @@ export function addPublishedRoutes(
     const keys = [...published, ...(signer === null ? [] : [signer.key(at)])].map(jwkOf);
     const body = Buffer.from(JSON.stringify({ keys }));
     const { bodyFields = {}, ...signature } = signer?.fields(body, at) ?? {};
-    // A 304 brings the signature of the copy that somebody has up to date (RFC 9111 section 3.2).
+    // A 304 carries the signature of the client's current copy (RFC 9111 section 3.2).
     reply.headers(signature);
     return sendValidated(request, reply, {
       ...{ body, bodyFields, type: directoryType, tag: `"${digestOf(body)}"` },
@@ -96,7 +95,7 @@ export function addPublishedRoutes(
 const sendMissing = (reply: FastifyReply, { missing }: NotPublished) =>
   reply.code(404).header("cache-control", "no-store").type("text/plain; charset=utf-8").send(`${missing}\n`);
 
-/** Made anew when a prefix comes or goes, and once a day even if none does, as JAFAR wants it. */
+/** Renewed when a prefix changes, and once a day otherwise, as JAFAR requires. */
 class AddressList {
   #made: { readonly synctoken: string; readonly createdAt: Date } | null = null;
 

@@ -1,7 +1,7 @@
 /**
- * What the coordinator publishes of its fleet for whoever wants to know who asks: addresses
- * (draft-illyes-webbotauth-jafar-00, April 2026), keys (draft-ietf-webbotauth-httpsig-protocol-01, October 2026), the
- * signature agent card (draft-meunier-webbotauth-registry-04, October 2026) and security.txt (RFC 9116).
+ * The coordinator's published data on who sends its requests: addresses (draft-illyes-webbotauth-jafar-00, April 2026), keys
+ * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026), the signature agent card (draft-meunier-webbotauth-registry-04,
+ * October 2026) and security.txt (RFC 9116).
  */
 import { canParseUrl } from "#core/ip/url-host";
 import { keyThumbprint } from "#protocol/identity";
@@ -10,12 +10,12 @@ import type { PublicKey } from "../../place/crawlers/public-list-reads.ts";
 
 export interface PublishedSettings {
   readonly userAgent: string;
-  /** An e-mail address or a URL; null: the operator states none. */
+  /** An e-mail address or a URL; null when the operator states none. */
   readonly contact: string | null;
-  /** Fewest seconds between two requests to one host. */
+  /** The minimum seconds between two requests to a host. */
   readonly politenessSeconds: number | null;
   readonly signRequests?: boolean;
-  /** As sites reach it, by https; null or left out: they do not. */
+  /** The https URL for sites; null or absent when they cannot reach it. */
   readonly keySetUrl?: string | null;
 }
 
@@ -34,22 +34,18 @@ export function jwkOf({ publicKey: x, from, until }: PublicKey): object {
   return { kty: "OKP", crv: "Ed25519", kid: keyThumbprint(x), x, use: "sig", ...times };
 }
 
-/** One prefix per address. */
 export function prefixesOf(addresses: readonly string[]): object[] {
   return addresses.map((address) =>
     address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },
   );
 }
 
-/** Words for a person, and what an operator would have to set. */
+/** The reason, and which setting is missing. */
 export interface NotPublished {
   readonly missing: string;
 }
 
-/**
- * The card names the URL that it is found at (`client_id`), which must be https. Where requests are not signed it has no
- * keys.
- */
+/** The card names its own https URL (`client_id`). It has no keys where requests are not signed. */
 export function signatureAgentCard(settings: PublishedSettings): object | NotPublished {
   const { keySetUrl = null, userAgent, contact, politenessSeconds, signRequests } = settings;
   if (keySetUrl === null) {
@@ -68,7 +64,7 @@ export function signatureAgentCard(settings: PublishedSettings): object | NotPub
     ...(uri === null ? {} : { contacts: [uri] }),
     ...(signRequests ? { jwks_uri: keySetUrl } : {}),
     web_bot_auth: {
-      // A partner may add its contact behind it.
+      // A partner's contact may follow.
       "expected-user-agent": `${userAgent}*`,
       "rfc9309-product-token": product,
       "rfc9309-compliance": true,
@@ -88,7 +84,7 @@ function rateWords(politenessSeconds: number): string {
   return `max=${perSecond}rps for each host, one request at a time`;
 }
 
-/** As both formats want it; null: no mailbox and no page by https. */
+/** The contact in both formats; null when it is neither a mailbox nor an https page. */
 function contactUri(contact: string): string | null {
   const mailbox = contact.replace(/^mailto:/, "");
   if (/^[!#-'*+\-./0-9=?A-Z^-~]+@[A-Za-z0-9.-]+$/.test(mailbox)) return `mailto:${mailbox}`;
@@ -97,7 +93,7 @@ function contactUri(contact: string): string | null {
 
 const dayMs = 86_400_000;
 
-/** RFC 9116 section 2.5.5: less than a year ahead. Whoever reads it gets a new one. */
+/** RFC 9116 section 2.5.5: less than a year ahead. Every reader gets a new date. */
 const securityDays = 90;
 
 export function securityTxt(settings: PublishedSettings, now: Date): string | NotPublished {

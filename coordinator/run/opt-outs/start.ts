@@ -1,4 +1,4 @@
-/** What the coordinator does about opt-outs: at once when one is recorded, and by the clock. */
+/** Applies opt-outs at once when they are recorded, and periodically. */
 
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
@@ -16,7 +16,7 @@ import { notedOptOuts } from "./noted-opt-outs.ts";
 import { proofFileOf, readProofFile } from "./proof-file.ts";
 import { createOptOutStore } from "./store.ts";
 
-/** A notice may get lost with its connection; lapses come by the clock alone. */
+/** A notice may be lost with its connection, and lapses are only found periodically. */
 const passMs = 20_000;
 
 const confirmMs = 60_000;
@@ -26,11 +26,9 @@ const proofs = "confirm-opt-outs";
 interface OptOutDuties {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** A crawler was welcomed. */
   onWelcome(crawlerId: CrawlerId): void;
 }
 
-/** Of the coordinator's settings. */
 interface ContactSettings {
   readonly userAgent: string;
   readonly contact: string | null;
@@ -90,8 +88,8 @@ export function optOutDuties(ports: {
 }
 
 /**
- * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null
- * where it does, and for a crawl of one's own network or an emulated one.
+ * Why nobody may crawl the public web with these settings: the User-Agent names no reachable contact. Null when it does, or
+ * when the crawl is of an own or emulated network.
  */
 export function contactFault(config: ContactSettings): string | null {
   if (!crawlsPublicWeb(config)) return null;
@@ -100,7 +98,7 @@ export function contactFault(config: ContactSettings): string | null {
   return `the User-Agent "${config.userAgent}" would give public web sites no contact`;
 }
 
-/** A line for each fault beyond that, with what to do about it. */
+/** A line per further fault, with its remedy. */
 export function contactWarnings(config: ContactSettings): string[] {
   if (!crawlsPublicWeb(config)) return [];
   const warnings: string[] = [];
@@ -117,7 +115,7 @@ export function contactWarnings(config: ContactSettings): string[] {
   return warnings;
 }
 
-/** Not so with a partner's own network, nor where names come from servers that were set up for a test. */
+/** False for a partner's own network and for test name servers. */
 function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: ContactSettings): boolean {
   const isEmulated =
     resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));

@@ -1,4 +1,4 @@
-/** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: mark-writes.ts. */
+/** Table opt_out: who asked us to leave what alone, and the outcome. Marks on hosts: mark-writes.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";
@@ -28,7 +28,7 @@ import {
 
 const dayMs = 86_400_000;
 
-/** DNS is asked for the same proof no more often, unless the requester asks again. */
+/** The shortest interval between DNS checks of a proof, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
 export type OptOutStore = ReturnType<typeof createOptOutStore>;
@@ -36,11 +36,11 @@ export type OptOutStore = ReturnType<typeof createOptOutStore>;
 export function createOptOutStore(pool: Pool) {
   return {
     /**
-     * Records it, or gives the open one of the same site or network: an operator's word confirms that one. Running
-     * coordinators are told.
+     * Records it, or returns the open one of the same target, which an operator's request confirms. Running coordinators are
+     * notified.
      */
     async request(request: OptOutRequest, now: Date): Promise<OptOut> {
-      // Before the lock, so that no admission waits for the count.
+      // Counted before the lock, so that no admission waits for it.
       const isBelieved = request.source !== "form" || request.confirmed;
       const weight = isBelieved ? null : await weightOf(pool, request.target);
       const optOutId = await inTransaction(
@@ -49,15 +49,15 @@ export function createOptOutStore(pool: Pool) {
       );
       return (await byNumber(pool, optOutId))!;
     },
-    /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
+    /** Counts what a target would cover, or the opt-out of this number covers. Returns null when there is none. */
     async preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null> {
       const known = typeof target === "number" ? await targetOf(pool, target) : target;
       return known === null ? null : await preview(pool, known, now);
     },
-    /** `open`: without what has ended. The latest first; at most `most`. */
+    /** `open` excludes ended ones. Latest first. */
     list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<OptOut[]> =>
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
-    /** Null: there is no open request of that number. */
+    /** Returns null when there is no open request of that number. */
     async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
       await change(
         pool,
@@ -69,7 +69,7 @@ export function createOptOutStore(pool: Pool) {
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
-    /** Null: there is no open request of that number. */
+    /** Returns null when there is no open request of that number. */
     async lift(optOutId: number, words: string, now: Date): Promise<OptOut | null> {
       const lifted = await change(
         pool,
@@ -79,7 +79,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return lifted === 0 ? null : await byNumber(pool, optOutId);
     },
-    /** Unconfirmed ones whose time is over end; how many did. */
+    /** Ends expired unconfirmed ones and returns how many. */
     lapse: async (now: Date): Promise<number> =>
       await change(
         pool,
@@ -88,8 +88,8 @@ export function createOptOutStore(pool: Pool) {
         [now],
       ),
     /**
-     * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so
-     * that a flood from one delays no other. Counts as looked at now.
+     * Returns unconfirmed sites to check for proof, longest unchecked first and in turns of the requesting networks, so that a
+     * flood from one delays no other. Marks them as checked now.
      */
     async toConfirm(limit: number, now: Date): Promise<Unproven[]> {
       const { rows } = await pool.query<Unproven>(
@@ -116,10 +116,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return rows;
     },
-    /**
-     * Sites that opted out since then and still are, and hosts that were found to lie in such networks, the latest first; at
-     * most `most`.
-     */
+    /** Sites that have opted out since then, and hosts found in opted-out networks, latest first. */
     async sitesSince(since: Date, most: number): Promise<string[]> {
       const isRecent = "ended_at is null and in_force_at >= $1 and scope is null";
       const { rows } = await pool.query<{ site: string }>(
@@ -137,8 +134,8 @@ export function createOptOutStore(pool: Pool) {
       return rows.map(({ site }) => site);
     },
     /**
-     * Parts of sites that opted out since then, for crawlers that work on them now, and those erased since `erasedSince`, of which
-     * crawlers that were away for long may hold results; the latest first, at most `most`.
+     * Parts of sites that opted out since then, for crawlers working on them, and those erased since `erasedSince`, whose
+     * results offline crawlers may hold; latest first.
      */
     async partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
       const { rows } = await pool.query<StoppedPart>(
@@ -151,7 +148,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return rows;
     },
-    /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
+    /** Returns the opt-out that covers this host, one of its addresses, or the canonical URL; null when none does. */
     async covering(
       host: string | null,
       addresses: readonly string[],
@@ -169,7 +166,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return found[0] ?? null;
     },
-    /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
+    /** Calls back whenever an opt-out is recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
     async onChange(changed: () => void): Promise<{ stop(): Promise<void> }> {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
@@ -178,7 +175,7 @@ export function createOptOutStore(pool: Pool) {
   };
 }
 
-/** SQL: it names just that. Used with `targetValues`. */
+/** SQL: it names exactly this target. Used with `targetValues`. */
 const isTarget = `((o.site = $1 and o.scope is not distinct from $4 and o.url is not distinct from $5)
   or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))`;
 
@@ -211,13 +208,12 @@ export function targetOfRow({ site, part, url, first, last }: TargetRow): OptOut
 }
 
 interface WeighedRequest extends OptOutRequest {
-  /** Null: it is not for the form to weigh. */
+  /** Null when no form limits apply. */
   readonly weight: Weight | null;
 }
 
 /**
- * Under the lock that admission shares: whatever host is added after this is committed sees the opt-out, and
- * whatever was added before is seen by the marking.
+ * Takes the lock that admission shares: hosts added after the commit see the opt-out, and earlier ones are seen by the marking.
  */
 async function record(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
   await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
@@ -227,7 +223,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   );
   const known = open[0]?.opt_out_id ?? null;
   const optOutId = known ?? (await insert(client, request, now));
-  // An erasure that was finished is counted by itself; one that was not goes on.
+  // A finished erasure is counted separately; an unfinished one goes on.
   if (known !== null && request.erases === true)
     await client.query(
       `update opt_out
@@ -251,8 +247,8 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
 }
 
 /**
- * Whoever has published the proof asks again, and need not wait for its turn. One that waits is weighed again by who asks now: else
- * whoever has used up his own day could make others' sites wait.
+ * A requester who has published the proof asks again and need not wait for its turn. A waiting request is weighed again by its
+ * current requester; otherwise one who has used up the daily limit could block other people's sites.
  */
 async function askAgain(
   client: PoolClient,
@@ -303,8 +299,8 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
 }
 
 /**
- * What an operator has lifted is not believed a second time, nor what lies above or below it; and so many of one origin, of one
- * domain and of all are believed in a day. What the site has proven counts against nobody.
+ * An opt-out that an operator lifted needs proof the next time, and so does a target above or below it. The number believed per
+ * origin, domain and in total is limited per day. Proven ones do not count.
  */
 async function needsProof(
   client: PoolClient,
@@ -339,9 +335,11 @@ async function needsProof(
 type BelievableRequest = OptOutRequest & { readonly weight: Weight };
 
 interface Weight {
-  /** It would take out more than an unproven word should: a network, a name that half of the web lies below, many hosts or pages. */
+  /**
+   * It would remove more than an unproven request may: a network, a name with much of the web below it, many hosts or pages.
+   */
   readonly isWide: boolean;
-  /** The crawl has fetched something of it. */
+  /** The crawl has fetched some of it. */
   readonly isCrawled: boolean;
 }
 
@@ -367,7 +365,7 @@ async function weightOf(pool: Pool, target: OptOutTarget): Promise<Weight> {
   return { isWide: hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed, isCrawled };
 }
 
-/** The number of rows that the statement changed; running coordinators are told of any. */
+/** Returns the number of changed rows; running coordinators are notified of any. */
 async function change(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const changed = (await client.query(sql, [...values])).rowCount ?? 0;
@@ -376,7 +374,7 @@ async function change(pool: Pool, sql: string, values: readonly unknown[]): Prom
   });
 }
 
-/** In `looked_at`: at its next turn the site is asked for the file, too. */
+/** In `looked_at`: the file is also checked at its next turn. */
 const withFile = "'-infinity'::timestamptz";
 
 async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
@@ -393,7 +391,7 @@ async function read(pool: Pool, condition: string, values: readonly unknown[]): 
 
 const nothing: Covered = { hosts: 0, urls: 0, pages: 0 };
 
-/** Hosts by their marks, where they have them by now; what has ended covers nothing. */
+/** Counts hosts by their marks where they exist; ended opt-outs cover nothing. */
 async function coveredOf(pool: Pool, rows: readonly OptOutRow[]): Promise<Covered[]> {
   const isMarked = ({ part, applied }: OptOutRow) => applied > 0 && (part === null || part === "host");
   const marked = rows.filter((row) => row.endedAt === null && isMarked(row)).map((row) => row.optOutId);
@@ -430,8 +428,8 @@ const countsOfHosts = (condition: string) => `
   where ${condition}`;
 
 /**
- * SQL of the hosts `h` that it covers or lies on, and its parameters: of a site by the index of names; of a network, which only
- * operators opt out, by a look at every host.
+ * SQL of the covered hosts `h` and its parameters: for a site by the index of names; for a network, which only operators opt
+ * out, by scanning all hosts.
  */
 export function hostsOf({ site, network, part }: OptOutTarget): {
   readonly sql: string;
@@ -446,7 +444,7 @@ export function hostsOf({ site, network, part }: OptOutTarget): {
   return { sql: isOfSite("h.host", "$1::text"), values: [site] };
 }
 
-/** Null: it covers whole hosts. SQL of a column with a URL, and the host's hash before its parameters. */
+/** Null when it covers whole hosts. SQL of a column with a URL; the host's hash precedes its parameters. */
 export function urlsOf({ site, part }: OptOutTarget) {
   if (site === null || part === undefined || part.scope === "host") return null;
   return {
@@ -496,7 +494,6 @@ interface OptOutRow
   readonly ending: "lifted" | "lapsed" | null;
 }
 
-/** SQL: the columns of an OptOutRow. */
 const optOutColumns = `${targetColumns}, o.opt_out_id as "optOutId", o.applied, o.erased_at as "erasedAt",
   o.source, o.token, o.words, o.reply_to as "replyTo", host(o.requester) as requester, o.created_at as "createdAt",
   o.in_force_at as "inForceAt", o.lapses_at as "lapsesAt", o.deletes_at as "deletesAt",
@@ -517,7 +514,7 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
   };
 }
 
-/** Null where it ended before. */
+/** Null when it ended before. */
 function deletionOf({ confirmedAt, deletesAt, endedAt }: OptOutRow): Date | null {
   const times = [confirmedAt, deletesAt].filter((at) => at !== null).map((at) => at.getTime());
   const first = Math.min(...times);

@@ -1,7 +1,7 @@
 /**
- * Keeps the memory of several coordinators alike: what one has changed in the database (its crawlers came or left, a subnet
- * was delegated, a crawler has measured others), the others hear of and read. Whoever takes the lead, or has missed
- * notices, reads all of it anew. One thing is done after the other, so that nothing older replaces what is newer.
+ * Keeps the memory of several coordinators alike: they announce their database changes (crawlers arrived or left, a subnet was
+ * delegated, a crawler measured others), and the others read them. A new leader, or a coordinator that missed notices, reads
+ * everything again. Work is sequential, so that nothing older replaces newer data.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
@@ -16,7 +16,7 @@ import type { DenyLists } from "./request-store.ts";
 
 interface CommonMemoryPorts {
   readonly number: number;
-  /** Numbers of the others that run. */
+  /** The numbers of the other running coordinators. */
   readonly others: () => ReadonlySet<number>;
   readonly line: Pick<NoticeLine, "send">;
   readonly state: CoordinatorState;
@@ -26,22 +26,22 @@ interface CommonMemoryPorts {
   readonly denied: DeniedTargets;
   readonly budget: Pick<DayBudget, "hear">;
   readonly refreshCrawlers: (crawlerIds?: readonly CrawlerId[]) => Promise<void>;
-  /** All that the database knows and memory follows. */
+  /** Everything in the database that memory follows. */
   readonly readAnew: () => Promise<void>;
-  /** Ends the sessions of crawlers that are connected elsewhere by now. */
+  /** Ends sessions of crawlers that are connected elsewhere now. */
   readonly endSessions: (crawlerIds: readonly CrawlerId[]) => void;
   readonly log: Log;
   readonly now: () => Date;
   readonly nowMs: () => number;
 }
 
-/** What happens within this goes in one notice. */
+/** Changes within this time share a notice. */
 const gatherMs = 150;
 
-/** Of somebody who has just begun to listen it is not known yet: it is told what happened since. */
+/** A new listener is not known yet, so it is sent what happened since then. */
 const rememberMs = 6000;
 
-/** What is remembered of that, at most; of more, everybody reads all. */
+/** The most changes kept for that; beyond it, everybody reads everything. */
 const mostRemembered = 100_000;
 
 const kinds = ["crawlers", "delegations", "rtts"] as const;
@@ -55,7 +55,7 @@ const ofEachKind = <One>(make: () => One): Readonly<Record<Kind, One>> => ({
 
 export class CommonMemory {
   readonly #ports: CommonMemoryPorts;
-  /** Changed here, and when; those after `#toldAtMs` are to be told. */
+  /** Local changes with their times; those after `#toldAtMs` must be announced. */
   readonly #changed = ofEachKind(() => new Map<number, number>());
   readonly #untold = ofEachKind(() => new Set<number>());
   readonly #heard = ofEachKind(() => new Set<number>());
@@ -77,12 +77,12 @@ export class CommonMemory {
   constructor(ports: CommonMemoryPorts) {
     this.#ports = ports;
     this.#unwatch = ports.state.watch((subnetId) => {
-      // Null: a new tree or all delegations, which each reads by itself.
+      // Null: a new tree or all delegations, which each coordinator reads by itself.
       if (subnetId !== null && !this.#isApplying) this.note("delegations", subnetId);
     });
   }
 
-  /** Crawlers that are connected to others that run. */
+  /** Crawlers that are connected to other running coordinators. */
   elsewhere(): readonly CrawlerId[] {
     const { state, others: running, number } = this.#ports;
     const { crawlers } = state;
@@ -101,7 +101,7 @@ export class CommonMemory {
     return this.#elsewhere.ids;
   }
 
-  /** It has changed in the database. */
+  /** Records a change in the database. */
   note(kind: Kind, id: number): void {
     const changed = this.#changed[kind];
     changed.delete(id);
@@ -119,7 +119,7 @@ export class CommonMemory {
     this.#tellSoon();
   }
 
-  /** Others have come or gone: those that came are told what they may have missed. */
+  /** When coordinators arrive, they are sent what they may have missed. */
   onOthers(): void {
     const others = this.#ports.others();
     const isNew = [...others].some((number) => !this.#known.has(number));
@@ -143,13 +143,13 @@ export class CommonMemory {
     void this.#apply();
   }
 
-  /** Resolves when memory is as the database was when this was asked. */
+  /** Resolves when memory reflects the database at the time of the call. */
   async readAll(): Promise<void> {
     this.#mustReadAll = true;
     await this.#apply();
   }
 
-  /** What others have not heard yet, they are told. */
+  /** Announces the remaining changes. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#unwatch();
@@ -162,7 +162,7 @@ export class CommonMemory {
       this.#ports.budget.hear(crawlerId as CrawlerId, { pages, bytes }, this.#ports.now());
   }
 
-  /** Together with what comes while the one before is at work. */
+  /** Also applies what arrives while it runs. */
   #apply(): Promise<void> {
     if (this.#isDue) return this.#turn;
     this.#isDue = true;
@@ -210,7 +210,7 @@ export class CommonMemory {
     if (crawlerIds?.length === 0) return;
     const lists = await denyLists.read(crawlerIds);
     for (const crawlerId of crawlerIds ?? lists.keys()) {
-      // What a crawler of this coordinator has said is known from itself.
+      // For its own crawlers, this coordinator's memory is authoritative.
       if (state.crawler(crawlerId)?.coordinatorNumber === number) continue;
       denied.setList(crawlerId, lists.get(crawlerId));
     }

@@ -1,14 +1,14 @@
-/** The line between the coordinators of one database: NOTIFY on a channel of its schema. */
+/** The channel between the coordinators of one database: NOTIFY in its schema. */
 import type { Pool } from "pg";
 import { Gathered } from "#core/coalesce";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { type Notice, noticeIn } from "./notice.ts";
 
-/** Of notices that are sent at once, which go in one transaction. */
+/** Notices sent at once share a transaction. */
 const mostTogether = 100;
 
-/** `Omit` of a union's members, one by one. */
+/** `Omit` for each member of a union. */
 type Unsigned<Of> = Of extends Notice ? Omit<Of, "from"> : never;
 
 export class NoticeLine {
@@ -16,7 +16,7 @@ export class NoticeLine {
   readonly #listener: ChannelListener;
   readonly #sending: Gathered<string, null>;
 
-  /** `heard`: null when notices may have been missed. */
+  /** `heard` gets null when notices may have been missed. */
   constructor(pool: Pool, own: number, heard: (notice: Notice | null) => void) {
     this.#own = own;
     this.#listener = new ChannelListener(pool, "nearcrawl_coordinators", (payload) => {
@@ -33,7 +33,7 @@ export class NoticeLine {
     await this.#listener.listen();
   }
 
-  /** Resolves when Postgres has it; whether somebody hears it is not known. */
+  /** Resolves when Postgres has it, whether or not anybody listens. */
   async send(notice: Unsigned<Notice>): Promise<void> {
     await this.#sending.ask(JSON.stringify({ ...notice, from: this.#own }));
   }

@@ -1,12 +1,12 @@
 /**
- * What coordinators of one database tell each other, by Postgres' NOTIFY: what has changed (whoever hears of it reads it in
- * the database), and probes for crawlers that are connected elsewhere. A notice has under 8000 bytes.
+ * Notices between coordinators of one database by Postgres' NOTIFY: changes, which the receiver reads in the database, and
+ * probes for crawlers connected elsewhere. A notice must be under 8000 bytes.
  */
 import { z } from "zod";
 import { address, hostName } from "#protocol/fields";
 import { probeMethod, probeOutcome } from "#protocol/messages";
 
-/** Numbers in one notice: each takes 11 bytes at most. */
+/** The most numbers in a notice, at up to 11 bytes each. */
 export const mostNumbers = 500;
 
 const from = z.int().min(1);
@@ -26,9 +26,9 @@ const target = z.object({
 });
 
 const notice = z.discriminatedUnion("type", [
-  /** One has come or gone, or gave up the lead. */
+  /** A coordinator arrived, left or gave up the lead. */
   z.object({ type: z.literal("presence"), from }),
-  /** Crawlers came, left or have changed; null: many. */
+  /** Crawlers arrived, left or changed; null: many. */
   z.object({ type: z.literal("crawlers"), from, ids: ids.nullable() }),
   z.object({ type: z.literal("delegations"), from, ids }),
   /** These crawlers have measured others. */
@@ -41,14 +41,14 @@ const notice = z.discriminatedUnion("type", [
     from,
     of: z.array(z.tuple([id, z.int().min(0), z.number().min(0)])).max(mostNumbers / 4),
   }),
-  /** To the coordinator that the crawler is connected to. */
+  /** Sent to the coordinator of the crawler. */
   z.object({ type: z.literal("probe"), from, to: id, requestId: z.int().min(1), crawlerId: id, target }),
   z.object({ type: z.literal("probed"), from, to: id, requestId: z.int().min(1), outcome: probeOutcome }),
 ]);
 
 export type Notice = z.infer<typeof notice>;
 
-/** Null: of a coordinator of another release, or not for this one. */
+/** Returns null for a notice of another release or for another coordinator. */
 export function noticeIn(text: string, own: number): Notice | null {
   let value: unknown;
   try {
@@ -61,7 +61,7 @@ export function noticeIn(text: string, own: number): Notice | null {
   return "to" in data && data.to !== own ? null : data;
 }
 
-/** In pieces that notices have room for. */
+/** Splits items to fit notices. */
 export function inPieces<Item>(items: Iterable<Item>, most: number): Item[][] {
   const all = [...items];
   return Array.from({ length: Math.ceil(all.length / most) }, (_, at) =>

@@ -1,7 +1,7 @@
 /**
- * Probes for crawlers that are connected to another coordinator: asked for by a notice, measured there, answered by a notice.
- * The crawler takes the time, so the way over the database costs nothing of a measurement's accuracy, and a round asks
- * whoever is nearest, wherever it is connected. Paced by the coordinator whose round it is, as all its probes are.
+ * Probes for crawlers connected to another coordinator: requested, measured there and answered by notices. The crawler takes
+ * the time, so the detour does not reduce accuracy, and a round can ask the nearest crawlers wherever they are connected. The
+ * round's coordinator paces all its probes.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
@@ -11,10 +11,10 @@ import type { Notice } from "./notice.ts";
 import type { NoticeLine } from "./notice-store.ts";
 
 interface RelayPorts {
-  /** Of a crawler; null: it is connected nowhere, or here. */
+  /** A crawler's coordinator; null when it is connected nowhere or here. */
   readonly coordinatorOf: (crawlerId: CrawlerId) => number | null;
   readonly line: Pick<NoticeLine, "send">;
-  /** Crawlers that are connected here. */
+  /** Crawlers connected here. */
   readonly gateway: Pick<Fleet, "probe">;
   readonly log: Log;
 }
@@ -29,10 +29,10 @@ interface Pending {
   readonly settle: (outcome: ProbeOutcome) => void;
 }
 
-/** The other coordinator gives the crawler its deadline and 3 s (gateway settings); two notices travel. */
+/** The other coordinator gives the crawler its deadline plus 3 s (gateway settings), and two notices travel. */
 const graceMs = 6000;
 
-/** Of others, under way here: they are paced where they come from, so more are a fault. */
+/** Running probes for others. They are paced at their origin, so more are a fault. */
 const mostForOthers = 2000;
 
 export class RelayedProbes {
@@ -49,7 +49,7 @@ export class RelayedProbes {
     return this.#pending.size;
   }
 
-  /** As `Fleet.probe`: never rejects. */
+  /** Never rejects, like `Fleet.probe`. */
   async probe(crawlerId: CrawlerId, target: Target): Promise<ProbeOutcome> {
     const to = this.#ports.coordinatorOf(crawlerId);
     if (to === null) return unreported(target.method, "the crawler is not connected");
@@ -94,7 +94,7 @@ export class RelayedProbes {
     if (pending?.to === from) pending.settle(outcome);
   }
 
-  /** Coordinators that run; from others no answer comes any more. */
+  /** Abandons probes of coordinators that no longer run. */
   onOthers(running: ReadonlySet<number>): void {
     for (const { to, target, settle } of [...this.#pending.values()])
       if (!running.has(to)) settle(unreported(target.method, "the coordinator of its crawler is gone"));

@@ -1,4 +1,4 @@
-/** Tables round_request and crawler_denies: what coordinators that do not lead leave to the one that does. */
+/** Tables round_request and crawler_denies: what other coordinators leave for the leader. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { RoundCause } from "#core/delegation-cause";
@@ -43,10 +43,10 @@ interface DeniesOf {
 /** Crawlers that arrive at once. */
 const mostTogether = 200;
 
-/** Writes what hellos say; of crawlers without a list whose last hello had none, either, nothing. */
+/** Stores the deny lists of hellos. A crawler without a list, now and before, causes no write. */
 export class DenyLists {
   readonly #pool: Pool;
-  /** Crawlers with a row, as far as is known here. */
+  /** Crawlers with a row, as far as known here. */
   readonly #kept = new Set<CrawlerId>();
   readonly #saving: Gathered<DeniesOf, null>;
 
@@ -70,7 +70,7 @@ export class DenyLists {
     else this.#kept.add(crawlerId);
   }
 
-  /** Of these, or of all that have one. */
+  /** Reads the lists of these crawlers, or all. */
   async read(crawlerIds: readonly CrawlerId[] | null): Promise<Map<CrawlerId, Denies>> {
     const { rows } = await this.#pool.query<{ crawler_id: number; denies: Denies }>(
       `select crawler_id, denies

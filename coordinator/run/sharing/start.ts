@@ -1,6 +1,6 @@
 /**
- * Several coordinators on one database, each with crawlers of its own: one fleet for all of them, one that leads, and a
- * memory that follows what the others change (crawlers/coordinator-presence-store, sharing/common-memory).
+ * Several coordinators on one database, each with crawlers of its own: they form one fleet with one leader, and memory follows
+ * the others' changes (crawlers/coordinator-presence-store, sharing/common-memory).
  */
 import type { Pool } from "pg";
 import type { RoundCause } from "#core/delegation-cause";
@@ -38,7 +38,7 @@ interface SharingPorts {
   readonly delegations: DelegationStore;
   readonly budget: DayBudget;
   readonly denied: DeniedTargets;
-  /** All that memory follows, as the database has it now. */
+  /** Everything that memory follows, as it is in the database now. */
   readonly readAnew: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "hurry">;
   readonly log: Log;
@@ -47,17 +47,17 @@ interface SharingPorts {
 
 export type Sharing = ReturnType<typeof sharing>;
 
-/** It is the same crawler, or a copy of it: its tickets tell (crawlers/admit-crawler). */
+/** It is the same crawler or a copy; its tickets show which (crawlers/admit-crawler). */
 const elsewhere: Refusal = {
   code: "replaced",
   reason: "this crawler is connected to another coordinator of this fleet by now",
   retry: true,
 };
 
-/** To listen on, and not to connect to. */
+/** Addresses to listen on, not to connect to. */
 const everyAddress = /^(0\.0\.0\.0|\[::\])$/;
 
-/** However many notices were lost: so often all crawlers are read anew. */
+/** All crawlers are read again this often, in case notices were lost. */
 const refreshMs = 60_000;
 
 export function sharing(ports: SharingPorts) {
@@ -65,7 +65,7 @@ export function sharing(ports: SharingPorts) {
   const denyLists = new DenyLists(pool);
   const saving = new Map<CrawlerId, Promise<void>>();
   let early: (Notice | null)[] | null = [];
-  /** Rounds are asked for there; those asked for before it is known wait. */
+  /** Receives requests for rounds; earlier ones wait. */
   let queue: Pick<DelegationQueue, "request"> | null = null;
   const waiting: Parameters<DelegationQueue["request"]>[] = [];
   const askFor: DelegationQueue["request"] = (...asked) => {
@@ -135,13 +135,13 @@ export function sharing(ports: SharingPorts) {
     for (const crawlerId of fleet.here()) fleet.send(crawlerId, message);
   };
   const comeBack = async () => {
-    // One that leaves meanwhile is recorded as gone after it was taken back, never before.
+    // A crawler that leaves meanwhile is recorded as gone only after it was taken back.
     await fleet.forEachHere(async (crawlerId) => await presence.takeBack(crawlerId));
     await memory.readAll();
     for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
   };
   return {
-    /** Notices are heard from now on, and wait until `start`. */
+    /** Notices are received from now on and wait until `start`. */
     listen: async () => await line.listen(),
     start: async (rounds: Pick<DelegationQueue, "request">) => {
       queue = rounds;
@@ -177,7 +177,7 @@ export function sharing(ports: SharingPorts) {
         tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
       }, refreshMs);
     },
-    /** Crawlers reach this coordinator there. */
+    /** Publishes this coordinator's address for crawlers. */
     stateAddress: async (webUrl: string) => {
       const url = socketUrl(webUrl);
       const isPlace = isCoordinatorUrl(url) && !everyAddress.test(new URL(url).hostname);
@@ -197,7 +197,7 @@ export function sharing(ports: SharingPorts) {
     },
     onLeft: (crawlerId: CrawlerId) => memory.note("crawlers", crawlerId),
     onPeerReport: (crawlerId: CrawlerId) => memory.note("rtts", crawlerId),
-    /** Asks for rounds, whoever leads. */
+    /** Requests rounds from whichever coordinator leads. */
     request: (subnetIds: readonly SubnetId[], cause: RoundCause): void => {
       if (subnetIds.length === 0) return;
       if (presence.holdsLead) askFor(subnetIds, cause);
@@ -206,9 +206,9 @@ export function sharing(ports: SharingPorts) {
           .then(async () => await line.send({ type: "requests" }))
           .catch(failing("rounds could not be asked for"));
     },
-    /** Where crawlers reach a coordinator of this database. */
+    /** Addresses of this database's coordinators. */
     addresses: () => addresses,
-    /** Nobody is waited for any longer. */
+    /** Abandons waiting probes. */
     close: () => relayed.close(),
     stop: async () => {
       clearInterval(refreshing);

@@ -1,4 +1,6 @@
-/** What an address, a form or a command asks of the explorer, checked, and the answers: a map, a level of the tree, a list, countries. */
+/**
+ * Validates what an address, form or command asks of the explorer, and answers: a map, a level of the tree, a list, countries.
+ */
 import type { z } from "zod";
 import { countryName } from "#core/country-names";
 import { UsageError } from "#core/errors";
@@ -53,7 +55,7 @@ export function exploreQuestion(asked: z.output<typeof exploreInput>): ExploreQu
   return { view: view ?? (isEmptyFilter(filter) ? "map" : "list"), at, after, sort, limit, filter };
 }
 
-/** A range as people give it: `IPv4` and `IPv6` whole by their names. */
+/** Reads a range as people write it; `IPv4` and `IPv6` name whole families. */
 function readPlace(text: string): IpRange | null {
   const asked = text.toLowerCase();
   return parseRange(asked === "ipv4" ? "0.0.0.0/0" : asked === "ipv6" ? "::/0" : asked);
@@ -74,7 +76,7 @@ export async function showExplore(
     : await showList(ports, world, question);
 }
 
-/** Crawlers by name: in a legend, and in the bar of a row. */
+/** The most crawlers by name, in a legend and in a row's bar. */
 const [mostInLegend, mostInRow] = [24, 4];
 
 async function showMap(
@@ -254,7 +256,7 @@ async function holdersOf(
   return new Map(named.map((holder) => [holder.holderId, holder]));
 }
 
-/** With all that is within each. */
+/** Includes everything within each. */
 async function branchLines(
   ports: ExplorePorts,
   world: ExploredWorld,
@@ -270,7 +272,7 @@ async function branchLines(
   return branches;
 }
 
-/** A list whole, for a file, some at a time. */
+/** Yields the whole list in pieces, for a file. */
 export async function* everySubnet(
   ports: ExplorePorts,
   world: ExploredWorld,

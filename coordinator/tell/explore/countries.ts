@@ -1,4 +1,4 @@
-/** What each country's subnets come to: one pass over all of them, in short turns. */
+/** The totals of each country's subnets, computed in one pass in short turns. */
 import { leastSamples } from "#core/format";
 import { countryOf } from "../../place/subnets/subnet.ts";
 import { addTo, type Counts, placesPerBlock } from "./crawler-counts.ts";
@@ -58,12 +58,12 @@ const none = { subnets: 0, pagesPerDay: 0, dueHosts: 0 };
 function count(world: ExploredWorld, place: number, into: Counted): void {
   into.subnets += 1;
   addTo(into.crawlers, world.crawlers.at(place), 1);
-  // What inherits a measurement is not another one.
+  // An inherited measurement does not count again.
   const rttMs = world.isOwn(place) ? world.rttMsAt(place) : Number.NaN;
   if (!Number.isNaN(rttMs)) into.rtts.push(rttMs);
 }
 
-/** Of two digits, as it is known no better; null under `leastSamples`, of which a median says too little. */
+/** Two digits, matching its accuracy; null below `leastSamples`. */
 function medianOf(rtts: readonly number[]): number | null {
   if (rtts.length < leastSamples) return null;
   const sorted = Float64Array.from(rtts).sort();

@@ -1,13 +1,13 @@
 /**
- * How many subnets of any stretch of the tree each crawler has. A thousand places are counted once and remembered until
- * one of them changes, so that an answer over millions adds up a few thousand small counts, and a view's legend, its
- * totals and the bar of a row in the tree are the same figures. Each subnet counts once, whatever its size.
+ * How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted once and cached until
+ * one changes, so that an answer over millions adds a few thousand small counts, and a view's legend, totals and bars agree.
+ * Each subnet counts once, whatever its size.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Span } from "./places.ts";
 import type { WorkTurns } from "./work-turns.ts";
 
-/** 0 in the place of a crawler: those that nobody crawls. */
+/** The key 0 counts subnets that nobody crawls. */
 export const nobody = 0;
 
 /** Subnets by crawler. */
@@ -18,7 +18,6 @@ export const placesPerBlock = 1024;
 export const blockOf = (place: number): number => Math.floor(place / placesPerBlock);
 
 interface Block {
-  /** Of each place. */
   readonly crawlers: Int32Array;
   readonly counts: Counts;
 }
@@ -33,7 +32,7 @@ export class CrawlerCounts {
     this.#crawlerOf = crawlerOf;
   }
 
-  /** These places were delegated otherwise. */
+  /** Called when these places were delegated otherwise. */
   forget({ from, to }: Span): void {
     for (let block = blockOf(from); block * placesPerBlock < to; block += 1) delete this.#blocks[block];
   }
@@ -42,7 +41,7 @@ export class CrawlerCounts {
     return this.#block(blockOf(place)).crawlers[place % placesPerBlock] as CrawlerId;
   }
 
-  /** Whether any of the places of this number times a thousand and those that follow is the crawler's. */
+  /** Whether any of the thousand places of this block, or of those that follow, is the crawler's. */
   has(block: number, crawler: CrawlerId | typeof nobody): boolean {
     return this.#block(block).counts.has(crawler);
   }
@@ -56,7 +55,7 @@ export class CrawlerCounts {
     return this.known(span);
   }
 
-  /** The same at once, for spans that were asked for before, or are small. */
+  /** Synchronous; for spans that are cached or small. */
   known({ from, to }: Span): Counts {
     const sums: Counts = new Map();
     for (let at = from; at < to; ) {

@@ -1,4 +1,4 @@
-/** What the explorer is asked, by which a question is checked, and what it answers. */
+/** The explorer's questions, by which they are validated, and its answers. */
 import { z } from "zod";
 import { registries } from "../../place/subnets/subnet.ts";
 import { orNull, record, type ToldOf } from "../../web/api-operation.ts";
@@ -130,7 +130,7 @@ export type ExploreAnswer = MapAnswer | TreeAnswer | ListAnswer | CountriesAnswe
 
 const mostLimit = 200;
 
-/** Which subnets count. */
+/** The filters of subnets. */
 const filterParameters = {
   crawler: z
     .string()

@@ -47,16 +47,16 @@ import {
 import { blockText, squareHolding } from "./hilbert-map.ts";
 import { medianText, shareWords } from "./shares.ts";
 
-/** A page waits so long for the first reading before it says that it goes on. */
+/** A page waits this long for the first reading before it shows a waiting message. */
 const patienceMs = 2000;
 const readAgainSeconds = 2;
 
 type Explored = ExploreAnswer & {
-  /** For the form: null where there are so many that people type the name. */
+  /** For the form; null when there are so many that the name is typed. */
   readonly crawlers: readonly string[] | null;
 };
 
-/** More names than a list that is opened should have are typed. */
+/** With more names than this, the name is typed. */
 const mostListed = 200;
 
 export const exploreOperations = {
@@ -95,7 +95,7 @@ Examples:
   }),
 };
 
-/** Throws a Fault while nothing has been read yet. A page says that it waits; a command waits. */
+/** Throws a Fault before the first reading. A page says so; a command waits. */
 export async function readyWorld({ explorer }: ExplorePorts, isPatient = false) {
   const tired = isPatient ? [] : [wait(patienceMs, null, { ref: false })];
   const world = await Promise.race([explorer.world(), ...tired]);
@@ -191,7 +191,7 @@ The round-trip time is the median of the subnets that are assigned directly.`),
   ];
 }
 
-// The map, with what it comes to. Every block is a link into it, so nothing here needs a script.
+// The map with its totals. Every block is a link into it, so it needs no script.
 
 type Block = MapAnswer["blocks"][number];
 
@@ -227,7 +227,8 @@ Addresses run along a Hilbert curve. Clear: not registered.</p></div>
     ),
     section(`Blocks of ${placeName(at)} with subnets`, [
       table<Block>({
-        ...{ label: "Blocks", rows: blocks.filter((block) => block.subnets > 0), empty: ["None.", ""] },
+        ...{ label: "Blocks", rows: blocks.filter((block) => block.subnets > 0) },
+        empty: ["No subnet.", html`Subnets come with the <a href="/registry">registries' data</a>.`],
         columns: [
           member("range", "Block", {
             cell: (block) => html`<a class="mono" href="${blockAddress(block, asking)}">${block.range}</a>`,
@@ -251,17 +252,17 @@ Addresses run along a Hilbert curve. Clear: not registered.</p></div>
   ];
 }
 
-/** From the whole family down to where one is. */
+/** From the whole family down to the current position. */
 function wayOut({ at, above, family }: MapAnswer, asking: Asking): Html {
   const other = family === 4 ? "IPv6" : "IPv4";
   return html`<nav class="way-out" aria-label="Larger blocks">${above.map(
     (to) => html`<a class="mono"
 href="${asking({ at: to })}">${placeName(to)}</a> › `,
   )}<strong class="mono">${placeName(at)}</strong> <span
-class="other-family"><a href="${asking({ at: other.toLowerCase() })}">${other} instead</a></span></nav>`;
+class="other-family"><a href="${asking({ at: other.toLowerCase() })}">${other}</a></span></nav>`;
 }
 
-/** Units of the picture to a cell, and cells of a block to a side. */
+/** Picture units per cell, and cells per side of a block. */
 const [unit, cellsPerBlock] = [10, 16];
 
 const opacityOf = (kind: string) => (kind === "none" ? html` opacity="0.4"` : nothing);
@@ -284,7 +285,7 @@ function blockLink(block: Block, asking: Asking): Html {
 y="${y + 17}">${range}</text></a>`;
 }
 
-/** What is smaller than the smallest square is looked at in the tree. */
+/** Blocks below the smallest square open in the tree. */
 function blockAddress({ range: text }: Block, asking: Asking): string {
   const range = parseRange(text);
   const isSquare = range === null || blockText(squareHolding(range)) === text;
@@ -301,7 +302,7 @@ class="small number">${countText(subnets)} <span class="part">${shareText(subnet
   )}</ul>`;
 }
 
-/** A little is not nothing, and nearly all is not all. */
+/** Tiny shares are not shown as 0 %, and near-total ones not as 100 %. */
 function shareText(share: number): string {
   if (share > 0 && share < 0.0005) return "< 0.1 %";
   return share < 1 && share > 0.9995 ? "> 99.9 %" : percentText(share);

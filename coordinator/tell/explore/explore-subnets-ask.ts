@@ -1,4 +1,4 @@
-/** Subnets as tables of the explorer: the list, and a level of the tree with the way down to it. */
+/** Subnets as tables of the explorer: the list, and a level of the tree with its path. */
 import { howMany } from "#core/format";
 import { column, empty, member, note, onward, picture, plain, section, table } from "../../ask/document.ts";
 import type { Column, Node } from "../../ask/operation.ts";
@@ -16,7 +16,7 @@ import {
 } from "./explore-api.ts";
 import { removedCrawler, shareWords } from "./shares.ts";
 
-/** Query of the same question with some things changed. */
+/** The query of the same question with some changes. */
 export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
 
 export interface SubnetsSeen {
@@ -44,13 +44,11 @@ const sortedBy = (names: readonly (keyof typeof orders)[], chosen: string, askin
     })}`,
   );
 
-/** What another order than that of addresses leaves out cannot be paged to. */
+/** Only lists by address can be paged. */
 const more = (shown: number, { sort, next }: Pick<ListAnswer, "sort" | "next">, all: number): Node | false =>
   sort !== "address" && all > shown
     ? plain(small(`The first ${shown} in this order. Filter, or sort by address to page through all.`))
     : onward({ next, words: "More subnets" });
-
-// The list.
 
 export const listNodes = (answer: ListAnswer, { asking, now }: SubnetsSeen): Node =>
   section(answer.subnets.length === 0 ? "Subnets" : countWords(answer), [
@@ -90,14 +88,12 @@ function countWords({ count, isWholeCount, subnets, sort }: ListAnswer): string 
     : `${countText(count)} more subnets`;
 }
 
-/** All that is told of a subnet, for programs. */
+/** All fields of a subnet, for programs. */
 export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map((name) =>
   member<ExploredSubnet>(name, null, name === "holder" ? { value: (one) => one.holder?.name ?? null } : {}),
 );
 
 export const listCsv = (rows: readonly ExploredSubnet[]) => ({ columns: subnetColumns, rows });
-
-// Cells of both.
 
 const of = member<ExploredSubnet>;
 
@@ -125,7 +121,7 @@ function crawler(subnet: ExploredSubnet): Html {
   return html`${name}${words} ${small(`${from}${subnet.waiting ? "; due, not assigned directly" : ""}`)}`;
 }
 
-// The tree: the way down from the root, one subnet, and what is directly within it.
+// The tree: the path from the root, one subnet, and its direct children.
 
 export function treeNodes(answer: TreeAnswer, { asking, now }: SubnetsSeen): Node {
   const { above, subnet, children, family, childCount } = answer;
@@ -142,7 +138,7 @@ ${lines.map((line, depth) => html`<li class="depth-${Math.min(depth + 1, 9)}">${
       : "Nothing is registered within it.";
   return section(subnet?.range ?? root, [
     picture(page, text.join("\n")),
-    children.length === 0 ? empty(none) : plain(small(`${countText(childCount)} directly within`)),
+    children.length === 0 ? empty(none) : plain(small(`${howMany(childCount, "subnet")}`)),
     children.length > 0 && sortedBy(["address", "load"], answer.sort, asking),
     children.length > 0 &&
       table<ExploredBranch>({
@@ -175,7 +171,7 @@ function wayLine(subnet: ExploredBranch, asking: Asking, isHere: boolean): Html 
 
 const bar = { width: 120, height: 10 };
 
-/** Who has how many of some subnets, side by side; its title says it in words. */
+/** Shares of subnets side by side, with a title in words. */
 export function shareBar(parts: readonly SharePart[]): Html {
   const all = parts.reduce((sum, { subnets }) => sum + subnets, 0);
   let before = 0;

@@ -5,14 +5,14 @@ import { CrawlerCounts, nobody } from "./crawler-counts.ts";
 import { PlaceLoads } from "./place-loads.ts";
 import { parentPlace, spanOfPlace } from "./places.ts";
 
-/** One tree with who crawls what in it, by place. */
+/** One tree with its delegations, by place. */
 export class ExploredWorld {
   readonly columns: TreeColumns;
   readonly table: CoordinatorState["delegationTable"];
   readonly crawlers: CrawlerCounts;
   loads = new PlaceLoads({ places: [], pagesPerDay: [], dueHosts: [] });
   anycast: ReadonlySet<SubnetId> = new Set();
-  /** With hosts or parts that are delegated apart. */
+  /** Subnets with hosts or parts that are delegated separately. */
   finer: ReadonlySet<SubnetId> = new Set();
 
   constructor({ tree, delegationTable }: Pick<CoordinatorState, "tree" | "delegationTable">) {
@@ -24,7 +24,7 @@ export class ExploredWorld {
     });
   }
 
-  /** The row of the delegation that holds at the place, its own or the nearest less specific one's; −1 for none. */
+  /** The row of the delegation that applies to the place, its own or the nearest less specific one's; −1 for none. */
   rowAt(place: number): number {
     for (let at = place; at >= 0; at = parentPlace(this.columns, at)) {
       const row = this.#ownRow(at);
@@ -33,23 +33,22 @@ export class ExploredWorld {
     return -1;
   }
 
-  /** NaN where nobody measured. */
+  /** NaN when not measured. */
   rttMsAt(place: number): number {
     const row = this.rowAt(place);
     return row < 0 ? Number.NaN : this.table.rttMsAt(row);
   }
 
-  /** Whether the place has a delegation of its own. */
   isOwn(place: number): boolean {
     return this.#ownRow(place) >= 0;
   }
 
-  /** Of subnets that are in the tree. */
+  /** For subnets that are in the tree. */
   placeOf(subnetId: SubnetId): number {
     return this.columns.byId.firstRow(subnetId);
   }
 
-  /** The subnet's delegation changed; what is within it and has none of its own goes with it. */
+  /** The subnet's delegation changed, which also affects what is within it without one of its own. */
   follow(subnetId: SubnetId): void {
     const place = this.placeOf(subnetId);
     if (place >= 0) this.crawlers.forget(spanOfPlace(this.columns, place));

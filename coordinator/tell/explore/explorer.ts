@@ -1,6 +1,6 @@
 /**
- * What the explorer looks at: the coordinator's tree and delegations as they are, and beside them what only the
- * database knows, which is read when somebody asks and the last reading is old.
+ * The explorer's data: the coordinator's tree and delegations, and what only the database knows, which is read on demand when
+ * the last reading is old.
  */
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import { type CountryFigures, countryFigures } from "./countries.ts";
@@ -14,11 +14,11 @@ interface ExplorerPorts {
   readonly reads: Pick<ExploreReads, "anycastSubnets" | "finerSubnets" | "eachLoad">;
   readonly clock: ExploreClock;
   readonly recrawlDays: () => number;
-  /** What went wrong beside a request; the explorer serves on with what it has. */
+  /** Reports a failure beside a request; the explorer continues with its current data. */
   readonly onFault: (error: unknown, what: string) => void;
 }
 
-/** What the database knows is good for so long; and it is never read for more than a fiftieth of the time. */
+/** A reading stays valid this long, and readings never take more than a fiftieth of the time. */
 const readEveryMs = 60_000;
 const timesTheReading = 50;
 
@@ -40,7 +40,7 @@ export class Explorer {
     });
   }
 
-  /** Waits for the first reading; later ones go on beside whoever asks. */
+  /** Waits for the first reading; later ones run in the background. */
   async world(): Promise<ExploredWorld> {
     const world = this.#world;
     if (world === null) return await this.#read(new ExploredWorld(this.#ports.state));
@@ -51,7 +51,7 @@ export class Explorer {
     return world;
   }
 
-  /** What each country comes to, as it was within the last minute. */
+  /** The figures of each country, at most a minute old. */
   async countries(world: ExploredWorld): Promise<CountryFigures[]> {
     const { clock } = this.#ports;
     if (this.#countries === null || clock.steadyMs() >= this.#countries.untilMs) {
@@ -71,7 +71,7 @@ export class Explorer {
   async #readInto(world: ExploredWorld): Promise<ExploredWorld> {
     const { clock, reads, state, recrawlDays } = this.#ports;
     const startedMs = clock.steadyMs();
-    // Also where the reading fails: it is not tried again at once.
+    // A failed reading is not repeated at once either.
     this.#readAgainMs = startedMs + readEveryMs;
     const loads = { places: [] as number[], pagesPerDay: [] as number[], dueHosts: [] as number[] };
     await reads.eachLoad(recrawlDays(), ({ subnetId, pagesPerDay, dueHosts }) => {

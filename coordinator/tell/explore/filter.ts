@@ -1,22 +1,22 @@
-/** Which subnets a list holds: a filter made ready for one tree. */
+/** A list's filter, compiled for one tree. */
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { countryOf, registryOf } from "../../place/subnets/subnet.ts";
 import { nobody } from "./crawler-counts.ts";
 import type { SubnetFilter } from "./explore-api.ts";
 import type { ExploredWorld } from "./explored-world.ts";
 
-/** Null: every place counts. */
+/** Null: every place matches. */
 export interface PlaceFilter {
   matches(place: number): boolean;
-  /** False: no place of these thousand matches. */
+  /** False when no place of this block of a thousand matches. */
   mayHold(block: number): boolean;
-  /** In the order of the tree; all that match are among them. Null: they may be anywhere. */
+  /** In tree order, a superset of the matches; null when they may be anywhere. */
   readonly candidates: Int32Array | null;
 }
 
-/** What of the filter was looked up: names are not in the tree. */
+/** Names of the filter that were looked up, since they are not in the tree. */
 interface KnownNames {
-  /** Null: there is no crawler of this name. */
+  /** Null when no crawler has this name. */
   readonly crawlerId: CrawlerId | null;
   readonly holderIds: readonly HolderId[];
 }
@@ -69,7 +69,7 @@ function candidatesFor(world: ExploredWorld, filter: SubnetFilter, names: KnownN
   return null;
 }
 
-/** Goes over all places, 10 ms for ten million and each holder. */
+/** Scans all places: 10 ms for ten million and each holder. */
 function placesOfHolders({ columns }: ExploredWorld, wanted: readonly HolderId[]): Int32Array {
   const found: number[] = [];
   for (const holderId of wanted) {

@@ -22,11 +22,11 @@ export interface Block {
   readonly prefixLength: number;
 }
 
-/** Cells to a side are 2^6. */
+/** 2^6 cells per side. */
 const mapOrder = 6;
 const cellBits = 2 * mapOrder;
 
-/** A square's blocks lie four by four. */
+/** Four by four blocks per square. */
 const blockBits = 4;
 
 const roots: Readonly<Record<4 | 6, Block>> = {
@@ -37,7 +37,7 @@ const roots: Readonly<Record<4 | 6, Block>> = {
 const bitsOf = (family: 4 | 6): 32 | 128 => (family === 4 ? 32 : 128);
 const sizeOf = ({ family, prefixLength }: Block): bigint => 1n << BigInt(bitsOf(family) - prefixLength);
 
-/** The smallest square that holds the range whole; the first one where none does. */
+/** The smallest square that holds the whole range, or the first one. */
 export function squareHolding({ family, first, last }: IpRange): Block {
   let square = roots[family];
   const isWithin = ({ first: from, ...rest }: Block) =>
@@ -56,7 +56,7 @@ export function squareHolding({ family, first, last }: IpRange): Block {
   return square;
 }
 
-/** From the first one down to where one is, as links go. */
+/** The path from the first square to this one. */
 export function squaresAbove({ family, first, prefixLength }: Block): Block[] {
   const above: Block[] = [];
   for (let length = roots[family].prefixLength; length < prefixLength; length += blockBits) {
@@ -79,7 +79,7 @@ function rangeOfBlock(block: Block): IpRange {
   return family === 4 ? { family, first: Number(first), last: Number(last) } : { family, first, last };
 }
 
-/** The sixteen blocks of a square by address, each with where its corner lies in the picture. */
+/** The square's sixteen blocks by address, each with its corner in the picture. */
 export function blocksOf(square: Block): readonly (Cell & { readonly block: Block })[] {
   const prefixLength = square.prefixLength + blockBits;
   const size = sizeOf({ ...square, prefixLength });
@@ -91,7 +91,7 @@ export function blocksOf(square: Block): readonly (Cell & { readonly block: Bloc
   });
 }
 
-/** What starts in the block and does not hold it whole and more. */
+/** Subnets that start in the block and are not larger than it. */
 export function spanWithin({ columns }: ExploredWorld, block: Block): Span {
   const range = rangeOfBlock(block);
   let { from, to } = spanStartingIn(columns, range);
@@ -100,10 +100,10 @@ export function spanWithin({ columns }: ExploredWorld, block: Block): Span {
   return { from, to };
 }
 
-/** Of cells in which nothing is registered. */
+/** Marks cells in which nothing is registered. */
 const unregistered = -1;
 
-/** By crawler, or `nobody`, the cells that are drawn in its colour, as a path of SVG with a unit to a cell. */
+/** For each crawler (or `nobody`) the cells in its colour, as an SVG path with one unit per cell. */
 export async function drawMap(
   world: ExploredWorld,
   square: Block,
@@ -127,7 +127,7 @@ export async function drawMap(
   return pathsOf(cells);
 }
 
-/** Nobody's only where no crawler has any: few of what is registered are crawled, and these are looked for. */
+/** A cell is nobody's only if no crawler has any of it: few registered subnets are crawled, and people look for those. */
 function withMost(counts: Counts): number {
   let [best, most]: [number, number] = [nobody, 0];
   for (const [crawler, count] of counts)
@@ -140,7 +140,7 @@ function around(world: ExploredWorld, address: IpAddress): number {
   return place < 0 ? unregistered : world.crawlers.at(place);
 }
 
-/** Cells of the same colour that stand side by side are one rectangle. */
+/** Adjacent cells of one colour become one rectangle. */
 function pathsOf(rows: readonly Int32Array[]): Map<number, string> {
   const paths = new Map<number, string>();
   for (const [y, row] of rows.entries()) {
@@ -161,12 +161,12 @@ export interface Cell {
   readonly y: number;
 }
 
-/** Where the cell of this number lies, among 2^order to a side. */
+/** The position of a cell by its number, among 2^order per side. */
 export function cellOfIndex(index: number, order: number): Cell {
   let [x, y, rest] = [0, 0, index];
   for (let side = 1; side < 2 ** order; side *= 2) {
     const quadrant = rest % 4;
-    // The curve within its first quadrant is mirrored at one diagonal, within its last at the other.
+    // The first quadrant is mirrored at one diagonal, the last at the other.
     if (quadrant === 0) [x, y] = [y, x];
     else if (quadrant === 1) y += side;
     else if (quadrant === 2) [x, y] = [x + side, y + side];

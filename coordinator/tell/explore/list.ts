@@ -1,6 +1,6 @@
 /**
- * The subnets that a filter lets through, in the order of addresses from a place on, or the first few by something
- * else; and a level of the tree. All of it in short turns, and the count of a list bounded: past a bound it is "more than".
+ * The subnets that match a filter, by address from a place on, or the first few by another value; and a level of the tree. It
+ * works in short turns, and a count is bounded: past the bound it is "more than".
  */
 import { formatRange, type IpRange } from "#core/ip/range";
 import { blockOf, placesPerBlock } from "./crawler-counts.ts";
@@ -20,7 +20,7 @@ import type { WorkTurns } from "./work-turns.ts";
 
 export interface LevelAsked {
   readonly at: IpRange;
-  /** Go on behind this one, by address; null: from the beginning. */
+  /** Continue after this range; null: from the beginning. */
   readonly after: IpRange | null;
   readonly sort: ListAnswer["sort"];
   readonly limit: number;
@@ -28,11 +28,11 @@ export interface LevelAsked {
 
 type Listed = Pick<ListAnswer, "count" | "isWholeCount" | "next"> & { readonly places: readonly number[] };
 
-/** Counting ends at so many that match, or so many thousands that were looked at once the page is full. */
+/** Counting stops at this many matches, or this many blocks of a thousand once the page is full. */
 const mostCounted = 10_000;
 const mostBlocks = 300;
 
-/** `at`: subnets that start within. */
+/** `at`: only subnets that start within. */
 export async function listPlaces(
   world: ExploredWorld,
   asked: LevelAsked & { readonly filter: PlaceFilter },
@@ -54,7 +54,7 @@ export async function listPlaces(
     if (!isWholeCount) break;
   }
   const isMore = count > places.length || !isWholeCount;
-  // What came before is not counted again: from the second page on the count is of what is left.
+  // Earlier pages are not counted again: from the second page on, the count covers the rest.
   return {
     places,
     count,
@@ -63,7 +63,7 @@ export async function listPlaces(
   };
 }
 
-/** Only those that have the value: by load with pages, by RTT those that were delegated and measured themselves. */
+/** Only subnets with that value: load requires pages, RTT a delegation and measurement of their own. */
 async function byValue(
   world: ExploredWorld,
   { at, filter, limit, sort }: LevelAsked & { readonly filter: PlaceFilter; readonly sort: "load" | "rtt" },
@@ -100,13 +100,13 @@ function spanAfter(world: ExploredWorld, { at, after }: Pick<LevelAsked, "at" | 
   return { from: Math.max(from, start), to };
 }
 
-/** In the order of places: by first address, the widest first. */
+/** Places are ordered by first address, widest first. */
 function isBehind(world: ExploredWorld, place: number, after: IpRange): boolean {
   const range = rangeAtPlace(world.columns, place);
   return range.first > after.first || (range.first === after.first && range.last < after.last);
 }
 
-/** Places that match, in order; null now and then, for a breath. */
+/** Yields matching places in order, and null now and then to pause. */
 function* eachMatch(filter: PlaceFilter, { from, to }: Span): Generator<number | null> {
   if (filter.candidates !== null) {
     for (const [at, place] of filter.candidates.entries()) {
@@ -125,7 +125,7 @@ function* eachMatch(filter: PlaceFilter, { from, to }: Span): Generator<number |
   }
 }
 
-/** Every match, for files: at most `limit`, some at a time. */
+/** Yields every match for files, in pieces, at most `limit`. */
 export async function* everyMatch(
   world: ExploredWorld,
   { filter, at, limit }: Pick<LevelAsked, "at" | "limit"> & { readonly filter: PlaceFilter },
@@ -148,9 +148,9 @@ export async function* everyMatch(
 }
 
 type TreeLevel = Pick<TreeAnswer, "childCount" | "next"> & {
-  /** The smallest subnet that holds what was asked for; −1: the root of the family. */
+  /** The smallest subnet that holds the requested range; −1 for the family's root. */
   readonly node: number;
-  /** From the largest down to the node's parent. */
+  /** From the largest to the node's parent. */
   readonly above: readonly number[];
   readonly children: readonly number[];
 };
@@ -185,13 +185,12 @@ export async function treeLevel(
   return { node, above, children: shown, childCount, next };
 }
 
-/** Of the last of them. */
 function rangeText(world: ExploredWorld, places: readonly number[]): string | null {
   const last = places.at(-1);
   return last === undefined ? null : formatRange(rangeAtPlace(world.columns, last));
 }
 
-/** The few with the largest values, those alike in the order in which they came. */
+/** Keeps the largest values, equal ones in order of arrival. */
 class Best {
   readonly #room: number;
   readonly #entries: { readonly place: number; readonly value: number }[] = [];

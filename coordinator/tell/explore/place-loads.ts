@@ -1,24 +1,24 @@
 /**
- * What the subnets with hosts are to be fetched a day, by place: few beside all subnets, so a sorted list with running
- * sums, which answers for one subnet and for all that start in a stretch of places alike.
+ * The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums answers for one subnet and
+ * for stretches of places.
  */
 import type { Span } from "./places.ts";
 
-/** In any order, each place once: a number of each for a subnet. */
+/** Parallel columns in any order, each place once. */
 interface LoadColumns {
   readonly places: readonly number[];
   readonly pagesPerDay: readonly number[];
-  /** Hosts with pages that are due. */
+  /** Hosts with due pages. */
   readonly dueHosts: readonly number[];
 }
 
-/** A place and where it stood in one number, which the engine sorts fastest: 2^26 loads of 2^27 places are exact. */
+/** Place and index share one number, which sorts fastest: 2^26 loads of 2^27 places are exact. */
 const mostLoads = 2 ** 26;
 
 export class PlaceLoads {
-  /** In the order of the tree. */
+  /** In tree order. */
   readonly places: Int32Array;
-  /** One more than places: the sums of those before. */
+  /** Running sums, one element longer than `places`. */
   readonly #pagesPerDay: Float64Array;
   readonly #dueHosts: Float64Array;
 
@@ -55,7 +55,7 @@ export class PlaceLoads {
     return (sums[this.#indexFrom(to)] as number) - (sums[this.#indexFrom(from)] as number);
   }
 
-  /** How many stand before the place. */
+  /** How many loads precede the place. */
   #indexFrom(place: number): number {
     let [low, high] = [0, this.places.length];
     while (low < high) {

@@ -1,23 +1,23 @@
-/** The tree by its places: what goes over many subnets at once reads these numbers, not a record for each. */
+/** The tree by places: code that scans many subnets reads these numbers instead of records. */
 import type { IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
 import { endOf, placeOfIpv4, placeOfIpv6, rangeOfPlace, topBit } from "../../place/subnets/range-table.ts";
 import type { TreeColumns } from "../../place/subnets/tree-columns.ts";
 
-/** Places one after the other, the last excluded. */
+/** Consecutive places, the last one excluded. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** The place of a place's parent, or −1. */
+/** Returns the parent's place, or −1. */
 export function parentPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): number {
   if (place < ipv6Base) return ipv4.parents[place] as number;
   const parent = ipv6.parents[place - ipv6Base] as number;
   return parent < 0 ? -1 : ipv6Base + parent;
 }
 
-/** The place and all that start within its range. */
+/** The place and all places that start within its range. */
 export function spanOfPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): Span {
   const to = place < ipv6Base ? endOf(ipv4, place) : ipv6Base + endOf(ipv6, place - ipv6Base);
   return { from: place, to };
@@ -31,21 +31,20 @@ export function spanOfFamily({ ipv6Base, ids }: TreeColumns, family: 4 | 6): Spa
   return family === 4 ? { from: 0, to: ipv6Base } : { from: ipv6Base, to: ids.length };
 }
 
-/** The most specific place over the address, or −1. */
+/** The most specific place that contains the address, or −1. */
 export function placeOver({ ipv4, ipv6, ipv6Base }: TreeColumns, { family, value }: IpAddress): number {
   if (family === 4) return placeOfIpv4(ipv4, value ^ topBit);
   const place = placeOfIpv6(ipv6, value);
   return place < 0 ? -1 : ipv6Base + place;
 }
 
-/** The most specific place over the range's first address that holds the range whole, or −1. */
+/** The most specific place that contains the whole range, or −1. */
 export function placeHolding(columns: TreeColumns, range: IpRange): number {
   let place = placeOver(columns, { family: range.family, value: range.first } as IpAddress);
   while (place >= 0 && rangeAtPlace(columns, place).last < range.last) place = parentPlace(columns, place);
   return place;
 }
 
-/** The places that start within the range. */
 export function spanStartingIn(columns: TreeColumns, { family, first, last }: IpRange): Span {
   return {
     from: firstPlaceFrom(columns, family, first),
@@ -53,7 +52,7 @@ export function spanStartingIn(columns: TreeColumns, { family, first, last }: Ip
   };
 }
 
-/** The first place that starts at the address or behind it. */
+/** The first place that starts at the address or after it. */
 export function firstPlaceFrom(columns: TreeColumns, family: 4 | 6, address: number | bigint): number {
   let { from, to } = spanOfFamily(columns, family);
   while (from < to) {

@@ -1,29 +1,29 @@
-/** What the explorer reads besides memory: when subnets were delegated, what they load, who holds them. */
+/** What the explorer reads from the database: delegation times, loads, holders. */
 import type { Pool } from "pg";
 import { asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 
 const mostHoldersCalled = 50;
 
-/** One page a second and host, the usual pace (subnet-loads). */
+/** One page per second and host, the usual pace (subnet-loads). */
 const mostPagesPerHost = 86_400;
 
 export type ExploreReads = ReturnType<typeof createExploreReads>;
 
-/** What the coordinator's memory does not hold. */
+/** Data that the coordinator's memory does not hold. */
 export function createExploreReads(pool: Pool) {
   return {
-    /** Found to answer from many places. */
+    /** Subnets that answer from many places. */
     anycastSubnets: async () => await subnetIds(pool, "select subnet_id from delegation where anycast"),
-    /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
+    /** The daily fetches of subnets with hosts when every page is fetched once in this many days. */
     eachLoad: async (recrawlDays: number, visit: (load: ExploredLoad) => void) => {
       await copied(pool, loadsSql(recrawlDays), (row) =>
         visit({ subnetId: asSubnetId(row.int32(0)), pagesPerDay: row.float32(1), dueHosts: row.int32(2) }),
       );
     },
-    /** Subnets with hosts or parts that are delegated apart. */
+    /** Subnets with hosts or parts that are delegated separately. */
     finerSubnets: async () => await subnetIds(pool, "select distinct subnet_id from finer_delegation"),
-    /** When each was delegated, of those that have a delegation of their own. */
+    /** The delegation time of subnets with a delegation of their own. */
     delegatedAt: async (ids: readonly SubnetId[]): Promise<ReadonlyMap<SubnetId, string>> => {
       const { rows } = await pool.query<{ subnetId: SubnetId; at: Date }>(
         `select subnet_id as "subnetId", delegated_at as at from delegation where subnet_id = any($1::int[])`,
@@ -33,7 +33,7 @@ export function createExploreReads(pool: Pool) {
     },
     holders: async (holderIds: readonly HolderId[]) =>
       await named(pool, "holder_id = any($1::int[])", holderIds),
-    /** Holders with exactly this handle, or whose name is this, in any case; few. */
+    /** Holders with exactly this handle or name, in any case. */
     holdersCalled: async (text: string) =>
       await named(
         pool,
@@ -44,7 +44,7 @@ export function createExploreReads(pool: Pool) {
   };
 }
 
-/** COPY takes no parameters: the number is checked here. */
+/** COPY takes no parameters, so the number is validated here. */
 function loadsSql(recrawlDays: number): string {
   if (!(recrawlDays > 0 && Number.isFinite(recrawlDays)))
     throw new RangeError(`not a recrawl interval in days: ${recrawlDays}`);
@@ -102,10 +102,10 @@ export interface NamedHolder {
   readonly handle: string | null;
 }
 
-/** The time, and how the explorer lets others have their turn. */
+/** Time, and how the explorer yields to other work. */
 export interface ExploreClock {
-  /** A steady clock in ms. */
+  /** A monotonic clock in ms. */
   readonly steadyMs: () => number;
-  /** Resolves when everybody else who was ready has had a turn. */
+  /** Resolves after all other ready work had a turn. */
   readonly yieldTurn: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Who has how many of some subnets, in words and colours. */
+/** Shares of subnets in words and colours. */
 import { msText, tooFewWords } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { crawlerColour, nobodysColour, othersColour } from "../../web/crawler-colours.ts";
@@ -7,10 +7,10 @@ import type { CountryLine, SharePart } from "./explore-api.ts";
 
 export type CrawlerName = (crawlerId: CrawlerId) => string | null;
 
-/** What stands for a crawler that has a delegation and is in the fleet no more. */
+/** Shown for a delegated crawler that is no longer in the fleet. */
 export const removedCrawler = "removed crawler";
 
-/** The crawlers with most subnets, at most so many by name, then the others together, then what nobody crawls. */
+/** The crawlers with most subnets by name, then the others together, then what nobody crawls. */
 export function shareParts(counts: Counts, crawlerName: CrawlerName, most: number): SharePart[] {
   const { named, rest } = ranked(counts, most);
   const parts = named.map(
@@ -36,7 +36,7 @@ export function shareParts(counts: Counts, crawlerName: CrawlerName, most: numbe
 
 type Ranked = readonly (readonly [CrawlerId, number])[];
 
-/** Crawlers by how many subnets they have: those that are named, and the rest. */
+/** Crawlers by number of subnets: the named ones, and the rest. */
 export function ranked(counts: Counts, most: number): { readonly named: Ranked; readonly rest: Ranked } {
   const all = [...counts]
     .filter((one): one is [CrawlerId, number] => one[0] !== nobody)
@@ -44,7 +44,7 @@ export function ranked(counts: Counts, most: number): { readonly named: Ranked; 
   return { named: all.slice(0, most), rest: all.slice(most) };
 }
 
-/** With a crawler, by a delegation of their own or by that of a less specific one. */
+/** Subnets with a crawler, by their own delegation or a less specific one's. */
 export function crawledIn(counts: Counts): number {
   let crawled = 0;
   for (const [crawler, count] of counts) if (crawler !== nobody) crawled += count;
@@ -55,7 +55,6 @@ export function crawledIn(counts: Counts): number {
 export const shareWords = (parts: readonly SharePart[]): string =>
   parts.map(({ label, subnets }) => `${label}: ${subnets.toLocaleString("en-GB")}`).join("; ");
 
-/** A country's median round-trip time. */
 export function medianText({ crawled, medianRttMs }: CountryLine): string {
   if (medianRttMs !== null) return msText(medianRttMs);
   return crawled > 0 ? tooFewWords : "–";

@@ -1,4 +1,4 @@
-/** The explorer beside the coordinator's memory. */
+/** Connects the explorer to the coordinator's memory. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "pg";
@@ -15,7 +15,7 @@ import { Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
 
 interface ExplorePartOptions {
-  /** For long readings; the pages' own connections are too impatient for them. */
+  /** For long readings, which exceed the time limit of the pages' connections. */
   readonly patientPool: Pool;
   readonly pool: Pool;
   readonly state: CoordinatorState;

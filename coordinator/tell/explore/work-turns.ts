@@ -1,7 +1,7 @@
-/** Long work in short turns: after a few ms it lets everybody else go first. */
+/** Splits long work into short turns: after a few ms all other work runs first. */
 import type { ExploreClock } from "./reads.ts";
 
-/** A turn takes so long; whoever waits meanwhile waits a little longer than that. */
+/** The length of a turn, which delays others slightly longer. */
 const turnMs = 5;
 
 export class WorkTurns {
@@ -13,7 +13,7 @@ export class WorkTurns {
     this.#startedMs = clock.steadyMs();
   }
 
-  /** To be awaited after each small piece of work. */
+  /** Awaited after each small piece of work. */
   async breathe(): Promise<void> {
     if (this.#clock.steadyMs() - this.#startedMs < turnMs) return;
     await this.#clock.yieldTurn();

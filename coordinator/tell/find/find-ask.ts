@@ -1,4 +1,4 @@
-/** /find: what the box at the top of every page finds, as a page of its own, for browsers without scripts and for more room. */
+/** /find: the results of the search box as a page, for browsers without scripts and for longer lists. */
 import { z } from "zod";
 import { list, member, note, picture, plain, present, section, table } from "../../ask/document.ts";
 import { nodesHtml } from "../../ask/html-rendering.ts";

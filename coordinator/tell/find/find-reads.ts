@@ -1,4 +1,4 @@
-/** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
+/** The search box's database queries: crawlers by part of their name, hosts by the beginning or end of theirs. */
 import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
 import { isOfSite } from "../../crawl/frontier/back-link-writes.ts";
@@ -14,7 +14,7 @@ export interface FoundCrawler {
 
 export interface FoundHost {
   readonly host: string;
-  /** As people read it, where the host's name is Punycode; null: as it is, or not told yet. */
+  /** The readable form of a Punycode name; null when it is the same or unknown. */
   readonly name: string | null;
   readonly state: string;
   readonly urls: number;
@@ -31,7 +31,7 @@ export type FindReads = ReturnType<typeof createFindReads>;
 
 export const createFindReads = (pool: Pool) => readsOver(pool, { findCrawlers, findHosts });
 
-/** People type meanwhile: a late answer is none. */
+/** People type on, so a late answer is useless. */
 const longestMs = 400;
 
 interface Asked {
@@ -40,12 +40,12 @@ interface Asked {
   readonly most: number;
 }
 
-/** Those whose names hold the text, the best matches first; `within`: of these alone. Null: it took too long. */
+/** Crawlers whose names contain the text, best matches first; only those in `within`. Null when it took too long. */
 async function findCrawlers(pool: Pool, asked: Asked): Promise<NamedRows<FoundCrawler> | null> {
   return await boundedRead(pool, longestMs, async (client) => await crawlers(client, asked));
 }
 
-/** The host itself, those below it, and those that begin so. Null: it took too long. */
+/** The host itself, those below it, and those with this prefix. Null when it took too long. */
 export async function findHosts(
   pool: Pool,
   text: string,
@@ -55,7 +55,7 @@ export async function findHosts(
   return found === null ? null : foundIn(found, most);
 }
 
-/** The best first, each host once. */
+/** Best first, each host once. */
 function foundIn(rows: readonly RankedHost[], most: number): NamedRows<FoundHost> {
   const once = new Map<string, FoundHost>();
   for (const { at: _, ...row } of rows.toSorted((a, b) => a.at - b.at || byText(a.host, b.host))) {
@@ -65,13 +65,13 @@ function foundIn(rows: readonly RankedHost[], most: number): NamedRows<FoundHost
   return cut([...once.values()], most);
 }
 
-/** As Postgres orders texts under collation "C". */
+/** Orders texts as Postgres does under collation "C". */
 const byText = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** `at`: which way it was found, the best first. */
+/** `at` is the rank of the way it was found. */
 type RankedHost = FoundHost & { readonly at: number };
 
-/** All of them are looked at: there are thousands at most. */
+/** Scans all crawlers, at most thousands. */
 async function crawlers(client: PoolClient, { text, within, most }: Asked): Promise<NamedRows<FoundCrawler>> {
   const { rows } = await client.query<FoundCrawler>({
     name: "find-crawlers",
@@ -95,7 +95,9 @@ async function crawlers(client: PoolClient, { text, within, most }: Asked): Prom
 const columns = `h.host, h.state, h.url_count as urls, h.fetched_urls as "fetchedUrls",
   h.opt_out_id is not null as "hasOptedOut"`;
 
-/** Those that begin so, with the host itself first; `name`: as people read it. Their list follows the frontier in minutes. */
+/**
+ * Names with this prefix, the host itself first; `name` is the readable form. Their list follows the frontier within minutes.
+ */
 const begun = (at: number, name: "host" | "name", first: string, after: string) => `
   select ${at}, one.name, ${columns}
   from (
@@ -105,13 +107,13 @@ const begun = (at: number, name: "host" | "name", first: string, after: string) 
   ) one
   join frontier_host h using (host_hash)`;
 
-/** Each way by an index of its own, and no more rows of each than are shown. */
+/** Each way uses its own index and reads no more rows than are shown. */
 async function hosts(client: PoolClient, text: string, most: number): Promise<RankedHost[]> {
   const host = hostNamed(text) ?? text;
-  // Names of hosts are ASCII in small letters.
+  // Host names are lower-case ASCII.
   const isHost = /^[a-z0-9._-]{1,253}$/.test(host);
   if (!isHost && !/^[\p{L}\p{N}\p{M}._-]+$/u.test(text)) return [];
-  // The empty text is before all others, and nothing begins after it and before it.
+  // The empty text precedes all others, so the range is empty.
   const [named, withWww] = isHost ? [host, `www.${host}`] : ["", ""];
   const { rows } = await client.query<RankedHost>({
     name: "find-hosts",
@@ -133,7 +135,7 @@ async function hosts(client: PoolClient, text: string, most: number): Promise<Ra
   return rows;
 }
 
-/** The first text after all that begin so, by the order of code points. */
+/** The first text after all with this prefix, by code points. */
 function afterAll(text: string): string {
   const characters = [...text];
   const last = characters.pop()?.codePointAt(0) ?? 0x10_ff_ff;

@@ -1,7 +1,6 @@
 /**
- * The one box: everything that can be opened, by a part of its name. What matches exactly comes before what begins with the
- * question, then names of which a word begins with it, then what holds it anywhere. What the viewer may not open is not
- * found.
+ * The search box: finds everything that can be opened, by part of its name. Exact matches come first, then prefixes, then words
+ * that begin with the query, then other occurrences. Only what the viewer may open is found.
  */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
@@ -13,11 +12,11 @@ import { pathWith } from "../../web/html.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 import { type PagePlace, type Place, settingPlaces } from "./places.ts";
 
-/** In the order in which they come where none matches better. */
+/** In order of precedence for equal matches. */
 const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
 export type FoundKind = (typeof foundKinds)[number];
 
-/** Longer than any URL that is crawled. */
+/** Longer than any crawled URL. */
 export const longestQuestion = 2100;
 
 export const mostOfKind = 10;
@@ -41,10 +40,10 @@ export const foundAnswer = record("FoundAnswer", {
 export type Found = ToldOf<typeof foundPlace>;
 export type FindAnswer = ToldOf<typeof foundAnswer>;
 
-/** Nothing has a longer name (RFC 1035: 253 octets). */
+/** No name is longer (RFC 1035: 253 octets). */
 const longestName = 253;
 
-/** How well something matches: 0 exactly, then worse and worse. */
+/** The quality of a match: 0 is exact, higher is worse. */
 interface Ranked extends Found {
   readonly rank: number;
 }
@@ -94,7 +93,7 @@ function openTo<One extends Place>(actor: Actor, places: readonly One[]): readon
   return places.filter(({ needs }) => mayDo(actor, needs));
 }
 
-/** Kinds by their best match; within a kind by match, then as they were given. */
+/** Orders kinds by their best match, and within a kind by match, then input order. */
 function inOrder(
   ranked: readonly Ranked[],
   full: Readonly<Partial<Record<FoundKind, boolean>>>,
@@ -114,20 +113,20 @@ function inOrder(
   };
 }
 
-// How a text matches.
+// The qualities of a match.
 
 const exact = 0;
 const begins = 1;
 const wordBegins = 2;
 const holds = 3;
-/** In what is known of it beside its name. */
+/** Matches other words than the name. */
 const beside = 4;
-/** What can be asked of any text. */
+/** Suggested for any text. */
 const anyText = 5;
 
 const folded = (text: string) => text.normalize("NFKC").toLowerCase();
 
-/** Null: not at all. Several words match where each of them does. */
+/** Returns null without a match. Several words match when each of them does. */
 export function matchOf(name: string, asked: string): number | null {
   const [whole, part] = [folded(name), folded(asked)];
   const single = singleMatch(whole, part);
@@ -154,8 +153,6 @@ function matching(kind: FoundKind, places: readonly Place[], asked: string): Ran
     return rank === null ? [] : [{ ...found(kind, place), rank }];
   });
 }
-
-// Crawlers.
 
 async function crawlersFor(asked: string, actor: Actor, reads: FindReads) {
   const within = mayDo(actor, "read") ? null : actor.crawlers;

@@ -1,25 +1,25 @@
-/** What the box finds without asking the database: pages and settings. */
+/** Pages and settings, which the search box finds without the database. */
 import type { Scope } from "#core/actor";
 import { policyGroups } from "../../run/settings/catalogue.ts";
 import { type Listed, placedPages } from "../../web/navigation.ts";
 
-/** Something to open, for those with the scope. */
+/** Something to open, for people with the scope. */
 export interface Place {
   readonly title: string;
-  /** What it is or does, in a sentence at most. */
+  /** At most a sentence. */
   readonly words: string;
   readonly href: string;
   readonly needs: Scope | null;
-  /** Other words by which people look for it. */
+  /** Other words that people search for. */
   readonly alsoFound: string;
 }
 
-/** A page of the navigation; `isMain`: an entry of its own. */
+/** A page of the navigation; `isMain` marks a top-level entry. */
 export interface PagePlace extends Place {
   readonly isMain: boolean;
 }
 
-/** The pages that operations place in the navigation, and those that only `find` leads to. */
+/** The pages that operations place in the navigation, and those that only the search finds. */
 export const pagePlacesOf = (operations: readonly Listed[]): readonly PagePlace[] =>
   placedPages(operations).map(({ path, needs, groupName, entry, tab, alsoFound = "", summary }, at, all) => {
     const isFirst = all.findIndex((one) => one.groupName === groupName && one.entry === entry) === at;

@@ -1,4 +1,4 @@
-/** /find and /api/find: everything that can be opened, by a part of its name. */
+/** /find and /api/find: everything that can be opened, by part of its name. */
 import type { Pool } from "pg";
 import { addOperations } from "../../ask/add-operations.ts";
 import type { WebPart } from "../../ask/web-part.ts";
@@ -6,7 +6,7 @@ import { findOperations } from "./find-ask.ts";
 import { createFindReads } from "./find-reads.ts";
 import { pagePlacesOf } from "./places.ts";
 
-/** `operations`: every room's, loaded by the first question. */
+/** `operations` loads those of every room at the first question. */
 export const findPart = (
   pool: Pool,
   operations: () => Promise<Parameters<typeof pagePlacesOf>[0]>,

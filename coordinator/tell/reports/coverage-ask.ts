@@ -1,4 +1,4 @@
-/** /reports/coverage: hosts and pages by country and language, how fresh they are, and how that went. */
+/** /reports/coverage: hosts and pages by country and language, their freshness, and its history. */
 import { z } from "zod";
 import { bytesText, howMany, tooFewWords } from "#core/format";
 import { timeRange } from "#core/time-range";
@@ -148,7 +148,7 @@ function coverageTable(
   });
 }
 
-/** The values to choose from: those that the report has, and the one that was chosen even if the report lacks it. */
+/** The values to choose from: those of the report, and the chosen one even if it is missing. */
 function choicesOf(
   lines: readonly CoverageLine[],
   chosen: string | null,

@@ -14,8 +14,8 @@ import type { CoverageFigures, CoverageFilter, CoverageRow } from "./coverage.ts
 const lockName = "nearcrawl-coverage-day";
 
 /**
- * Writes the figures of this day (UTC) in place of those counted earlier. Null: the list of sites lacks hosts yet, or another
- * one is at it.
+ * Writes this day's figures (UTC) over earlier ones. Returns null while the list of sites is incomplete or another coordinator
+ * counts.
  */
 export async function countCoverage(
   pool: Pool,
@@ -24,7 +24,7 @@ export async function countCoverage(
 ): Promise<{ readonly rows: number } | null> {
   return await alone(pool, lockName, async () => {
     const counted = await countOf(pool, now, mostBytes);
-    // What is lacking is not nothing.
+    // A missing count is not zero.
     if (counted === null) return null;
     await pool.query(
       `with given as (
@@ -55,7 +55,7 @@ type Counted = { readonly country: string; readonly language: string } & Record<
   number
 >;
 
-/** Null: the list of sites lacks hosts yet. */
+/** Returns null while the list of sites is incomplete. */
 async function countOf(pool: Pool, now: Date, mostBytes: number): Promise<Counted[] | null> {
   const { rowCount: lacking } = await pool.query("select from site_upkeep where finished_at is null");
   if (lacking !== 0) return null;
@@ -96,7 +96,7 @@ export interface CoverageDay {
   readonly rows: readonly CoverageRow[];
 }
 
-/** The figures of that day, or of the last one before it that was counted; null: there is none. */
+/** The figures of that day or the last counted day before it, or null. */
 export async function coverageOn(pool: Pool, day: string): Promise<CoverageDay | null> {
   const { rows } = await pool.query<CoverageRow & { day: string; countedAt: Date }>(
     `select to_char(day, 'YYYY-MM-DD') as day, counted_at as "countedAt", country, language, ${figures}
@@ -117,7 +117,7 @@ export interface CoveragePoint extends CoverageFigures {
   readonly day: string;
 }
 
-/** Day by day, of one country or language, or of all; at most two years. */
+/** Daily figures of one country or language, or of all; at most two years. */
 export async function coverageOverTime(
   pool: Pool,
   asked: Omit<CoverageFilter, "day"> & Pick<TimeRange, "since" | "until">,

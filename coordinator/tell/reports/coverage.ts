@@ -1,25 +1,24 @@
-/** How much of each country and language is crawled, and how fresh it is: on one day, and over time. */
+/** How much of each country and language is crawled and how fresh it is, on one day and over time. */
 
-/** What is counted of a group of hosts. */
 export interface CoverageFigures {
   readonly hosts: number;
   readonly pages: number;
   readonly bytes: number;
-  /** Pages of which the age is known: all, or a part of a large index. */
+  /** Pages whose age is known: all, or a sample of a large index. */
   readonly sampledPages: number;
-  /** Of those: fetched within 7 and 30 days. */
+  /** Sampled pages fetched within 7 and 30 days. */
   readonly fresh7: number;
   readonly fresh30: number;
 }
 
-/** A day's figures of a country and language; empty texts: not known. */
+/** One day's figures of a country and language; empty texts when unknown. */
 export interface CoverageRow extends CoverageFigures {
   readonly country: string;
   readonly language: string;
 }
 
 export interface CoverageLine extends CoverageFigures {
-  /** A country's or a language's code; empty: not known. */
+  /** The code of a country or language; empty when unknown. */
   readonly key: string;
 }
 

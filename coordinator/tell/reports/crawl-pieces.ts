@@ -1,6 +1,6 @@
 /**
- * What reports are made from: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts that another crawler
- * has than the rest; with what is known of it, what it is to be fetched a day, and from how far away.
+ * The basis of reports: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts that another crawler has,
+ * with what is known of it, its daily fetches and its distance.
  */
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 
@@ -8,12 +8,12 @@ export interface CrawlPiece {
   readonly subnetId: SubnetId;
   /** Null: nobody. */
   readonly crawlerId: CrawlerId | null;
-  /** From its crawler; null: not measured, or it says nothing, since the range answers from many places. */
+  /** From its crawler; null when not measured or meaningless because the range answers from many places. */
   readonly rttMs: number | null;
   readonly isAnycast: boolean;
-  /** It was given away for want of room where it is nearest. */
+  /** It was assigned elsewhere because the nearest crawler has no capacity. */
   readonly isDisplaced: boolean;
-  /** Since when it is with its crawler: its last probe round. */
+  /** The time of its last probe round. */
   readonly decidedAt: Date | null;
   readonly country: string | null;
   readonly holderId: HolderId | null;
@@ -27,18 +27,18 @@ export interface ReportedCrawler {
   readonly name: string;
   readonly country: string | null;
   readonly state: "online" | "offline" | "draining";
-  /** May be given subnets: neither revoked nor untrusted. */
+  /** Neither blocked nor untrusted, so it may get subnets. */
   readonly isTrusted: boolean;
 }
 
 /** Connected, trusted and staying. */
 export const mayTake = ({ state, isTrusted }: ReportedCrawler): boolean => state === "online" && isTrusted;
 
-/** What a page fetched from far away costs: most first. */
+/** The cost of distance: pages × ms. */
 export const costOf = ({ pagesPerDay, rttMs }: Pick<CrawlPiece, "pagesPerDay" | "rttMs">): number =>
   pagesPerDay * (rttMs ?? 0);
 
-/** The value below which half of the weight lies; null without any. */
+/** The weighted median; null without weights. */
 export function weightedMedian(
   values: readonly { readonly value: number; readonly weight: number }[],
 ): number | null {

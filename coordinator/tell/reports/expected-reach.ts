@@ -21,7 +21,7 @@ export interface Place {
   readonly key: string;
 }
 
-/** In which places a piece lies. */
+/** The places of a piece. */
 export type PlacesOf = (piece: CrawlPiece) => readonly Place[];
 
 export const countryAndHolder: PlacesOf = ({ country, holderId }) => [
@@ -29,7 +29,7 @@ export const countryAndHolder: PlacesOf = ({ country, holderId }) => [
   ...(holderId === null ? [] : [{ kind: "holder" as const, key: String(holderId) }]),
 ];
 
-/** A place where a crawler could stand, and what was measured of it. */
+/** A place where a crawler could be added, with its measurements. */
 export interface CandidatePlace extends Place {
   readonly site: string;
   readonly pieces: readonly MeasuredPiece[];
@@ -38,40 +38,40 @@ export interface CandidatePlace extends Place {
 export interface ExpectedRtt {
   readonly site: string;
   readonly rttMs: number;
-  /** How far off that may be (ms, standard deviation). */
+  /** The standard deviation in ms. */
   readonly spreadMs: number;
 }
 
 export interface ReachPorts {
-  /** What each crawler measured of a piece, its own among them; empty where that was not read: then its own place alone reaches it. */
+  /** Each crawler's measurement of a piece, including its own; when empty, only its own place can serve it. */
   readonly measuredOf: (piece: MeasuredPiece) => ReadonlyMap<CrawlerId, number>;
   readonly homeRtt: HomeRttOf;
-  /** Countries with a crawler: another one there would be where one is. */
+  /** Countries with a crawler; another one there gains nothing. */
   readonly served: ReadonlySet<string | null>;
   readonly placesOf?: PlacesOf;
 }
 
-/** Subnets that a crawler has to have measured in a place before their median is its distance. */
+/** A crawler needs this many measured subnets in a place for a median distance. */
 export const leastInPlace = 5;
 
-/** Of holders, those whose subnets cost most; countries are all candidates. */
+/** The most costly holders; countries are all candidates. */
 const mostHolders = 300;
 
 /**
- * Of the width between the bounds: where in it the RTT is expected, and its standard deviation. Of two points at the same
- * distance from a third, in any direction, they are 4/π and 0.62 of that distance apart: 0.635 and 0.31 of its double.
+ * Where between the bounds the RTT is expected, and its standard deviation, as shares of their width. Two points at the same
+ * distance from a third, in random directions, are 4/π and 0.62 of that distance apart: 0.635 and 0.31 of its double.
  */
 const [meanShare, spreadShare] = [0.635, 0.31];
 
-/** However close the bounds are: what paths differ by. */
+/** The minimum, because paths differ by this much. */
 const leastSpreadMs = 2;
 
-/** Less is what any crawler may be expected to gain anywhere. */
+/** A smaller gain may be chance. */
 const leastGainMs = 2;
 
 export interface ExpectedReach {
   readonly places: readonly CandidatePlace[];
-  /** Who could serve it from nearer. */
+  /** Places that could serve it from nearer. */
   readonly reachOf: (piece: MeasuredPiece) => ExpectedRtt[];
 }
 
@@ -96,7 +96,7 @@ export function expectedReach(pieces: readonly MeasuredPiece[], ports: ReachPort
   };
 }
 
-/** Countries without a crawler, and holders of which enough was measured. */
+/** Countries without a crawler, and holders with enough measurements. */
 function candidatePlaces(
   pieces: readonly MeasuredPiece[],
   { served, placesOf = countryAndHolder }: ReachPorts,
@@ -120,7 +120,7 @@ function candidatePlaces(
   return places;
 }
 
-/** Of every crawler that measured enough of the place: the median (ms). */
+/** The median distance (ms) of every crawler that measured enough of the place. */
 function distancesOf({ pieces }: CandidatePlace, { measuredOf }: ReachPorts): ReadonlyMap<CrawlerId, number> {
   const measured = new Map<CrawlerId, { value: number; weight: number }[]>();
   for (const piece of pieces)
@@ -136,7 +136,7 @@ function distancesOf({ pieces }: CandidatePlace, { measuredOf }: ReachPorts): Re
   );
 }
 
-/** Null: nobody measured both. */
+/** Null when no crawler measured both. */
 function boundsFrom(
   measured: ReadonlyMap<CrawlerId, number>,
   distances: ReadonlyMap<CrawlerId, number>,
@@ -145,7 +145,7 @@ function boundsFrom(
   return bounds.mostMs === Number.POSITIVE_INFINITY ? null : bounds;
 }
 
-/** A subnet that is measured far from the middle of its place is not served from there as the others are. */
+/** A subnet that is far from the centre of its place gains less than the others there. */
 function atHome(
   { country, rttMs }: MeasuredPiece,
   bounds: RttBounds | null,
@@ -157,7 +157,7 @@ function atHome(
   return expectedMs < rttMs ? { rttMs: expectedMs, spreadMs: home.spreadMs } : null;
 }
 
-/** With the gain of a crawler that is given what it turns out to be nearer to, and nothing else. */
+/** Adds the gain of a crawler that gets only what it turns out to be nearer to. */
 function fromAfar({ rttMs }: MeasuredPiece, bounds: RttBounds | null): Omit<ExpectedRtt, "site"> | null {
   if (bounds === null) return null;
   const widthMs = Math.max(0, bounds.mostMs - bounds.leastMs);

@@ -1,7 +1,7 @@
 /**
- * Which subnets are served badly, and what would help. A piece is far when another crawler measured less, when others of its
- * holder or country get less, or when its country has no crawler although one there would be nearer. Ordered by what the
- * best help would save a day: pages × ms.
+ * Poorly served subnets and their remedies. A piece is far when another crawler measured less, when others of its holder or
+ * country get less, or when its country has no crawler although one there would be nearer. Ordered by the daily saving of the
+ * best remedy: pages × ms.
  */
 import { howMany, msText, spanWords } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -19,7 +19,7 @@ export interface FarSubnet {
 export interface Help {
   readonly type: "new-crawler" | "absent-crawler" | "denied" | "make-room" | "probe-again";
   readonly savesMs: number;
-  /** Without what it saves: "berlin measured 9 ms: probe it again". */
+  /** The remedy without its saving: "berlin measured 9 ms: probe it again". */
   readonly words: string;
 }
 
@@ -27,18 +27,18 @@ export interface FarPorts {
   readonly crawlers: readonly ReportedCrawler[];
   readonly distances: Pick<PieceDistances, "measuredOf" | "nearerOthers">;
   readonly homeRtt: HomeRttOf;
-  /** Whether everything in the piece is on the list of what this crawler's partner denies. */
+  /** Whether this crawler's partner denies the whole piece. */
   readonly denies: (crawlerId: CrawlerId, piece: MeasuredPiece) => boolean;
   readonly now: Date;
 }
 
-/** Less is within what measurements differ by from day to day. */
+/** A smaller difference is within the daily variation. */
 const leastSavedMs = 10;
 
-/** Pieces of a holder or a country that have to be nearer before that tells anything. */
+/** A holder or country needs this many nearer pieces to be evidence. */
 const leastNeighbours = 3;
 
-/** What was measured longer ago may not hold any more; recalibration looks again after 30 days. */
+/** Older measurements may be outdated; recalibration repeats them after 30 days. */
 const staleDays = 45;
 
 const dayMs = 86_400_000;
@@ -93,7 +93,7 @@ function usualRtts<Key>(
   );
 }
 
-/** Of all that would help, what saves most; null: it is not far. */
+/** Returns the remedy that saves most, or null when the piece is not far. */
 function bestHelp(piece: MeasuredPiece, facts: Facts): Help | null {
   const helps = [
     ...measuredHelp(piece, facts),
@@ -104,7 +104,7 @@ function bestHelp(piece: MeasuredPiece, facts: Facts): Help | null {
   return helps.sort((a, b) => b.savesMs - a.savesMs)[0] ?? null;
 }
 
-/** Another crawler measured less in the last round: it is away, it has no room, or it has come since. */
+/** Another crawler measured less in the last round: it is offline, full, or arrived since. */
 function measuredHelp(piece: MeasuredPiece, { distances, crawlerOf, denies }: Facts): Help[] {
   return [...distances.measuredOf(piece)].flatMap(([crawlerId, rttMs]): Help[] => {
     const other = crawlerOf.get(crawlerId);
@@ -124,7 +124,7 @@ function measuredHelp(piece: MeasuredPiece, { distances, crawlerOf, denies }: Fa
 const awayWords = ({ state, isTrusted }: ReportedCrawler): string =>
   isTrusted ? state : "revoked or not trusted";
 
-/** A crawler that ought to be nearer was not asked, since its partner does not want it to. */
+/** A crawler that should be nearer was not probed because its partner denies the piece. */
 function deniedHelp(piece: MeasuredPiece, { distances, crawlerOf, denies }: Facts): Help[] {
   const measured = distances.measuredOf(piece);
   return distances

@@ -1,6 +1,6 @@
 /**
- * How near a crawler is to the subnets of its own country, as the crawl has measured it: what one more crawler there may be
- * expected to reach. Where too few were measured in a country, all countries' together stand for it.
+ * How near crawlers are to subnets of their own country, by measurement: the expectation for one more crawler there. All
+ * countries together stand in for one with too few measurements.
  */
 import { enoughSamples } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -8,15 +8,18 @@ import { type CrawlPiece, type ReportedCrawler, weightedMedian } from "./crawl-p
 
 export interface HomeRtt {
   readonly medianMs: number;
-  /** Of one subnet from that: 1.48 times the median of the differences, as much as a standard deviation, and blind to outliers. */
+  /**
+   * The spread for one subnet: 1.48 times the median absolute difference, which estimates a standard deviation and ignores
+   * outliers.
+   */
   readonly spreadMs: number;
-  /** Subnets that were measured from their own country. */
+  /** Subnets measured from their own country. */
   readonly subnets: number;
-  /** Null: of all countries together. */
+  /** Null: all countries together. */
   readonly country: string | null;
 }
 
-/** Null: too few were measured anywhere. */
+/** Null: too few measurements anywhere. */
 export type HomeRttOf = (country: string) => HomeRtt | null;
 
 export function homeRtts(pieces: Iterable<CrawlPiece>, crawlers: Iterable<ReportedCrawler>): HomeRttOf {

@@ -1,6 +1,6 @@
 /**
- * Which crawlers would be missed most: if one left, each of its pieces would go to the next nearest crawler, and each page
- * of a day would come from that much farther away. Capacity is not reckoned with.
+ * The impact of losing a crawler: each of its pieces would go to the next nearest crawler, from which every daily page takes
+ * longer. Capacity is ignored.
  */
 import type { CrawlerId } from "#core/ids";
 import { mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
@@ -11,20 +11,20 @@ export interface MissedCrawler {
   readonly name: string;
   readonly country: string | null;
   readonly state: ReportedCrawler["state"];
-  /** Its pieces that are compared, of all of its pieces. */
+  /** Its compared pieces, and all its pieces. */
   readonly subnets: number;
   readonly pagesPerDay: number;
-  /** Round-trip time lost a day: ms × pages. */
+  /** Round-trip time lost per day: ms × pages. */
   readonly lostMsPages: number;
-  /** A page, where a next nearest is known; null: nowhere. */
+  /** Per page with a known next nearest crawler; null without any. */
   readonly meanLostMs: number | null;
-  /** Pages of a day of which the next nearest was measured, predicted, and not known. */
+  /** Daily pages whose next nearest crawler was measured, predicted, or is unknown. */
   readonly measuredPages: number;
   readonly predictedPages: number;
   readonly unknownPages: number;
-  /** Of what was predicted, how far off it may be (ms, weighted by pages); null: nothing was. */
+  /** The uncertainty of predictions (ms, weighted by pages); null without predictions. */
   readonly spreadMs: number | null;
-  /** Who would take most of its pages; null: nobody is known to be able to. */
+  /** The crawler that would take most of its pages; null when none is known. */
   readonly successor: string | null;
   readonly successorPages: number;
 }
@@ -39,7 +39,7 @@ interface Tally {
   readonly successors: Map<CrawlerId, number>;
 }
 
-/** Connected crawlers, the most missed first. */
+/** Connected crawlers, the greatest impact first. */
 export function missedCrawlers(
   pieces: readonly MeasuredPiece[],
   crawlers: readonly ReportedCrawler[],

@@ -1,6 +1,6 @@
 /**
- * How far each crawler is from the pieces that cost most: as it was measured in the last probe round, else as balancing
- * predicts it (distances/predicted-rtts).
+ * Each crawler's distance from the most costly pieces: measured in the last probe round, otherwise predicted as in balancing
+ * (distances/predicted-rtts).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type CrawlerRtt, RttTable, unknownRttMs } from "../../place/distances/predicted-rtts.ts";
@@ -16,14 +16,14 @@ export interface OtherCrawler {
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;
   readonly isMeasured: boolean;
-  /** Standard deviation of what was predicted; 0: measured. */
+  /** The standard deviation of a prediction; 0 when measured. */
   readonly spreadMs: number;
 }
 
-/** A prediction that is as vague tells nothing. */
+/** A prediction this vague is useless. */
 const vaguestMs = unknownRttMs / 2;
 
-/** Pieces that were measured from their own crawler; the others have no row. */
+/** Pieces measured by their own crawler; the others have no row. */
 export type MeasuredPiece = CrawlPiece & { readonly crawlerId: CrawlerId; readonly rttMs: number };
 
 export const isMeasuredPiece = (piece: CrawlPiece): piece is MeasuredPiece =>
@@ -35,7 +35,7 @@ export class PieceDistances {
   readonly #rowOf = new Map<MeasuredPiece, number>();
   #scratch = new Float64Array(0);
 
-  /** `candidates`: whom predictions are made for. */
+  /** Predictions are made for `candidates`. */
   constructor(
     pieces: readonly MeasuredPiece[],
     {
@@ -61,17 +61,17 @@ export class PieceDistances {
     }
   }
 
-  /** The nearest of the candidates beside its own crawler, of whom anything is known; null: there is none. */
+  /** The nearest known candidate other than its own crawler, or null. */
   nearestOther(piece: MeasuredPiece): OtherCrawler | null {
     return this.#others(piece)[0] ?? null;
   }
 
-  /** Those that are nearer than its crawler by at least so much, the nearest first. */
+  /** Crawlers nearer by at least this much, nearest first. */
   nearerOthers(piece: MeasuredPiece, byMs: number): OtherCrawler[] {
     return this.#others(piece).filter(({ rttMs }) => piece.rttMs - rttMs >= byMs);
   }
 
-  /** Of every crawler that measured it, candidate or not. */
+  /** Measurements by all crawlers, candidates or not. */
   measuredOf(piece: MeasuredPiece): ReadonlyMap<CrawlerId, number> {
     const row = this.#rowOf.get(piece);
     return row === undefined ? new Map() : this.#table.measuredOf(row);
@@ -106,5 +106,5 @@ export class PieceDistances {
   }
 }
 
-/** Of a large fleet, the nearest are all that matters. */
+/** In a large fleet only the nearest ones matter. */
 const mostOthers = 20;

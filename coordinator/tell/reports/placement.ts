@@ -5,37 +5,36 @@
  * evaluation: M. Minoux 1978, "Accelerated greedy algorithms for maximizing submodular set functions").
  */
 
-/** What is fetched from somewhere. */
 export interface PlacedLoad {
   readonly pagesPerDay: number;
   readonly rttMs: number;
-  /** Sites that could serve it, and how near they would be. */
+  /** Sites that could serve it, and their distance. */
   readonly reach: readonly Reach[];
 }
 
 interface Reach {
   readonly site: string;
   readonly rttMs: number;
-  /** How far off that may be (standard deviation); left out: not known. */
+  /** The standard deviation of the distance; absent when unknown. */
   readonly spreadMs?: number;
 }
 
 export interface ChosenSite<Load extends PlacedLoad = PlacedLoad> {
   readonly site: string;
-  /** Round-trip time saved a day: ms × pages. */
+  /** Round-trip time saved per day: ms × pages. */
   readonly savedMsPages: number;
-  /** Pages of a day that come from nearer. */
+  /** Daily pages that get nearer. */
   readonly pagesPerDay: number;
-  /** Of these pages, weighted by them: now, and from there. */
+  /** The mean RTT of these pages, now and from there. */
   readonly meanNowMs: number;
   readonly meanThenMs: number;
-  /** How far off the latter may be. */
+  /** The uncertainty of the latter. */
   readonly spreadMs: number;
-  /** What it would serve, most saved first. */
+  /** What it would serve, greatest saving first. */
   readonly served: readonly { readonly load: Load; readonly savedMsPages: number }[];
 }
 
-/** At most `most` sites, each beside those before it; none that saves less than `leastMsPages` a day. */
+/** At most `most` sites, each in addition to the earlier ones; none that saves less than `leastMsPages` a day. */
 export function chooseSites<Load extends PlacedLoad>(
   loads: readonly Load[],
   { most, leastMsPages = 1 }: { readonly most: number; readonly leastMsPages?: number },
@@ -54,7 +53,7 @@ export function chooseSites<Load extends PlacedLoad>(
   let candidates = [...reachOf.keys()].map((site) => ({ site, saved: savedBy(site) })).sort(mostSaved);
   const chosen: ChosenSite<Load>[] = [];
   while (chosen.length < most && candidates.length > 0) {
-    // The first whose saving is still what it was when it stood first.
+    // Returns the first site whose saving is still current.
     for (;;) {
       const saved = savedBy(candidates[0]!.site);
       if (saved === candidates[0]!.saved) break;

@@ -1,4 +1,4 @@
-/** What reports are made from: pieces of the crawl, the fleet, what was measured, and the names of what is shown. */
+/** The basis of reports: pieces of the crawl, the fleet, measurements, and names. */
 import type { Pool } from "pg";
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { rangeText } from "#db/range-text";
@@ -12,7 +12,7 @@ const mostCrawlers = 10_000;
 
 export type ReportReads = ReturnType<typeof createReportReads>;
 
-/** `recrawlDays`: every page is fetched once in so many days. */
+/** Assumes that every page is fetched once in `recrawlDays`. */
 export function createReportReads(pool: Pool, recrawlDays: () => number) {
   return {
     ...readsOver(pool, { crawlers, measuredRtts, peerRtts, denyLists, namedSubnets, organisations }),
@@ -21,7 +21,7 @@ export function createReportReads(pool: Pool, recrawlDays: () => number) {
   };
 }
 
-/** One pass over the hosts, whatever their number. */
+/** One pass over all hosts. */
 export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<CrawlPiece[]> {
   const { rows } = await pool.query<CrawlPiece>(
     `select s.subnet_id as "subnetId", coalesce(f.crawler_id, d.crawler_id) as "crawlerId",
@@ -85,7 +85,7 @@ export async function peerRtts(pool: Pool, crawlerIds: readonly CrawlerId[]): Pr
   return rows;
 }
 
-/** What partners' crawlers said with their last hello. */
+/** From the crawlers' last hellos. */
 export async function denyLists(pool: Pool) {
   type Denied = { readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } };
   const { rows } = await pool.query<Denied>(
@@ -122,7 +122,7 @@ export interface OrganisationRow {
   readonly holderId: HolderId | null;
   readonly name: string | null;
   readonly handle: string | null;
-  /** In which most of its pages are. */
+  /** The country of most of its pages. */
   readonly country: string | null;
   readonly subnets: number;
   readonly hosts: number;
@@ -130,7 +130,7 @@ export interface OrganisationRow {
   readonly bytes: number;
 }
 
-/** Those with the most pages, and what all together have; without a holder: one row with none. */
+/** The organisations with the most pages, and the totals; pages without a holder are one nameless row. */
 export async function organisations(pool: Pool, most: number) {
   const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
     `with place as (

@@ -1,4 +1,4 @@
-/** /reports/…: organisations, subnets, crawlers, placement: what it comes to in a sentence, and the lines behind it. */
+/** /reports/…: organisations, subnets, crawlers and placement, each with a summary sentence and its table. */
 import { z } from "zod";
 import { bytesText, howMany, msText, tooFewWords } from "#core/format";
 import { aside, column, lead, member, note, picture, table, tiles } from "../../ask/document.ts";
@@ -35,7 +35,7 @@ import {
 
 export interface ReportPorts {
   readonly reads: ReportReads;
-  /** Costly answers, kept for a while. */
+  /** Costly answers, cached for a while. */
   readonly crawl: () => Promise<CrawlFacts>;
   readonly organisations: (now: Date) => Promise<OrganisationsReport>;
 }
@@ -87,7 +87,7 @@ export const reportOperations = {
     output: placementSchema,
     command: [
       { name: "report placement", says: "where the next crawlers should stand, and what each would save" },
-      // For whoever looks for it among the crawlers.
+      // A second command for people who look among the crawlers.
       { name: "fleet advise", says: "where the next crawlers should stand, and what each would save" },
     ],
     titleWhileSlow: "Where to add crawlers",
@@ -95,8 +95,6 @@ export const reportOperations = {
     view: placementDocument,
   }),
 };
-
-// Organisations.
 
 function organisationsDocument(report: OrganisationsReport): Document {
   const { lines, organisations, subnets, hosts, pages, bytes } = report;
@@ -153,8 +151,6 @@ function organisationsLead({ organisations, pages, lines }: OrganisationsReport)
   const ten = organisations > 10 && known ? ` The first ten together have ${shareText(share)}.` : "";
   return `${howMany(pages, "page")} lie with ${howMany(organisations, "organisation")}.${top}${ten}`;
 }
-
-// Subnets that are served badly.
 
 function subnetsDocument(report: SubnetsReport): Document {
   const { lines, compared, far, savedMsPages } = report;
@@ -241,8 +237,6 @@ function comparedNode(compared: ComparedPart): Node {
         `${unmeasuredSubnets === 1 ? "was" : "were"} never measured.`;
   return aside(`${part}${unmeasured}`);
 }
-
-// Crawlers that would be missed.
 
 type MissedLine = CrawlersReport["lines"][number];
 
@@ -332,8 +326,6 @@ function crawlersLead({ crawler, pagesPerDay, lostMsPages }: MissedLine, crawler
     `its ${pagesText(pagesPerDay)} pages per day would take ${waitedText(lostMsPages)} longer in all.`
   );
 }
-
-// Where the next crawlers should stand.
 
 type PlacementLine = PlacementReport["lines"][number];
 

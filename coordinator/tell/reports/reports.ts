@@ -1,4 +1,4 @@
-/** The five reports as values: what is read is compared, cut to what people look at, and named. */
+/** The five reports as values: data is compared, cut to the relevant part, and named. */
 import { enoughSamples } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
@@ -30,18 +30,18 @@ import type {
 
 export const mostLines = 100;
 
-/** Crawlers that distances are worked out for: those with the most to fetch. */
+/** Distances are computed for the crawlers with the most to fetch. */
 const mostCrawlers = 1000;
 
-/** Pairs of crawler and piece; of a small fleet that is 5,000 pieces. */
+/** Pairs of crawler and piece; a small fleet gets 5,000 pieces. */
 const mostPairs = 1_000_000;
 const [leastPieces, mostPieces] = [1000, 5000];
 
-/** What three of the reports are made from. */
+/** The common basis of three reports. */
 export interface CrawlFacts {
   readonly pieces: readonly CrawlPiece[];
   readonly crawlers: readonly ReportedCrawler[];
-  /** Of all that were measured, those that cost most. */
+  /** The most costly measured pieces. */
   readonly compared: readonly MeasuredPiece[];
   readonly distances: PieceDistances;
   readonly homeRtt: HomeRttOf;
@@ -180,7 +180,7 @@ export function crawlersReport(facts: CrawlFacts, now: Date): CrawlersReport {
 const mostSites = 20;
 const subnetsNamed = 3;
 
-/** A piece, and who could serve it from nearer. */
+/** A piece with the places that could serve it from nearer. */
 interface ReachedLoad {
   readonly piece: MeasuredPiece;
   readonly pagesPerDay: number;
@@ -188,7 +188,7 @@ interface ReachedLoad {
   readonly reach: readonly { readonly site: string; readonly rttMs: number; readonly spreadMs: number }[];
 }
 
-/** Where crawlers would save most, at most so many, each beside those before it. */
+/** Where crawlers would save most, each in addition to the earlier ones. */
 export function adviseSites(
   {
     pieces,
@@ -206,7 +206,7 @@ export function adviseSites(
     ...{ measuredOf: (piece) => distances.measuredOf(piece), homeRtt, served },
     ...(placesOf === undefined ? {} : { placesOf }),
   });
-  // Of a country that has none of its own, what all together say.
+  // A country without measurements uses those of all countries.
   const isEstimated = homeRtt("") !== null;
   const loads = measured.map(
     (piece): ReachedLoad => ({
@@ -217,7 +217,7 @@ export function adviseSites(
   return { isEstimated, loads, places, chosen: chooseSites(loads, { most }) };
 }
 
-/** Where nothing can be expected, countries without a crawler go by what is waited for now. */
+/** Without any expectation, countries without a crawler are ranked by their current cost. */
 function atOnce({ country }: MeasuredPiece, served: ReadonlySet<string | null>): ReachedLoad["reach"] {
   return country === null || served.has(country)
     ? []

@@ -1,4 +1,4 @@
-/** The reports: what they read, what of it is kept for a while, and the hourly count of coverage. */
+/** The reports: their data, what is cached, and the hourly count of coverage. */
 
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
@@ -17,7 +17,7 @@ export interface ReportPartOptions {
   readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
 }
 
-/** Kept at least so long: what they are made from changes slowly. */
+/** Cached at least this long, because the data changes slowly. */
 const keptMs = 10_000;
 
 export function reportPart({ pool, config }: ReportPartOptions): WebPart {
@@ -40,7 +40,7 @@ export interface ReportDutyPorts {
 }
 
 const hourMs = 3_600_000;
-/** Until something is in the list of sites, whole; from then on twice as long each time, since the first hour changes most. */
+/** The first delay; it doubles each time, since the first hour changes most. */
 const firstMs = 10_000;
 
 export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {

@@ -7,6 +7,7 @@ import {
   aside,
   empty,
   facts,
+  folded,
   list,
   member,
   onward,
@@ -17,6 +18,7 @@ import {
   tiles,
 } from "../../ask/document.ts";
 import { type Column, type Document, type Fact, type Node, operationsOf } from "../../ask/operation.ts";
+import { shellWord } from "../../ask/words.ts";
 import { kindBadge } from "../../crawl/changes/changes-ask.ts";
 import { differenceList } from "../../crawl/changes/difference-page.ts";
 import { statedSection } from "../../crawl/results/stated-uses-ask.ts";
@@ -117,6 +119,7 @@ function pageDocument(page: PageFacts): Document {
         ]),
       listSection("in", "Links to this page", inLinks, inLinkColumns),
       listSection("out", "Links on this page", outLinks, outLinkColumns),
+      folded("Validators and digests", [facts(...fingerprints(page))]),
     ]),
   };
 }
@@ -173,22 +176,28 @@ function textOf({ description, headings, excerpt }: PageFacts): Node {
 }
 
 function crawlKnows(page: PageFacts): Fact[] {
-  const { discoveredAt, depth, nextFetchAt, robots, validators, visits, fetches } = page;
+  const { discoveredAt, depth, nextFetchAt, robots, visits, fetches } = page;
   const earlier = fetches.more ? "" : earlierVisitsWords(visits, fetches.total);
-  const mono = (text: string) => html`<span class="mono break">${text}</span>`;
   return [
+    nextFetchAt !== null && ["Next fetch", instant(nextFetchAt)],
     ["Host", html`${askAbout(page.host)} ${country(page.country)}`],
-    ["Who crawls it", askAbout(page.url, "the answer")],
+    ["Who crawls it", askAbout(page.url, `nearcrawl who ${shellWord(page.url)}`)],
     discoveredAt !== null && ["Found", instant(discoveredAt)],
     depth !== null && ["Links from a start", depth],
     ["Visits", html`${countText(visits)}${earlier !== "" && html` ${small(earlier)}`}`],
-    nextFetchAt !== null && ["Next fetch", instant(nextFetchAt)],
     robots && ["robots.txt", html`${robots.state}, ${instant(robots.at)}`],
+  ];
+}
+
+/** What programs compare, and few people read. */
+function fingerprints({ validators, textSearchConfig, digest, simhash }: PageFacts): Fact[] {
+  const mono = (text: string) => html`<span class="mono break">${text}</span>`;
+  return [
     validators.etag !== null && ["ETag", mono(validators.etag)],
     validators.lastModified !== null && ["Last-Modified", mono(validators.lastModified)],
-    ["Searched as", page.textSearchConfig],
-    ["SHA-256 of the body", mono(page.digest)],
-    ["Simhash of the text", mono(page.simhash)],
+    ["Searched as", textSearchConfig],
+    ["SHA-256 of the body", mono(digest)],
+    ["Simhash of the text", mono(simhash)],
   ];
 }
 

@@ -1,4 +1,4 @@
-/** What is told of one host, part by part, and what a question says of it. */
+/** The answers about one host by part, and their questions. */
 import { z } from "zod";
 import { changeKinds, pageChange } from "../../crawl/changes/changes-api.ts";
 import { openRecord, orNull, type ReadOf } from "../../web/api-operation.ts";
@@ -8,7 +8,7 @@ export const siteParts = ["overview", "pages", "changes", "robots", "speed", "li
 
 export type SitePart = (typeof siteParts)[number];
 
-/** What is listed of its URLs: by state, or what is no URL of the frontier, or not yet. */
+/** Filters of its URLs: by state, rejected ones, and others outside the frontier. */
 export const urlFilters = [
   "all",
   "due",

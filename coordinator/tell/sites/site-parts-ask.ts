@@ -61,8 +61,6 @@ export const toCaps = html`<a class="small" href="/fleet/site-caps">caps</a>`;
 
 const verb = (count: number) => (count === 1 ? "is" : "are");
 
-// Overview.
-
 export function overviewPart(
   { urls, freshness, failures, needsScripts }: SiteOverview,
   site: Site,
@@ -193,8 +191,6 @@ function failureNodes(
   ];
 }
 
-// Pages.
-
 const filterNames: Readonly<Record<UrlFilter, string>> = {
   all: "All in the frontier",
   due: "Due",
@@ -291,8 +287,6 @@ const urlColumns = (now: Date) => [
   }),
 ];
 
-// Changes.
-
 const dayNames: Readonly<Record<string, string>> = { 1: "in 24 hours", 7: "in 7 days", 30: "in 30 days" };
 
 export function changesPart({ counts, changes, days, next }: SiteChanges, { host }: PartSeen): Nodes {
@@ -320,8 +314,6 @@ function changeItem(change: SiteChanges["changes"][number]) {
 <p class="break">${title && html`<a href="${pathWith("/pages", { url })}"><bdi>${title}</bdi></a> `}${small(askAbout(url))}</p>
 <p class="small"><bdi>${words}</bdi></p>${difference && differenceList(difference)}`;
 }
-
-// Robots and preferences.
 
 export function robotsPart(
   { robots, crawlDelayMs, blocked, stated, notSearched, payment }: SiteRobots,
@@ -403,8 +395,6 @@ Content-Signal, Content-Usage, TDMRep and RSL would be here.`,
 }
 
 const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
-
-// Speed and pace.
 
 export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): Nodes {
   const { all, points, crawlers, pace, moves } = speed;
@@ -488,8 +478,6 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
     ),
   ];
 }
-
-// Links.
 
 export function linksPart({ to, toLooked, from, fromLooked }: SiteLinks): Node {
   const hosts = (label: string, rows: SiteLinks["to"], [looked, none]: readonly [string, string]) =>

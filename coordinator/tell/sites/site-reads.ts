@@ -1,4 +1,4 @@
-/** What the tables have of one host, part by part. Each statement looks at a bounded part of them, however large the host is. */
+/** Reads one host from the tables, part by part. Each statement reads a bounded number of rows, however large the host is. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { rangeStepSeconds, type TimeRange } from "#core/time-range";
@@ -12,16 +12,16 @@ import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter
 import type { Standing } from "./sites-list.ts";
 import { standingSql } from "./sites-upkeep-store.ts";
 
-/** URLs that are counted. */
+/** The most URLs that are counted. */
 const mostCounted = 50_000;
 
-/** URLs that one part of a list looks at. */
+/** The most URLs that one page of a list scans. */
 const mostLookedAt = 20_000;
 
-/** The latest fetches of a span of time. */
+/** The latest fetches of a time range. */
 const mostFetches = 50_000;
 
-/** Pages of the index, whose rows are wide. */
+/** The most pages of the index, whose rows are wide. */
 const mostPages = 5000;
 
 const urlsShown = 50;
@@ -55,7 +55,7 @@ async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteR
   return rows[0] ?? null;
 }
 
-// Overview: URLs by state, how old their pages are, what failed.
+// Overview: URLs by state, the age of their pages, and failures.
 
 async function countUrls(
   pool: Pool,
@@ -146,7 +146,7 @@ async function failuresOf(
 
 const isFailure = (outcome: string) => !["fetched", "unchanged", "redirected"].includes(outcome);
 
-/** $1: the host, $2 and $3: the span of time. */
+/** $1: the host, $2 and $3: the time range. */
 const fetchesIn = (columns: string) =>
   `select ${columns} from page_fetch where host_hash = $1 and fetched_at >= $2 and fetched_at < $3
    order by fetched_at desc limit ${mostFetches}`;
@@ -154,13 +154,13 @@ const fetchesIn = (columns: string) =>
 const stepOf = (seconds: string) =>
   `date_bin(make_interval(secs => ${seconds}::float8), fetched_at, timestamptz '2000-01-01 00:00:00Z')`;
 
-// Its URLs, a stretch at a time.
+// Its URLs, one section at a time.
 
 interface AskedUrls {
   readonly filter: UrlFilter;
   readonly outcome: string | null;
   readonly status: number | null;
-  /** `next` of the stretch before; empty: the first. */
+  /** `next` of the previous section; empty: the first. */
   readonly after: string;
 }
 
@@ -173,11 +173,11 @@ interface FoundUrls {
 interface SiteUrls {
   readonly hostHash: HostHash;
   readonly host: string;
-  /** How many it has. */
+  /** The number of its URLs. */
   readonly urls: number;
 }
 
-/** Of a host with fewer URLs these are in their order; of a larger one in that of their keys. */
+/** A host with fewer URLs lists them sorted; a larger one by key. */
 const mostSorted = 5000;
 
 export async function urlsOf(
@@ -243,7 +243,7 @@ async function frontierUrls(
   return { urls: found, next: last, looked: last === null ? null : mostLookedAt };
 }
 
-/** Null: there are no more than one stretch looks at. */
+/** Null when one section covers the rest. */
 async function lastLooked(pool: Pool, hostHash: HostHash, from: string | null): Promise<string | null> {
   const { rows } = await pool.query<{ url_hash: string }>(
     `select url_hash from frontier_url
@@ -279,7 +279,7 @@ async function heldUrls(
   return { urls, next: isMore ? String(offset + urlsShown) : null, looked: null };
 }
 
-/** As they were given: by their beginning, with either scheme. */
+/** As submitted: by prefix, with either scheme. */
 async function rejectedUrls(
   pool: Pool,
   host: string,
@@ -298,7 +298,7 @@ async function rejectedUrls(
   return { urls, next: rows.length > urlsShown ? shown.at(-1)!.url : null, looked: null };
 }
 
-/** $1: beginnings, each with what follows the last text that begins so. */
+/** $1: prefixes, each with the first text after it. */
 const ofHost = `(
   (url collate "C" >= ($1::text[])[1] and url collate "C" < ($1::text[])[2])
   or (url collate "C" >= ($1::text[])[3] and url collate "C" < ($1::text[])[4]))`;
@@ -319,11 +319,11 @@ async function countRejected(pool: Pool, host: string): Promise<number> {
   return rows[0]!.urls;
 }
 
-// Changes, and what robots.txt and statements keep us from.
+// Changes, and what robots.txt and statements forbid.
 
 const mostChanges = 20_000;
 
-/** Of the host's latest changes those noted since then. */
+/** The host's latest changes since then. */
 async function countChanges(
   pool: Pool,
   hostHash: HostHash,
@@ -402,7 +402,7 @@ async function statedBy(pool: Pool, hostHash: HostHash): Promise<Pick<SiteRobots
   };
 }
 
-// Speed: what its fetches took.
+// Speed: the durations of its fetches.
 
 const median = (column: string) => `percentile_cont(0.5) within group (order by ${column})`;
 
@@ -410,7 +410,7 @@ const timesSql = `count(*)::int as samples, ${roundedMs(median("connect_ms"))} a
   ${roundedMs(median("first_byte_ms"))} as "firstByteMs", ${roundedMs(median("total_ms"))} as "totalMs",
   coalesce(sum(wire_bytes), 0)::float8 as "wireBytes"`;
 
-/** Of fetches that were answered. */
+/** For answered fetches. */
 async function timesOf(
   pool: Pool,
   hostHash: HostHash,
@@ -444,14 +444,14 @@ async function timesOf(
   };
 }
 
-// Links: which hosts it links to, which link to it, and who has the same texts.
+// Links: hosts it links to, hosts that link to it, and hosts with the same texts.
 
 const hostsShown = 50;
 
-/** Of the host those URLs that are linked to most. */
+/** The host's most linked URLs. */
 const mostTargets = 20;
 
-/** Links of others that are looked at. */
+/** The most incoming links that are scanned. */
 const mostLinksHere = 5000;
 
 async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
@@ -479,7 +479,7 @@ async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks
   };
 }
 
-/** By the URLs that most links lead to, since links are found by their target. */
+/** Starts from the most linked URLs, since links are indexed by target. */
 async function linksHere(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
   const targets = await pool.query<{ url_hash: UrlHash; back_links: number }>(
     `select url_hash, back_links
@@ -523,9 +523,7 @@ async function linkingHosts(
   return { from: rows.map(({ host, pages }) => ({ host, pages })), looked: rows[0]?.looked ?? 0 };
 }
 
-// Fetching it again.
-
-/** Keys of its URLs that are scheduled for later, the next ones first. */
+/** Keys of its URLs that are scheduled for later, the earliest first. */
 export async function scheduledUrls(
   pool: Pool,
   hostHash: HostHash,
@@ -542,7 +540,7 @@ export async function scheduledUrls(
   return rows.map((row) => row.url_hash);
 }
 
-/** What the parts are read from. */
+/** The source of all parts. */
 export type SiteReads = ReturnType<typeof createSiteReads>;
 
 export function createSiteReads(pool: Pool) {

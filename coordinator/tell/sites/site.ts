@@ -1,4 +1,4 @@
-/** One host, from all rooms: what is known of it as a whole, and the part that was asked for. */
+/** One host from all rooms: its overall state, and the requested part. */
 
 import { domainToUnicode } from "node:url";
 import type { z } from "zod";
@@ -30,9 +30,9 @@ import type { SiteReads, SiteRow } from "./site-reads.ts";
 import { siteState } from "./sites-list.ts";
 
 export interface SitePorts {
-  /** Of who crawls it; its host report need not count. */
+  /** Explains who crawls it; its host report need not count. */
   readonly who: WhoPorts;
-  /** Of the host that its filter names. */
+  /** The latest changes of the filtered host. */
   readonly feed: Pick<ChangeFeed, "latest">;
   readonly sites: SiteReads;
 }
@@ -42,7 +42,7 @@ export type AskedSite = z.output<z.ZodObject<typeof siteParameters>> & {
   readonly range: TimeRange;
 };
 
-/** In any spelling, with a port or not; an address with brackets or without. Null: that is no host. */
+/** Accepts any spelling, with an optional port, addresses with or without brackets. Returns null when it is no host. */
 export function siteNamed(text: string): string | null {
   const given = text.trim();
   if (given === "" || given.length > 2100) return null;
@@ -122,8 +122,6 @@ async function partOf(asked: AskedSite, known: Known, { ports, now }: With): Pro
   }
 }
 
-// The host as a whole.
-
 function siteOf({ host, row, who, report }: Known, now: Date): Site {
   const leaf = who.chain.find(({ unary }) => !unary) ?? null;
   const { effective, optOut, complaints } = who;
@@ -160,7 +158,7 @@ function siteOf({ host, row, who, report }: Known, now: Date): Site {
 const optOutText = ({ target, state, since }: NonNullable<WhoAnswer["optOut"]>) =>
   `${target} has opted out since ${instantWords(since)}${state === "unconfirmed" ? ", not confirmed yet" : ""}`;
 
-/** The list's state; the reason in the words of whoever explains the host. */
+/** The list's state with the reason from the host's explanation. */
 function stateOf(
   { standing }: SiteRow,
   who: WhoAnswer,
@@ -186,8 +184,6 @@ function stateOf(
     words: politeness?.words ?? `Due since ${instantWords(dueAt)}: its crawler takes it next`,
   };
 }
-
-// Its parts.
 
 async function pagesOf(asked: AskedSite, known: Known, { ports, now }: With): Promise<SitePages> {
   const { sites, who } = ports;
@@ -259,7 +255,7 @@ async function changesOf(
   const isMore = recent.length === changesShown;
   return {
     ...{ days: Number(asked.days), kind: asked.kind ?? null, counts },
-    // The latest first.
+    // Latest first.
     changes: recent.map(toldChange).reverse() as SiteChanges["changes"],
     next: isMore ? recent[0]!.number : null,
   };
@@ -277,7 +273,7 @@ async function robotsOf({ hostHash, report, who }: Known, { sites }: SitePorts):
   };
 }
 
-/** What a site, or somebody for it, said of how we crawl it. */
+/** Codes that report what a site or its owner said about our crawling. */
 const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required", "bot-gate"];
 
 function speedOf(
@@ -324,5 +320,5 @@ function speedOf(
   };
 }
 
-/** Where a host's own first page is, for somebody who wants it crawled. */
+/** The host's front page, for people who want it crawled. */
 export const firstUrlOf = (host: string): string => `https://${host.includes(":") ? `[${host}]` : host}/`;

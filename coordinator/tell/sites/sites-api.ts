@@ -1,16 +1,15 @@
-/** What the list of sites is asked, and what is told of them. */
+/** The questions of the list of sites, and its answers. */
 import { domainToASCII } from "node:url";
 import { z } from "zod";
 import { dateTime, orNull, type ReadOf, record } from "../../web/api-operation.ts";
 
 /**
- * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
- * be fetched. unresolved: its address is not known. left-out: all that is known of it is gone, refused or outside what is
- * crawled.
+ * `scheduled`: URLs are scheduled but not due. `due`: due now. `in-progress`: leased to a crawler. `blocked`: nothing may be
+ * fetched. `unresolved`: no known address. `left-out`: all its known URLs are gone, refused or outside the crawl.
  */
 export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
 export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
-/** Sites of a page, and at most. */
+/** Sites per page: default and maximum. */
 const [usualSites, mostSites] = [50, 1000];
 
 const site = record("ListedSite", {
@@ -60,7 +59,7 @@ export const sites = record("Sites", {
 });
 
 const text = z.string().max(300);
-/** As names are kept: `*.Bücher.example.` is `xn--bcher-kva.example`. */
+/** Converts names to their stored form: `*.Bücher.example.` becomes `xn--bcher-kva.example`. */
 const inAscii = text.overwrite((value) => domainToASCII(value.replace(/^(\*?\.)|\.$/g, "")));
 
 const filterParameters = {

@@ -1,4 +1,4 @@
-/** The list of hosts, /sites: a page of it at a time; whole it is a file, /sites.csv. */
+/** The list of hosts, /sites, by page; the whole list is a file, /sites.csv. */
 import type { z } from "zod";
 import { howMany, instantWords, spanWords } from "#core/format";
 import { filters, member, note, onward, plain, present, table } from "../../ask/document.ts";
@@ -20,11 +20,11 @@ import {
 import type { SitesReads } from "./sites-reads.ts";
 
 interface SitesFound extends SitesAnswer {
-  /** For its form: null where there are so many that people type the name. */
+  /** For its form; null when there are so many that the name is typed. */
   readonly crawlers: readonly string[] | null;
 }
 
-/** How many crawlers the filter lists by name; with more of them, a name is typed. */
+/** With more crawlers than this, the filter takes a typed name. */
 const crawlersOffered = 200;
 
 export const sitesOperations = {
@@ -125,7 +125,7 @@ href="/submit">submit some</a>, or run <code>nearcrawl urls add https://www.exam
   ] as const;
 }
 
-/** As people read them, however they typed them. */
+/** The readable form, however they were typed. */
 const shownCodes = {
   language: (code: string) => languageName(code.toLowerCase()),
   country: (code: string) => countryName(code.toUpperCase()),
@@ -148,7 +148,7 @@ const count = (sort: SiteSort) => ({ ...sorts(sort), unit: "count" as const });
 
 const of = member<ListedSite>;
 
-/** Those without a title are for files alone. */
+/** Columns without a title are for files only. */
 const siteColumns = (now: Date) => [
   of("host", "Host", { ...sorts("host"), cell: hostLink, more: asAsked }),
   of("name"),
@@ -194,14 +194,14 @@ const siteColumns = (now: Date) => [
   of("bytes", "Bytes", { ...sorts("bytes"), unit: "bytes" }),
 ];
 
-/** Of the file with all of them, in which no time is told from now. */
+/** The whole file contains no relative times. */
 export const siteFileColumns = siteColumns(new Date(0));
 
 function hostLink({ host, name }: ListedSite) {
   return html`<a class="break" href="/sites/${encodeURIComponent(host)}"><bdi>${name}</bdi></a>`;
 }
 
-/** A name in another script has the one that is asked for beside it: it may look like another's. */
+/** A name in another script is shown with its ASCII form, because it may imitate another name. */
 function asAsked({ host, name }: ListedSite) {
   return name !== host && html`<span class="mono break">${host}</span>`;
 }

@@ -1,11 +1,11 @@
-/** The list of sites: which hosts are meant and in what order, and how a host stands, in words. */
+/** The list of sites: its filter and order, and the state of a host in words. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { howMany, spanWords, whenWords } from "#core/format";
 import type { Direction } from "../../ask/operation.ts";
 import type { ListedSite, SiteFilter, SiteSort, SiteState, SitesAnswer, sitesInput } from "./sites-api.ts";
 
-/** As table site has it (migration 0078). */
+/** As in table site (migration 0078). */
 export type Standing =
   | "ready"
   | "nothing-due"
@@ -17,7 +17,6 @@ export type Standing =
   | "payment"
   | "address";
 
-/** The state of a host, wherever it is told. */
 export function siteState(
   {
     standing,
@@ -32,7 +31,7 @@ export function siteState(
   return standing === "unresolved" || standing === "unresolvable" ? "unresolved" : "blocked";
 }
 
-/** Which end of an order people look for first. */
+/** The direction in which people usually want an order. */
 export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
   host: "up",
   pages: "down",
@@ -44,9 +43,9 @@ export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
   bytes: "down",
 };
 
-/** Where a page of the list ends: the next goes on behind it. */
+/** The end of a page, after which the next one begins. */
 export interface SitePlace {
-  /** Of the order's column, as text; null: the host has none, and stands behind those that have. */
+  /** The value of the order's column as text; null when the host has none and is listed last. */
   readonly value: string | null;
   readonly hostHash: string;
 }
@@ -81,7 +80,7 @@ const valueForms: Readonly<Record<SiteSort, RegExp>> = {
   rtt: /^\d{1,9}(\.\d{1,9})?(e-\d{1,2})?$/,
 };
 
-/** `~` and the key of a host; before it the value, or nothing. */
+/** The optional value, `~`, and the host's key. */
 function readPlace(text: string, sort: SiteSort): SitePlace | null {
   const [, value = "", hostHash = ""] = /^(.*)~(-?\d{1,19})$/.exec(text) ?? [];
   const isKey = hostHash !== "" && BigInt.asIntN(64, BigInt(hostHash)) === BigInt(hostHash);
@@ -121,7 +120,7 @@ export function countWords({ count, isWholeCount, estimate }: SitesAnswer): stri
   return estimate === null ? `More than ${howMany(count, "site")}` : `About ${howMany(estimate, "site")}`;
 }
 
-/** The state, and what is to be said beside it; null: nothing. */
+/** The state and an additional remark, or null. */
 export function stateWords(
   { state, reason, dueAt, crawler, inProgressBy }: ListedSite,
   now: Date,
@@ -137,7 +136,7 @@ export function stateWords(
         dueAt === null ? null : `for ${spanWords(Math.max(0, now.getTime() - dueAt.getTime()) / 1000)}`,
       ];
     case "in-progress":
-      // An override or a move since: who has it is not who gets it next.
+      // After an override or move, the current crawler is not the next one.
       return [words, inProgressBy === crawler || inProgressBy === "" ? null : `by ${inProgressBy}`];
     case "blocked":
     case "unresolved":
@@ -146,7 +145,7 @@ export function stateWords(
   }
 }
 
-/** "5 min ago"; of a clock that is off, that it is: nothing was done in the future. */
+/** "5 min ago"; for a time in the future, that a clock is wrong. */
 export function sinceWords(date: Date, now: Date, whose: string): string {
   const ahead = date.getTime() - now.getTime() >= 1000;
   return ahead ? `in the future by ${whose} clock` : whenWords(date.toISOString(), now);
@@ -154,7 +153,7 @@ export function sinceWords(date: Date, now: Date, whose: string): string {
 
 const languageNames = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
 
-/** The code itself where it is none. */
+/** Returns the code itself when it is unknown. */
 export function languageName(code: string): string {
   return /^[a-z]{2,3}$/.test(code) ? (languageNames.of(code) ?? code) : code;
 }

@@ -1,7 +1,7 @@
 /**
- * Table site, read for the list. An order is walked by its index from the place where the page before ended; where a filter
- * lets few hosts through, they are found by its own index and sorted. Which of the two is decided here: the planner takes
- * filters and orders for independent, and would walk through a million hosts for fifty that all stand at the end.
+ * Reads table site for the list. An order is walked by its index from the previous page's end; where a filter matches few
+ * hosts, they are found by its own index and sorted. That choice is made here, because the planner assumes that filters and
+ * orders are independent and would walk through a million hosts to find fifty at the end.
  */
 import type { Pool, PoolClient } from "pg";
 import { rangeText } from "#db/range-text";
@@ -22,29 +22,29 @@ import {
 } from "./sites-list.ts";
 import { mostDueUrls } from "./sites-upkeep-store.ts";
 
-/** Counting ends here, and up to here hosts are found first and sorted then. */
+/** Counting stops here, and up to here hosts are found first and then sorted. */
 export const mostCounted = 10_000;
-/** Hosts that an order is walked past before all that match are sorted instead. */
+/** The most hosts that an order skips before all matches are sorted instead. */
 const mostWalked = 20_000;
-/** Hosts of one piece of a file. */
+/** Hosts per piece of a file. */
 const pieceOfFile = 2000;
 
-/** Compiling what is run once costs more than it spares. */
+/** Compiling a query that runs once costs more than it saves. */
 const settings = "set local jit = off";
 
 export type SitesReads = ReturnType<typeof createSitesReads>;
 
 type SitesFound = Pick<SitesAnswer, "sites" | "count" | "isWholeCount" | "estimate"> & {
-  /** Null: these are the last. */
+  /** Null on the last page. */
   readonly next: SitePlace | null;
 };
 
 export function createSitesReads(pool: Pool) {
   return {
     answer: async (question: SitesQuestion, now: Date) => await sitesAnswer(pool, question, now),
-    /** All that match, piece by piece. */
+    /** Yields all matches in pieces. */
     every: (question: SitesQuestion, now: Date) => everySite(pool, question, now),
-    /** So many at most. */
+    /** Returns at most this many. */
     crawlerNames: async (most: number) => {
       const { rows } = await pool.query<{ name: string }>(
         "select name from crawler where revoked_at is null order by name limit $1",
@@ -55,7 +55,7 @@ export function createSitesReads(pool: Pool) {
   };
 }
 
-/** What page, JSON and command say. */
+/** The answer for page, JSON and command. */
 async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
   const [{ next, ...found }, progress] = await Promise.all([
     findSites(pool, question, now),
@@ -76,7 +76,7 @@ async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Prom
   };
 }
 
-/** `isCounted`: with how many match; a file of them does without. */
+/** `isCounted` adds the number of matches; a file does not need it. */
 export async function findSites(
   pool: Pool,
   question: SitesQuestion,
@@ -104,7 +104,7 @@ export async function findSites(
   );
 }
 
-/** All that match, piece by piece, in the order asked for, from the place asked for on. */
+/** Yields all matches in pieces, in the requested order from the requested place on. */
 async function* everySite(
   pool: Pool,
   question: SitesQuestion,
@@ -135,7 +135,7 @@ async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
 
 async function aboutRows(client: Pool | PoolClient, table: string): Promise<number> {
   const about = await estimatedRows(client, table);
-  // Two figures are as much as an estimate is worth.
+  // An estimate is worth two digits.
   return about < 100 ? about : Number(about.toPrecision(2));
 }
 
@@ -147,7 +147,7 @@ interface Conditions {
 const blocked = "('opted-out', 'bot-gate', 'robots', 'payment', 'address')";
 const isLeased = "exists (select from lease l where l.host_hash = s.host_hash and l.closed_at is null)";
 
-/** Null: nothing matches, since there is no such crawler or organisation. */
+/** Null when nothing can match, because no such crawler or organisation exists. */
 async function filterSql(pool: Pool, filter: SiteFilter, now: Date): Promise<Conditions | null> {
   const values: unknown[] = [];
   const given = (value: unknown) => `$${values.push(value)}`;
@@ -209,9 +209,9 @@ async function crawlerNamed(pool: Pool, name: string): Promise<number | null> {
 
 interface SortColumn {
   readonly column: string;
-  /** A parameter as the column's type. */
+  /** A parameter cast to the column's type. */
   readonly given: (parameter: string) => string;
-  /** The column as a parameter will give it. */
+  /** The column as text for a parameter. */
   readonly text: string;
   readonly isUnique?: true;
 }
@@ -236,7 +236,7 @@ const sortColumns: Readonly<Record<SiteSort, SortColumn>> = {
   rtt: { column: "rtt_ms", given: (parameter) => `${parameter}::real`, text: "s.rtt_ms::text" },
 };
 
-/** Those that have no value stand last in either direction. */
+/** Hosts without a value are last in either direction. */
 class Order {
   readonly #sort: SortColumn;
   readonly #direction: "asc" | "desc";
@@ -258,18 +258,18 @@ class Order {
     return `s.${this.#sort.column}`;
   }
 
-  /** No index has it. */
+  /** For sorting without an index. */
   get sorted(): string {
     return `(${this.column} is null), ${this.walked}`;
   }
 
-  /** An index has it. */
+  /** For walking an index. */
   get walked(): string {
     const tie = this.#sort.isUnique ? "" : `, s.host_hash ${this.#direction}`;
     return `${this.column} ${this.#direction}${tie}`;
   }
 
-  /** SQL: behind the place; of all hosts. */
+  /** SQL: after the place, among all hosts. */
   behind(given: (value: unknown) => string): string {
     const after = this.#after;
     if (after === null) return "true";
@@ -278,7 +278,7 @@ class Order {
     return `(${this.#beyond(after.value, after.hostHash, given)} or ${this.column} is null)`;
   }
 
-  /** SQL: behind the place; of the part of an index that the place is in. */
+  /** SQL: after the place, within its part of an index. */
   walk(given: (value: unknown) => string): string {
     const after = this.#after;
     if (after === null) return `${this.column} is not null`;
@@ -296,7 +296,7 @@ class Order {
 const allOf = (conditions: readonly string[]) =>
   conditions.length === 0 ? "true" : conditions.join(" and ");
 
-/** The places hold where the count is no more than `mostCounted`. */
+/** The places are valid when the count is at most `mostCounted`. */
 async function fewMatches(client: PoolClient, question: SitesQuestion, filter: Conditions) {
   const order = new Order(question);
   const values = [...filter.values];
@@ -318,12 +318,12 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
      order by ${order.sorted}`,
     values,
   );
-  // A row of the count alone has no host.
+  // The row with the count alone has no host.
   const places = rows.flatMap(({ hostHash, value }) => (hostHash === null ? [] : [{ hostHash, value }]));
   return { count: rows[0]?.matches ?? 0, places };
 }
 
-/** One more than asked for, where there are more. */
+/** Returns one more than requested when there are more. */
 async function manyMatches(
   client: PoolClient,
   question: SitesQuestion,
@@ -378,7 +378,7 @@ interface SiteRow extends Omit<ListedSite, "name" | "state" | "reason" | "subnet
   readonly last: string | null;
 }
 
-/** Whoever has a host in hand now is told of now; all else as the list has it. */
+/** Hosts in progress are described as of now, the others as in the list. */
 async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<ListedSite[]> {
   if (places.length === 0) return [];
   const { rows } = await client.query<SiteRow>(

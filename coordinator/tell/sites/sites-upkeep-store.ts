@@ -10,23 +10,23 @@ import type { HostHash } from "#core/ids";
 import { paymentsInARow } from "../../crawl/frontier/budgets.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 
-/** Hosts of one piece: a transaction of tens of milliseconds. */
+/** Hosts per piece: a transaction of tens of milliseconds. */
 const pieceHosts = 500;
 const pieceTouches = 100;
-/** A round that took less starts over only after so long. */
+/** A shorter round waits until this time before it starts again. */
 const leastPauseMs = 20_000;
-/** Due URLs of a host are counted up to here. */
+/** Counting due URLs of a host stops here. */
 export const mostDueUrls = 10_000;
-/** Delegations may be committed later than they are dated. */
+/** Delegations may be committed later than their time. */
 const lateMs = 60_000;
 
 interface SitesStep {
   readonly hosts: number;
-  /** Somebody told of them. */
+  /** True for hosts that were reported as changed. */
   readonly isTold: boolean;
-  /** All touches are taken, and the round is at its end. */
+  /** All touches are processed and the round is complete. */
   readonly rests: boolean;
-  /** The first round is under way: some hosts have no row yet. */
+  /** During the first round some hosts have no row yet. */
   readonly isFirstRound: boolean;
 }
 
@@ -37,7 +37,7 @@ interface State {
   looked_at: Date | null;
 }
 
-/** One piece: touched hosts if there are any, those whose time came, and the next ones of the round. */
+/** One piece: reported hosts, those whose time came, and the next ones of the round. */
 export async function keepSites(pool: Pool, now: Date): Promise<SitesStep> {
   const piece = async (client: PoolClient): Promise<SitesStep> => {
     const { rows } = await client.query<State>("select * from site_upkeep for update skip locked");
@@ -55,7 +55,7 @@ export async function keepSites(pool: Pool, now: Date): Promise<SitesStep> {
     const walked = await walk(client, state, now);
     return { hosts: changed.length + walked, isTold: false, rests: walked === 0, isFirstRound };
   };
-  // A host that is new here is counted from its fetches: among them are those of the touches taken, and of no other.
+  // A new host is counted from its fetches, which must include exactly those of the processed touches.
   return await inTransaction(pool, piece, "set transaction isolation level repeatable read");
 }
 
@@ -74,7 +74,7 @@ const untouched = (hostHash: HostHash): TouchedHost => ({
   ...{ hostHash, fetches: 0, failures: 0, fetchedAt: null },
 });
 
-/** Each host once, with what its touches add up to. */
+/** Each host once, with the sum of its touches. */
 async function takeTouches(client: PoolClient): Promise<TouchedHost[]> {
   const { rows } = await client.query<TouchedHost>(
     `with taken as (
@@ -92,7 +92,7 @@ async function takeTouches(client: PoolClient): Promise<TouchedHost[]> {
   return rows;
 }
 
-/** Hosts that came due since the last look, and hosts of subnets that went elsewhere: some of them, the round has all. */
+/** Hosts that became due since the last look, and some hosts of reassigned subnets; the round covers the rest. */
 async function changedSince(client: PoolClient, { looked_at }: State, now: Date): Promise<TouchedHost[]> {
   await client.query("update site_upkeep set looked_at = $1", [now]);
   if (looked_at === null) return [];
@@ -115,7 +115,7 @@ async function changedSince(client: PoolClient, { looked_at }: State, now: Date)
   return rows.map(({ host_hash }) => untouched(host_hash));
 }
 
-/** The next hosts by key; what of them the frontier has no more goes. */
+/** Takes the next hosts by key and removes those that the frontier no longer has. */
 async function walk(client: PoolClient, state: State, now: Date): Promise<number> {
   const { rows } = await client.query<{ host_hash: HostHash }>(
     `select host_hash
@@ -145,7 +145,7 @@ async function walk(client: PoolClient, state: State, now: Date): Promise<number
   return last === null ? 0 : hosts.length;
 }
 
-/** Writes the rows that are new or differ. */
+/** Writes new and changed rows. */
 async function refresh(client: PoolClient, touched: readonly TouchedHost[], now: Date): Promise<void> {
   if (touched.length === 0) return;
   const day = Math.floor((now.getTime() - Date.UTC(2000, 0, 1)) / 86_400_000);
@@ -196,7 +196,7 @@ const columns = [
 const written = columns.filter((column) => column !== "host_hash");
 const sumOf = (days: string) => `(select least(2147483647, sum(one)) from unnest(${days}) one)::int`;
 
-/** SQL: how the row `h` of frontier_host stands; in progress it may be beside that (`siteState`). */
+/** SQL: the state of row `h` of frontier_host; it may be in progress as well (`siteState`). */
 export const standingSql = (now: string): string => `
   case
     when h.opt_out_id is not null then 'opted-out'
@@ -210,8 +210,8 @@ export const standingSql = (now: string): string => `
   end`;
 
 /**
- * $1 to $4 hosts with their touches, $5 now, $6 today. A host that has no row yet is counted from its fetches, among which
- * those of its touches are.
+ * $1 to $4: hosts with their touches, $5: now, $6: today. A host without a row is counted from its fetches, which include those
+ * of its touches.
  */
 const refreshSql = `
   with given as materialized (

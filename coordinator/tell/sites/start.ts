@@ -1,5 +1,3 @@
-/** The room of sites: the list of hosts, and a page for each. */
-
 import type { Pool } from "pg";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
@@ -47,18 +45,18 @@ export function sitePart(options: SitePartOptions): WebPart {
 }
 
 const upkeepMs = 2000;
-/** Of each turn: at most one part in 50 of a connection goes through hosts that nobody told of … */
+/** The time per turn for hosts that were not reported: at most one part in 50 of a connection. */
 const turnMs = 40;
-/** … and one in four as long as hosts are missing from the list. */
+/** One part in four while hosts are missing from the list. */
 const firstTurnMs = 500;
-/** Hosts that were told of are taken in for so long at most: a fleet at work changes fewer. */
+/** The longest time per turn for reported hosts: a busy fleet changes fewer. */
 const touchesMs = 1000;
 
 interface SitesDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly now: () => Date;
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
 }
 
@@ -66,7 +64,7 @@ export function scheduleSites(ports: SitesDutyPorts): void {
   ports.timekeeper.every("keep-sites", upkeepMs, async () => await sitesTurn(ports));
 }
 
-/** One turn; gives how many hosts were looked at. */
+/** Runs one turn and returns the number of hosts checked. */
 export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "timekeeper">): Promise<number> {
   const beganMs = nowMs();
   let [hosts, walkedMs] = [0, 0];
@@ -81,7 +79,7 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
   }
 }
 
-/** What a host's page and command are answered from. */
+/** The data sources of a host's page and command. */
 function sitePorts({
   pool,
   ...who

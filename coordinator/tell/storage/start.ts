@@ -1,4 +1,4 @@
-/** What is let go by the clock, by the policies of retention; and the page that says what the database holds. */
+/** Deletes expired rows by the retention policies, and serves the page on the database's content. */
 
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
@@ -20,9 +20,9 @@ interface RetentionPorts {
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
-  /** False while the clock is doubted: days of fetches are made, and none is dropped. Left out: it never is. */
+  /** False while the clock is doubted: partitions are created but none is dropped. Absent: always true. */
   readonly mayForget?: () => boolean;
 }
 
@@ -30,12 +30,12 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Of one table; the rest waits for the next turn. */
+/** The time per table; the rest waits for the next turn. */
 const turnMs = 2000;
 
 const recordsAtOnce = 1000;
 
-/** What changes tell of is kept for longer than they are: it may have been met last a walk of the search before them. */
+/** Referenced rows are kept longer, because a walk of the search may reach them just before the changes expire. */
 const spareDays = 7;
 
 /** Few rows, so those without an index are looked through. */
@@ -55,7 +55,7 @@ export function retentionDuties(ports: RetentionPorts, config: KeepSettings) {
       log.info({ ...kept }, "the days of fetches are kept");
   };
   return {
-    /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
+    /** Creates today's partition before results are taken. Failures are harmless, since results have a default partition. */
     begin: async () => {
       await keepDays().catch((error: unknown) => {
         log.warn({ error }, "no day was made for fetches, which lie without one until it is");

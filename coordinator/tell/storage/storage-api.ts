@@ -1,4 +1,4 @@
-/** What the database holds and how long, as it is told. */
+/** The answer on the database's content and retention. */
 import { z } from "zod";
 import { dateTime } from "../../web/api-operation.ts";
 

@@ -1,4 +1,4 @@
-/** /storage: how large each table is, how long its rows are kept, and what that comes to. */
+/** /storage: the size of each table, its retention, and the expected final size. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
 import {

@@ -1,4 +1,4 @@
-/** The catalogue, and the ends of the tables that grow day by day: what the database takes. */
+/** Reads the database's size from the catalogue and the oldest rows of growing tables. */
 import type { Pool } from "pg";
 import { estimatedRows, tableSizes } from "#db/table-sizes";
 import { epochs } from "../../run/journal/epoch-store.ts";
@@ -32,7 +32,7 @@ export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts>
   };
 }
 
-/** When figures began, if that was within the last day; null: before, so that a day's figures are a day's. */
+/** The start of figures if it was within the last day; null when earlier, so that a day's figures cover a day. */
 async function firstMinute(pool: Pool, now: Date): Promise<Date | null> {
   const { rows } = await pool.query<{ first: Date | null }>(
     "select min(minute) as first from minute_figures",
@@ -41,7 +41,7 @@ async function firstMinute(pool: Pool, now: Date): Promise<Date | null> {
   return first === null || first.getTime() > now.getTime() - 86_400_000 ? (first ?? now) : null;
 }
 
-/** Each by an index, or by the first of its numbers. */
+/** Each uses an index or the first of its numbers. */
 const oldestSql: Readonly<Record<string, string>> = {
   page_fetch: "select min(fetched_at) from page_fetch",
   lease: "select granted_at from lease order by lease_id limit 1",

@@ -1,6 +1,6 @@
 /**
- * How long each table keeps its rows, and what bounds those that have no end. A table that is not in this list fails the
- * suite (test/storage): whoever makes one says here where it ends.
+ * How long each table keeps its rows, and what bounds the others. A table that is missing here fails the suite (test/storage),
+ * so that whoever adds one states its end.
  */
 
 import { incidentDays } from "#core/incidents";
@@ -18,7 +18,7 @@ import type { storage as storageSchema, storedTable as storedTableSchema } from 
 export type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepDays";
 
 export type TableEnd =
-  /** Rows go when they are as old as a policy says. */
+  /** Rows are deleted at the age that a policy states. */
   | {
       readonly type: "policy";
       readonly policy: KeepPolicy;
@@ -26,11 +26,11 @@ export type TableEnd =
       /** Its rows go by the age of this column, those of the condition alone; left out: a room deletes them by itself. */
       readonly by?: { readonly column: string; readonly condition?: string };
     }
-  /** Rows go after so many days. */
+  /** Rows are deleted after this many days. */
   | { readonly type: "days"; readonly days: number; readonly words: string }
-  /** There is a row, or some of them, for each of these, and they go with them if at all. */
+  /** Rows belong to one of these and are deleted with it, if at all. */
   | { readonly type: "each"; readonly words: string }
-  /** No more than so many rows; null: rows that are on their way. */
+  /** At most this many rows; null: rows in transit. */
   | { readonly type: "bounded"; readonly mostRows: number | null; readonly words: string };
 
 const each = (words: string): TableEnd => ({ type: "each", words });
@@ -51,9 +51,8 @@ const registryChanges = each("range or holder that an import changed: every impo
 const crawlersRegistered = each("crawler that was ever registered");
 const byHand = each("change made by a person");
 
-/** By table; parts go with theirs. */
+/** By table, including its partitions. */
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
-  // The crawl.
   frontier_host: each("host known"),
   site: each("host known, as the list of sites has it"),
   site_touch: bounded("hosts that changed, until the list of sites has them"),
@@ -92,7 +91,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
-  // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),
   finer_delegation: each("host or sub-range delegated to another crawler"),
@@ -104,7 +102,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   move_rate: each("holder and country among the latest 200,000 rounds"),
   delegation_history: policy("retention.historyDays", "who had a subnet before"),
   accuracy_sample: days(90, "three times as long as they count"),
-  // The fleet.
   crawler: crawlersRegistered,
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
@@ -127,7 +124,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   release_key_rotation: each("change of the keys that sign releases"),
   release_revocation: each("list of revoked releases"),
   release_timestamp: oneRow,
-  // The registries.
   registry_generation: each("import"),
   registry_source: each("file of an import"),
   registry_job: bounded("the latest hundred jobs", 100),
@@ -140,7 +136,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   subnet_after: registryChanges,
   holder_before: registryChanges,
   holder_after: registryChanges,
-  // Figures, plans and whoever watches.
   minute_figures: days(90, "the daily figures stay"),
   day_figures: each("day, one row"),
   coverage_day: record("day", "one row per day, country and language"),
@@ -156,7 +151,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   recrawl_plan: bounded("the latest thousand plans", 1000),
   search_upkeep: oneRow,
   run: record("started_at", "runs of nearcrawl up", "finished_at is not null"),
-  // People.
   journal_entry: days(journalDays, "the latest thousand stay; all are in files beside the database"),
   database_epoch: each("time that the database went back"),
   audit_entry: record("at", "who changed what"),
@@ -168,7 +162,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   setting: byHand,
   policy_version: byHand,
   policy_file: oneRow,
-  // Coordinators and their software.
   coordinator_self: oneRow,
   claims_settling: oneRow,
   coordinator_place: oneRow,
@@ -182,7 +175,7 @@ export interface KeepSettings {
   readonly changes: ChangeSettings;
 }
 
-/** Null: its rows have no age at which they go. */
+/** Null when its rows do not expire by age. */
 export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): number | null {
   if (end.type === "days") return end.days;
   if (end.type !== "policy") return null;
@@ -198,7 +191,7 @@ export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): n
   }
 }
 
-// What a table takes, now and when it has reached its end.
+// The size of a table, now and at its final state.
 
 export type StoredTable = ToldOf<typeof storedTableSchema>;
 
@@ -206,12 +199,11 @@ export type StorageAnswer = ToldOf<typeof storageSchema>;
 
 export interface StorageFacts {
   readonly sizes: readonly TableSize[];
-  /** By table: its oldest row's instant. */
   readonly oldest: ReadonlyMap<string, Date>;
-  /** By table: rows that were added in the last day. */
+  /** Rows added in the last day, by table. */
   readonly addedADay: ReadonlyMap<string, number>;
   readonly delegations: number;
-  /** The latest first. */
+  /** Latest first. */
   readonly epochs: readonly Epoch[];
 }
 
@@ -267,7 +259,7 @@ function endWords(end: TableEnd): string {
 
 const dayMs = 86_400_000;
 
-/** What small tables take before there is anything in them is no measure of a row. */
+/** An almost empty table says nothing about the size of a row. */
 const fewRows = 1000;
 
 function expectedBytes(
@@ -285,7 +277,7 @@ function expectedBytes(
   }
   if (since === null) return null;
   const agedDays = (now.getTime() - since.getTime()) / dayMs;
-  // Less than a day is no pace.
+  // Less than a day gives no growth rate.
   if (agedDays < Math.min(1, kept)) return null;
   return Math.round(total * Math.max(1, kept / agedDays));
 }

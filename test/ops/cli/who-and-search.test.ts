@@ -1,5 +1,7 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
@@ -7,6 +9,7 @@ import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let database: Database;
 beforeAll(async () => {
@@ -83,6 +86,18 @@ describe("nearcrawl who", () => {
     expect(code).toBe(1);
     expect(err).toContain('nothing has been set up in schema "no_such_schema"');
   });
+});
+
+it("leaves no database behind where there was none", async () => {
+  const home = join(temporaryFolder("nearcrawl-nothing-"), "home");
+  const asked = await inProcess(commandNamed("who"), ["1.2.3.4", "--home", home]);
+  const read = await inProcess(commandNamed("rank"), ["--home", home]);
+
+  for (const { code, err } of [asked, read]) {
+    expect(code).toBe(1);
+    expect(err).toContain(`nothing has been set up in ${home}: run nearcrawl up first`);
+  }
+  expect(existsSync(home)).toBe(false);
 });
 
 describe("nearcrawl search", () => {
