@@ -37,7 +37,8 @@ export function otherVerdicts(
   const endMs = performance.now() + maxMs;
   const other = robotsParser(`${site}/robots.txt`, Buffer.from(file).toString());
   return paths.map((path, index) => {
-    const isAsked = index < maxPaths && path.length <= maxPathCharacters && performance.now() < endMs;
+    const isAsked =
+      index < maxPaths && path.length <= maxPathCharacters && (index === 0 || performance.now() < endMs);
     return isAsked && isPlain(path) ? (other.isAllowed(site + path, agent) ?? null) : null;
   });
 }

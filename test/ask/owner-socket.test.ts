@@ -1,7 +1,7 @@
 /** Commands of a home in which a coordinator runs ask it, by its socket; what they print is what they print without one. */
 import { statSync } from "node:fs";
 import { Client } from "undici";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, type Mock } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
@@ -15,6 +15,7 @@ import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld } from "../support/seed-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const home = temporaryFolder("nearcrawl-socket-");
 let database: Database;
@@ -117,8 +118,13 @@ it("answers as the same command does where none runs, to the byte, and its memor
 });
 
 it("answers again and again where a command watches, until that is interrupted", async () => {
+  const before = new Set(process.listeners("SIGINT"));
   const watching = inProcess(commandNamed("site-caps"), ["list", "--csv", "--watch", "0.5", ...place]);
-  setTimeout(() => process.emit("SIGINT"), 3000);
+  // What runs in the process writes to a spy.
+  const printed = () => (process.stdout.write as { readonly mock?: Mock["mock"] }).mock?.calls.length ?? 0;
+  await until(() => printed() > 1, 60_000);
+  // The signal itself would also reach whatever else listens in the tests' process.
+  for (const listener of process.listeners("SIGINT")) if (!before.has(listener)) listener("SIGINT");
 
   const { code, out } = await watching;
   const tooOften = await inProcess(commandNamed("site-caps"), ["list", "--watch", "0", ...place]);
