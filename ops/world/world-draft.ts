@@ -103,7 +103,7 @@ export class WorldDraft {
     return { type: "site", index, offset, unary: this.random.chance(0.1) };
   }
 
-  /** An organisation is another holder, a subsidiary, at each registry: their records do not know each other. */
+  /** An organisation is another holder, a subsidiary, at each registry, because their records are separate. */
   holdersOf(name: string, home: Provider): (provider: Provider) => number {
     const byRegistry = new Map<string, number>();
     return ({ registry, country }) => {
