@@ -139,7 +139,7 @@ const earlyMs = 0.5;
 // seed, the host and the path: the same process shows the same changes at the same times. Time is the origins' clock,
 // so that a process in which a day takes seconds is one with as many more changes a day.
 
-export interface ChangeProcess {
+interface ChangeProcess {
   readonly seed: number;
   /** Milliseconds since the epoch, before which nothing changed. */
   readonly startMs: number;
