@@ -1,6 +1,6 @@
 /**
- * What is publicly known against the packages of the lock file, asked of the registry by `npm audit`. Exit codes: 0
- * nothing that is high or critical, or no registry answered (which is said); 1 there is something.
+ * Checks the lock file's packages for known vulnerabilities with `npm audit`. Exit code 0: nothing high or critical, or no
+ * registry answered (which is printed); 1: a finding.
  */
 import { spawnSync } from "node:child_process";
 

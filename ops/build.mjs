@@ -79,12 +79,12 @@ async function buildInto(folder) {
   await bundleProgram({ root, folder });
   const { describeCommands } = await import(pathToFileURL(join(folder, "ops/cli/commands.js")).href);
   writeFileSync(join(folder, "ops/cli/commands.json"), JSON.stringify(await describeCommands()));
-  // Bundled, too: the doors of package.json lead to dist/, which is not there yet, or is that of the build before.
+  // The monitoring files are bundled too, because package.json's exports lead to dist/, which may be missing or outdated.
   const files = await import(pathToFileURL(join(folder, "ops/monitoring-files.js")).href);
   cpSync(join(root, "ops/monitoring"), join(folder, "monitoring"), { recursive: true });
   writeFileSync(join(folder, "monitoring/alert-rules.yml"), files.alertRulesYaml());
   writeFileSync(join(folder, "monitoring/grafana-dashboard.json"), files.dashboardJson());
-  // npm does so when it installs, and not when dist/ is built again.
+  // npm sets the executable bit when it installs, but not when dist/ is rebuilt.
   chmodSync(join(folder, "ops/cli/main.js"), 0o755);
 }
 
@@ -92,13 +92,13 @@ function replace(folder, newer) {
   try {
     renameSync(folder, `${folder}.old-${process.pid}`);
   } catch {
-    // Not there, or in a layer of a container's image, where a folder cannot be renamed.
+    // dist/ is missing, or in a container image's layer, where a folder cannot be renamed.
     rmSync(folder, { recursive: true, force: true });
   }
   renameSync(newer, folder);
 }
 
-/** By a path inside the project, so that it may be moved; renamed into place, since it may be in use. */
+/** Links by a relative path, so that the project may be moved, and renames into place, since the command may be in use. */
 function linkCommand() {
   const folder = join(root, "node_modules/.bin");
   mkdirSync(folder, { recursive: true });
@@ -109,7 +109,7 @@ function linkCommand() {
   renameSync(unfinished, link);
 }
 
-/** What is left of this build, and of builds that were killed. */
+/** Removes leftovers of this build and of killed ones. */
 function removeUnused() {
   for (const name of readdirSync(root)) {
     const pid = /^dist\.(?:new|old)-(\d+)$/.exec(name)?.[1];

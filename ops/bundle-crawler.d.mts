@@ -1,13 +1,12 @@
-/** `stopWords`: as readStopWords of #crawler/extract/stop-words gives them. */
+/** `stopWords` is the result of readStopWords in #crawler/extract/stop-words. */
 interface Bundling {
   readonly root: string;
   readonly outfile: string;
   readonly stopWords: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Bundles the migrating crawler into one file. */
 export function bundleCrawler(settings: Bundling): Promise<void>;
-/** Bundles the dock and the partners' commands into one file. */
+/** Bundles the supervisor and the partners' commands into one file. */
 export function bundleDock(settings: Bundling): Promise<void>;
-/** The local page's thread, as it lies in both. */
+/** The local page's thread, as it is in both. */
 export function pageThread(root: string): Promise<string>;

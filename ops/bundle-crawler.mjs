@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** `stopWords`: what readStopWords of migrating-crawler/extract/stop-words.ts gives; a bundle has no files beside it. */
+/** `stopWords` is the result of readStopWords in migrating-crawler/extract/stop-words.ts; a bundle has no files beside it. */
 export async function bundleCrawler(settings) {
   await bundle("migrating-crawler/bundle-entry.ts", settings);
 }
 
-/** The partners' one file; `stopWords` as above. */
+/** The partners' file; `stopWords` as above. */
 export async function bundleDock(settings) {
   await bundle("migrating-crawler/cli/bundle-entry.ts", settings);
 }
@@ -35,9 +35,8 @@ async function bundle(entry, { root, outfile, stopWords }) {
 }
 
 /**
- * The local page's thread as a text of its own in the one file: a thread that began in that file itself would read
- * and compile all its megabytes once more, in a heap of its own. A module of which nothing is used here is left out whole,
- * whatever it would set up (schemas, above all).
+ * Embeds the local page's thread as text: a thread that started from the bundle would parse and compile all its megabytes again
+ * in its own heap. Modules without used exports are dropped whole, including their side effects (above all schemas).
  */
 export async function pageThread(root) {
   const { outputFiles } = await build({
@@ -71,7 +70,7 @@ const onlyWhatIsUsed = {
   },
 };
 
-/** zod names a file for each language, which is half of it, and brings them all in; its messages are English here. */
+/** zod imports a file per language, half of its size; our messages are English. */
 export const messagesInEnglish = {
   name: "messages-in-english",
   setup(bundler) {
@@ -81,7 +80,7 @@ export const messagesInEnglish = {
   },
 };
 
-/** A megabyte of n-grams is read past at every start, and read when it is used: both are faster as one text of JSON. */
+/** A megabyte of n-grams is skipped at every start and parsed when used; both are faster as one JSON text. */
 export const languagesAsText = {
   name: "languages-as-text",
   setup(bundler) {

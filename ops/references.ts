@@ -1,4 +1,7 @@
-/** The pages of the runbook that are made from the program: settings, alerts, commands and the API. `npm run reference` writes them. */
+/**
+ * Generates the runbook's reference pages from the program: settings, alerts, commands and the API. `npm run reference` writes
+ * them.
+ */
 import type { Command, Option } from "commander";
 import { loadOperations } from "#coordinator/room-operations";
 import { alertSeverities } from "#coordinator/tell/overview/alert-facts";
@@ -8,7 +11,7 @@ import type { Listed } from "#coordinator/web/navigation";
 import { loadedProgram } from "./cli/commands.ts";
 import { settingsReference } from "./cli/setup/settings-reference.ts";
 
-/** By the name of the file in ops/runbook. */
+/** By the file's name in ops/runbook. */
 export async function references(): Promise<Readonly<Record<string, string>>> {
   return {
     "settings.md": settingsReference(),
@@ -43,7 +46,7 @@ ${sections.join("\n\n")}
 `;
 }
 
-/** Explained once for all commands that have them. */
+/** Explained once for all commands. */
 const shared = ["--home", "--database-url", "--schema", "--json", "--csv", "--watch", "--help"];
 
 function commandsReference(program: Command): string {

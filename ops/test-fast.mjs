@@ -1,5 +1,5 @@
-// The tests for the loop while writing: those that start no database, no built program and no browser. Arguments are
-// passed on to vitest; names of files narrow the choice (`npm run test:fast -- test/trust`).
+// The quick tests for use while writing: those without database, built program and browser. Arguments are passed to vitest;
+// file names narrow the choice (`npm run test:fast -- test/trust`).
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const slow = ["database", "built-command", "browser"].map((name) => `test/support/${name}.ts`);
 const slowFolders = ["test/lab/", "test/end-to-end/", "test/fuzz/"];
-/** Over five seconds each beside others: many seeds, whole fleets in one process, waits on the wire. */
+/** Files that take over five seconds each beside others: many seeds, whole fleets in one process, waits on the wire. */
 const longFiles = [
   ...["balance/newcomer", "gateway/hostile-crawlers", "gateway/hostile-sessions", "overview/readiness"],
   ...["migrating-crawler/crawler", "migrating-crawler/hostile-coordinator", "migrating-crawler/wire-size"],
@@ -22,7 +22,7 @@ const longFiles = [
 ].map((name) => `test/${name}.test.ts`);
 
 const known = new Map();
-/** Whether a file of the tests reaches one of the slow ones by its imports. */
+/** Whether a test file imports one of the slow helpers, directly or not. */
 function isSlow(path) {
   if (slow.includes(path)) return true;
   if (known.has(path)) return known.get(path);

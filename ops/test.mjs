@@ -1,5 +1,5 @@
-// Everything that CI runs: types, format and lint, beside them the tests. Ends with one plain line that counts
-// them. Arguments are passed on to vitest (`npm test -- test/core`).
+// Everything that CI runs: types, format and lint beside the tests. The last line counts the tests. Arguments are passed to
+// vitest (`npm test -- test/core`).
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-report-"));
 
-/** Its output as it comes, or in one piece at its end. */
+/** Prints the output as it comes, or at the end. */
 async function run(title, script, args, { inOnePiece = false } = {}) {
   if (!inOnePiece) process.stdout.write(`\n# ${title}\n`);
   const stdio = inOnePiece ? ["ignore", "pipe", "pipe"] : "inherit";
@@ -28,7 +28,7 @@ async function run(title, script, args, { inOnePiece = false } = {}) {
 const packageFile = (name, path) => join(dirname(require.resolve(`${name}/package.json`)), path);
 const report = join(folder, "report.json");
 
-/** Beside the tests, which wait more than they compute while they begin and end. */
+/** Runs beside the tests, which mostly wait at their beginning and end. */
 async function checkSource() {
   const inOnePiece = { inOnePiece: true };
   const types = packageFile("typescript", "bin/tsc");
@@ -57,7 +57,7 @@ try {
 }
 rmSync(folder, { recursive: true, force: true });
 
-// A file that breaks off before its first test fails the run without a failed test.
+// A file that fails before its first test fails the run without a failed test.
 const brokenFiles = counted.numFailedTests === 0 && !testsHold ? 1 : 0;
 const failed = counted.numFailedTests + brokenFiles + (typesHold ? 0 : 1) + (styleHolds ? 0 : 1);
 const skipped = (counted.numPendingTests ?? 0) + (counted.numTodoTests ?? 0);

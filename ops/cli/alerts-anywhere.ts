@@ -1,7 +1,6 @@
 /**
- * What needs attention, from whoever can say it: the database, asked within a second before anything waits
- * for it, and the coordinator that runs here, which knows of itself what no database tells. When neither says anything,
- * that is the alert.
+ * What needs attention, from every available source: the database, with a time limit of a second, and the coordinator that runs
+ * here, which knows what no database does. When neither answers, that is the alert.
  */
 import { TLSSocket } from "node:tls";
 import { Agent, buildConnector, request } from "undici";
@@ -27,17 +26,17 @@ import { pinOf } from "#protocol/identity";
 import type { CommandContext } from "./command-context.ts";
 import { readFrom } from "./read-database.ts";
 
-/** A coordinator answers /ready within two seconds whatever the database does. */
+/** A coordinator answers /ready within two seconds, whatever the database does. */
 const askMs = 2500;
 const connectMs = 900;
 
-/** Looks as often as it is asked; the database is opened once, and again after it was gone. */
+/** Checks on each call. The database is opened once, and again after an outage. */
 export class AlertsAnywhere {
   readonly #context: CommandContext;
   readonly #coordinatorUrl: string | null;
   #database: Database | null = null;
 
-  /** `coordinatorUrl`: one to ask; null: the one that ran last in the home folder. */
+  /** `coordinatorUrl` is the one to ask; null: the last one in the home folder. */
   constructor(context: CommandContext, coordinatorUrl: string | null) {
     this.#context = context;
     this.#coordinatorUrl = coordinatorUrl;
@@ -65,7 +64,7 @@ export class AlertsAnywhere {
     const asked = coordinator.words === null ? "" : `; ${coordinator.words}`;
     return {
       at: now.toISOString(),
-      // The coordinator knows since when.
+      // The coordinator knows the start of each alert.
       alerts: merged(
         database.gone == null ? [...coordinator.alerts, ...here] : [...here, ...coordinator.alerts],
       ),
@@ -80,7 +79,7 @@ export class AlertsAnywhere {
     await database?.close();
   }
 
-  /** An embedded server that does not run is started by whoever opens the database: nothing is known of it yet. */
+  /** A stopped embedded server is started by whoever opens the database, so its state is unknown. */
   async #lookAtDatabase(now: Date): Promise<OwnFacts> {
     const { databaseUrl, home, schema } = this.#context;
     const lost = databaseUrl === null ? lostDataFolder(home) : null;
@@ -91,7 +90,7 @@ export class AlertsAnywhere {
     const watch = new DatabaseWatch(withSearchPath(url, schema), clock);
     try {
       const { silent, unwritable } = await watch.look();
-      // Whoever asks once need not wait whether it lasts.
+      // A single query does not wait to see whether it lasts.
       const since = now.getTime() - silentLongEnoughMs;
       return {
         ...nothingKnown,
@@ -99,7 +98,7 @@ export class AlertsAnywhere {
         unwritable: unwritable === null ? null : { words: unwritable.words, sinceMs: now.getTime() },
       };
     } finally {
-      // A server that stands still does not even take leave.
+      // A hanging server never confirms the close.
       void watch.close();
     }
   }
@@ -110,14 +109,14 @@ export class AlertsAnywhere {
     return this.#database;
   }
 
-  /** Of the coordinator's own certificate, which invitations pin; null: it has none, or none has started yet. */
+  /** The key of the coordinator's certificate, which invitations pin; null when it has none or never started. */
   async #statedPin(): Promise<string | null> {
     return await readFrom(await this.#open(), this.#context, async ({ pool }) => {
       return (await readCoordinatorPlace(pool))?.certificatePin ?? null;
     });
   }
 
-  /** `pin` undefined: nobody can say what its certificate is. */
+  /** `pin` is undefined when the certificate is unknown. */
   async #askCoordinator(pin: string | null | undefined): Promise<Told> {
     const { currentRun } = this.#context;
     const url = this.#coordinatorUrl ?? currentRun?.webUrl ?? null;
@@ -144,11 +143,11 @@ export class AlertsAnywhere {
 
 interface Told {
   readonly alerts: readonly Alert[];
-  /** Who was asked, and what it said. */
+  /** The source and its answer. */
   readonly words: string | null;
 }
 
-/** As the rule has it (overview/alert-rules). */
+/** As in the rule (overview/alert-rules). */
 const silentLongEnoughMs = 4000;
 
 const nothingKnown: OwnFacts = {
@@ -162,7 +161,7 @@ const nothingKnown: OwnFacts = {
   silentCoordinators: [],
 };
 
-/** Of each name the first; the critical stand before the others. */
+/** Keeps the first alert of each name and sorts critical ones first. */
 function merged(alerts: readonly Alert[]): Alert[] {
   const known = new Map<AlertName, Alert>();
   for (const alert of alerts) if (!known.has(alert.name)) known.set(alert.name, alert);
@@ -191,7 +190,7 @@ interface Fault {
   readonly isInTheWay?: boolean;
 }
 
-/** What /ready says no for and is no alert by itself (a migration that is missing) keeps the coordinator from its work all the same. */
+/** A fault in /ready that is no alert by itself (a missing migration) still prevents the coordinator from working. */
 function alertOfFault({ code, words, since, isInTheWay = false }: Fault, url: string): Alert[] {
   const name = code === "jobs-stand-still" ? "job-overdue" : code;
   if (!(ownAlertNames as ReadonlySet<string>).has(name)) {
@@ -204,7 +203,7 @@ function alertOfFault({ code, words, since, isInTheWay = false }: Fault, url: st
 
 type Asked =
   | { readonly type: "answer"; readonly status: number; readonly body: unknown }
-  /** `isUntrusted`: it shows a certificate that no authority vouches for, and that is not the pinned one. */
+  /** `isUntrusted`: its certificate is neither issued by an authority nor pinned. */
   | { readonly type: "silence"; readonly words: string; readonly isUntrusted: boolean };
 
 function faultsIn(body: unknown): readonly Fault[] {
@@ -212,7 +211,7 @@ function faultsIn(body: unknown): readonly Fault[] {
   return Array.isArray(faults) ? (faults as Fault[]) : [];
 }
 
-/** Null: it may not be read without a token. */
+/** Null when reading needs a token. */
 function ownAlertsIn(asked: Asked): readonly Alert[] | null {
   if (asked.type === "silence" || asked.status !== 200) return null;
   const { alerts } = (asked.body ?? {}) as { readonly alerts?: unknown };
@@ -249,8 +248,8 @@ function wordsOf(error: unknown): string {
 }
 
 /**
- * To this machine by its own address: its certificate is for another name. Elsewhere an authority vouches for it, or its key is
- * the one that is pinned, as crawlers have it.
+ * On this machine the certificate's name differs from the address. Elsewhere it must be issued by an authority or have the
+ * pinned key, as for crawlers.
  */
 function connector(isHere: boolean, pin: string | null | undefined): buildConnector.connector {
   const connect = buildConnector({ rejectUnauthorized: false });

@@ -1,4 +1,4 @@
-/** `--allow`: private and other special-purpose networks that may be crawled: an intranet, a test server. */
+/** `--allow`: private and other special-purpose networks that may be crawled, such as an intranet or test server. */
 
 import { UsageError } from "#core/errors";
 import { parseRange } from "#core/ip/range";

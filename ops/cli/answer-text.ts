@@ -1,6 +1,6 @@
 /**
- * What a command found or did by itself, as text for a terminal, which the kit renders as it does the answers of rooms: what is one
- * value is a fact, what is a list of things a table. Units are told by the names: `rttMs`, `bodyBytes`.
+ * Renders a command's own result as terminal text, as the rooms' answers are: single values become facts, lists become tables.
+ * Names imply units: `rttMs`, `bodyBytes`.
  */
 import { column, facts, section, table } from "#coordinator/ask/document";
 import type { Inline, Node } from "#coordinator/ask/operation";
@@ -9,7 +9,7 @@ import { textOf } from "#coordinator/ask/words";
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { terminalPaper } from "./output.ts";
 
-/** By the name of a list, the members that are printed of each, with spaces between them. */
+/** For each list, the space-separated members to print. */
 type Columns = Readonly<Record<string, string>>;
 
 type Thing = Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ type Thing = Readonly<Record<string, unknown>>;
 export const answerText = (answer: object, columns: Columns = {}): string =>
   documentText({ title: "", nodes: nodesOf(answer as Thing, columns) }, terminalPaper());
 
-/** First what is a line each, then the tables and the larger parts. */
+/** One-line values first, then tables and larger parts. */
 function nodesOf(thing: Thing, columns: Columns): readonly [Node, ...Node[]] {
   const shown = Object.entries(thing).filter(([name, value]) => isNews(value) || columns[name] !== undefined);
   const parts = shown.filter(([, value]) => isPart(value));
@@ -41,7 +41,7 @@ const isThings = (value: unknown): value is readonly Thing[] =>
 const isPart = (value: unknown) =>
   isThings(value) || (isThing(value) && Object.values(value).some((one) => isThings(one) || isThing(one)));
 
-/** What is unknown, and what is not so, is not said. */
+/** Unknown and false values are omitted. */
 const isNews = (value: unknown) =>
   value !== null &&
   value !== undefined &&
@@ -61,7 +61,7 @@ function tableOf(name: string, things: readonly Thing[], columns: Columns): Node
   });
 }
 
-/** `lastUsedAt` is “last used”. */
+/** `lastUsedAt` becomes “last used”. */
 const titleOf = (name: string) =>
   name.replace(/(?<=.)(At|Ms)$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
@@ -81,7 +81,7 @@ function cell(name: string, value: unknown): Inline | boolean {
   return parts.map(([part, one]) => `${titleOf(part)} ${textOf(cell(part, one))}`).join(", ");
 }
 
-/** What people type again as it stands. */
+/** Numbers that people type again are printed unformatted. */
 const isNumberOf = /(^|\.)(number|version|status|epoch|\w*Id)$/;
 
 function numberText(name: string, value: number): string {

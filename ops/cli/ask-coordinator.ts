@@ -1,6 +1,6 @@
 /**
- * Commands ask the coordinator by its own API: the one that runs in this home, by its Unix socket; where none does, the same router
- * in the command's process, over the database. What is changed is in the audit log as the command's either way.
+ * Commands use the coordinator's API: through the Unix socket of the one that runs in this home, otherwise through the same
+ * router in-process, over the database. In both cases the audit log names the command.
  */
 import { Client } from "undici";
 import type { HttpMethod } from "#coordinator/web/api-operation";
@@ -15,27 +15,26 @@ import { readFrom, refuseNothing } from "./read-database.ts";
 
 export interface Question {
   readonly method: HttpMethod;
-  /** With its query. */
   readonly path: string;
   readonly accept: string;
-  /** Of the operation, where no coordinator runs and it is loaded alone. */
+  /** The operation's room, which is loaded alone when no coordinator runs. */
   readonly room: string;
   readonly body?: unknown;
-  /** A database where nothing was set up yet is set up. */
+  /** True to set up an empty database. */
   readonly setsUp?: boolean;
 }
 
 export interface Answer {
   readonly status: number;
   readonly type: string;
-  /** There is nothing of it, although it could be asked. */
+  /** The question was valid, but nothing was found. */
   readonly isEmpty: boolean;
   readonly body: string;
 }
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>;
 
-/** Longer than an explorer's first count of ten million subnets takes. */
+/** Longer than an explorer's first count of ten million subnets. */
 const patienceMs = 300_000;
 
 export async function askCoordinator(context: CommandContext, question: Question): Promise<Answer> {
@@ -58,7 +57,7 @@ const answerOf = (status: number, headers: Headers, body: string): Answer => ({
   isEmpty: headers["nearcrawl-empty"] !== undefined,
 });
 
-/** Null: none runs in this home, or it works on another database than the one that is meant. */
+/** Null when none runs in this home, or it uses another database. */
 async function askRunning(context: CommandContext, question: Question): Promise<Answer | null> {
   const { currentRun, databaseUrl, schema, home } = context;
   if (currentRun === null || !isRunning(currentRun.pid) || currentRun.schema !== schema) return null;
@@ -73,7 +72,7 @@ async function askRunning(context: CommandContext, question: Question): Promise<
     const { statusCode, headers, body: answer } = await client.request({ ...asked, ...sent });
     return answerOf(statusCode, headers, await answer.text());
   } catch (error) {
-    // Nobody listens there: an earlier release, or a path too long for a socket.
+    // No socket: an earlier release, or a path too long for one.
     const { code = "" } = error as { readonly code?: string };
     if (["ENOENT", "ECONNREFUSED", "EACCES", "ENAMETOOLONG", "EINVAL"].includes(code)) return null;
     throw error;
@@ -111,7 +110,7 @@ async function askInProcess(
   }
 }
 
-/** Null: as without a file. A file that cannot be read is a fault of what goes by it, and of nothing else. */
+/** Null means no file. An unreadable file only fails the commands that need it. */
 async function configOf(file: string | null, { room }: Question) {
   const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
   const { readCoordinatorConfig } = await import("#coordinator/config");

@@ -1,4 +1,4 @@
-/** What a command has changed goes to the audit log, by whom: the system's user, and the machine it was typed on. */
+/** Writes a command's changes to the audit log, with the system user and the machine. */
 import { hostname, userInfo } from "node:os";
 import type { Pool } from "pg";
 import { createAuditLog } from "#coordinator/database/audit-log";
@@ -10,8 +10,8 @@ import { printable } from "#core/terminal-text";
 const mostOfName = 50;
 
 /**
- * Call it once the change is made; before and after hold no secrets. Throws a DatabaseError that says that the
- * change is made and not written down.
+ * Call it after the change; before and after must not hold secrets. Throws a DatabaseError that says that the change was made
+ * but not recorded.
  */
 export async function recordCommand(pool: Pool, change: Change): Promise<void> {
   changed.add(pool);
@@ -26,19 +26,19 @@ export async function recordCommand(pool: Pool, change: Change): Promise<void> {
   }
 }
 
-/** Databases that a command has changed. */
+/** Databases that this command has changed. */
 const changed = new WeakSet<Pool>();
 
-/** Whether what the command did has to be in the journal before it says that it is done. */
+/** Whether the command must be in the journal's files before it reports success. */
 export const isJournaled = (pool: Pool) => changed.has(pool);
 
-/** `root`: the folder of the home's journals. Throws a DatabaseError where it cannot be written. */
+/** `root` is the folder of the home's journals. Throws a DatabaseError when it cannot be written. */
 export async function keepJournal(pool: Pool, root: string): Promise<void> {
   const { journal } = await Journal.open(pool, root, () => new Date());
   await journal.catchUp();
 }
 
-/** `root on db1`: who types commands here, as the audit log names them. */
+/** `root on db1`: the name of command users in the audit log. */
 export function commandActor(): string {
   return `${systemUser()} on ${printable(hostname(), mostOfName)}`;
 }
@@ -52,7 +52,7 @@ export function systemUser(): string {
   }
 }
 
-/** The system user's, without what no name in the audit log has. */
+/** The system user's name, without characters that audit log names exclude. */
 export function ownName(): string {
   return systemUser().replace(/[^\p{L}\p{N}._@+-]/gu, "-");
 }

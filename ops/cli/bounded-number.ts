@@ -1,4 +1,4 @@
-/** An option's number within bounds, for commander. */
+/** Parses a number option within bounds, for commander. */
 import { InvalidArgumentError } from "commander";
 
 export function boundedNumber(least: number, most: number): (text: string) => number {
@@ -11,12 +11,12 @@ export function boundedNumber(least: number, most: number): (text: string) => nu
   };
 }
 
-/** An hour: no RTT on this planet is longer. */
+/** One hour; no RTT is longer. */
 export const milliseconds = boundedNumber(0, 3_600_000);
 
 export const share = boundedNumber(0, 1);
 
-// An option's whole number within bounds, for commander.
+// Parses an integer option within bounds, for commander.
 
 export function boundedInteger(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -28,7 +28,7 @@ export function boundedInteger(least: number, most: number): (text: string) => n
   };
 }
 
-/** Some of these names, separated by commas, each once. */
+/** Parses a comma-separated list of these names, each once. */
 export function listOf<Name extends string>(names: readonly Name[]): (text: string) => Name[] {
   return (text) => [
     ...new Set(

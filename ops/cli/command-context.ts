@@ -1,7 +1,4 @@
-/**
- * What every command shares: where the project keeps its data, which database and schema it means, and how
- * it prints. The environment is read here and nowhere else in the commands.
- */
+/** The common context of commands: data folder, database, schema and output. The commands read the environment only here. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -14,22 +11,22 @@ import type { Database } from "#db/server-database";
 import { readServerUrl, withoutPassword } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
-/** What the latest `nearcrawl up` or `coordinator` said of itself; how the other commands find it. */
+/** What the latest `nearcrawl up` or `coordinator` recorded, so that other commands find it. */
 export interface CurrentRun {
   readonly schema: string;
   readonly webUrl: string | null;
   readonly pid: number;
-  /** DNS servers that the run uses, as `address:port`; empty: the system's. */
+  /** The run's DNS servers as `address:port`; empty: the system's. */
   readonly resolvers: readonly string[];
-  /** The one that `--config` named. */
+  /** The file of `--config`. */
   readonly settingsFile: string | null;
-  /** The server, without its password; null: the embedded one. */
+  /** The server's URL without its password; null: the embedded one. */
   readonly database: string | null;
 }
 
 export interface CommandContext {
   readonly home: string;
-  /** The coordinator's; null: there is none, and every setting has its default. */
+  /** The coordinator's file; null when there is none, so that all defaults apply. */
   readonly settingsFile: string | null;
   readonly databaseUrl: string | null;
   readonly schema: string;
@@ -67,7 +64,7 @@ export function commandContext(
   return context;
 }
 
-/** The same for a command that begins a run: what the latest one was started with is of no matter. */
+/** The same for a command that begins a run, which ignores how the latest one was started. */
 export function contextOfStart(
   options: ContextOptions,
   env: NodeJS.ProcessEnv = process.env,
@@ -85,7 +82,7 @@ export function contextOfStart(
   };
 }
 
-/** What states another database than the one that counts, in words; null: nothing does. */
+/** Says which setting names a different database than the one in use, or null. */
 export function contradictedDatabase(
   { databaseUrl, settingsFile }: CommandContext,
   options: ContextOptions,
@@ -106,16 +103,16 @@ export function contradictedDatabase(
 const homeOf = (options: ContextOptions, env: NodeJS.ProcessEnv) =>
   resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
 
-/** Where the journals of a home's databases are (coordinator/journal). */
+/** The folder of a home's database journals (coordinator/journal). */
 export const journalRootOf = (home: string) => join(home, "journal");
 
-/** Where a coordinator of this home answers its owner's commands. */
+/** The socket at which a coordinator answers its owner's commands. */
 export const socketPathOf = (home: string) => join(home, "coordinator.sock");
 
-/** The coordinator's, which `nearcrawl init` writes. */
+/** The file that `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 
-/** As the settings state it; null: they do not. */
+/** The URL in the settings, or null. */
 function databaseUrlIn(file: string | null): string | null {
   if (file === null) return null;
   const { databaseUrl = null } = readSettingsFile(file);
@@ -131,15 +128,15 @@ function databaseUrlIn(file: string | null): string | null {
 }
 
 interface WithDatabaseOptions {
-  /** Whatever migrations its schema has; left out, one of another program's is refused. */
+  /** Accepts a schema with any migrations; by default, one of another version is refused. */
   readonly anySchema?: boolean;
-  /** What becomes of the embedded server. */
+  /** Reports events of the embedded server. */
   readonly onServer?: (event: ServerEvent) => void;
 }
 
 /**
- * Opens the context's database (starting the embedded one where no server is named), runs, closes. Throws a DatabaseError
- * where the schema is none of this program's: a newer version has migrated it, or an older one stopped half-way.
+ * Opens the context's database (starting the embedded one where no server is named), runs the work and closes it. Throws a
+ * DatabaseError when the schema is not this program's: a newer version migrated it, or an older one stopped half-way.
  */
 export async function withDatabase<T>(
   context: CommandContext,
@@ -162,14 +159,14 @@ export async function withDatabase<T>(
   }
 }
 
-/** Whichever command starts the server first. */
+/** Whichever command starts the server prints it. */
 function sayKeptAside(event: ServerEvent): void {
   if (event.type === "kept-aside") process.stderr.write(`nearcrawl: ${keptAsideWords(event.folder)}\n`);
 }
 
 /**
- * The header that lets an export into OpenSearch; null: none is set. Throws a ConfigError for one half of it, and for what no
- * header may hold.
+ * The authorization header for OpenSearch, or null. Throws a ConfigError for an incomplete pair, and for characters that no
+ * header can hold.
  */
 export function openSearchAuthorization(env: NodeJS.ProcessEnv = process.env): string | null {
   const whole = env.NEARCRAWL_OPENSEARCH_AUTHORIZATION ?? "";
@@ -188,7 +185,7 @@ export function openSearchAuthorization(env: NodeJS.ProcessEnv = process.env): s
   return user === "" ? null : `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-/** As root a system folder (another user has to reach it), else the user's data folder. */
+/** A system folder for root, because another user must reach it; otherwise the user's data folder. */
 export function defaultHome(env: NodeJS.ProcessEnv): string {
   if (process.getuid?.() === 0) return "/var/lib/nearcrawl";
   return join(env.XDG_DATA_HOME || join(homedir(), ".local/share"), "nearcrawl");

@@ -1,18 +1,17 @@
-/** The commands of `nearcrawl` by their names, of one word or two. */
+/** The commands of `nearcrawl` by name, of one or two words. */
 import { Command } from "commander";
 import { exitsOfRoom } from "./exit-codes.ts";
 
 export interface NamedCommand {
-  /** The words behind `nearcrawl`. */
   readonly name: string;
   readonly command: Command;
-  /** What the command above it says, where that asks nothing itself. */
+  /** The description of the command above it, where that does nothing itself. */
   readonly group?: { readonly says: string; readonly help?: string } | undefined;
-  /** The place of its page in the navigation. */
+  /** Its page's place in the navigation. */
   readonly page?: { readonly groupName: string | null; readonly place: number } | undefined;
 }
 
-/** Places commands of two words below those of one, which are in the order and under the headings of the pages' navigation. */
+/** Places two-word commands below one-word ones, in the order and under the headings of the pages' navigation. */
 export function commandTree(all: readonly NamedCommand[]): Command[] {
   const single = all.filter(({ name }) => topOf(name) === name);
   const tops = new Map(single.map(({ name, command }) => [name, command]));
@@ -20,7 +19,7 @@ export function commandTree(all: readonly NamedCommand[]): Command[] {
     const top = topOf(name);
     if (top === name) continue;
     const above = tops.get(top) ?? groupCommand(top, all);
-    // What stands behind its name is the command's own.
+    // Options after the sub-command's name are its own.
     tops.set(top, above.enablePositionalOptions().addCommand(command));
   }
   const placed = [...tops].map(([top, command]) => {

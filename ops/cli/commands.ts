@@ -10,7 +10,7 @@ import { softwareVersion } from "#protocol/software-version";
 import { commandTree, topOf } from "./command-tree.ts";
 import { commandOf, type DescribedCommand, describeCommand } from "./described-command.ts";
 
-/** `name`: the command that is asked for; any other word stands for all of them. Null where there is no list. */
+/** `name` is the requested command; any other word means all. Returns null without a list. */
 export function describedProgram(
   name: string | undefined,
   act: () => Promise<void>,
@@ -21,13 +21,13 @@ export function describedProgram(
   return programWith((named.length > 0 ? named : list).map((one) => commandOf(one, act)));
 }
 
-/** `name` as above. With the list, only the modules that a command's operations are in are loaded. */
+/** With the list, only the modules of the command's operations are loaded. */
 export async function loadedProgram(name: string | undefined): Promise<Command> {
   const modules = readList()?.find((one) => one.name === name)?.modules;
   return programWith((await everyCommand(name, modules)).map(({ command }) => command));
 }
 
-/** What the build writes down. */
+/** The list that the build writes. */
 export async function describeCommands(): Promise<DescribedCommand[]> {
   return (await everyCommand()).map(({ command, modules }) => ({ ...describeCommand(command), modules }));
 }
@@ -61,7 +61,7 @@ function readList(): DescribedCommand[] | null {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
 }
 
-/** Commands with work of their own, by the words behind `nearcrawl`. Every other is an operation's. */
+/** Commands with code of their own, by their words after `nearcrawl`. All others are operations. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand(),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand(),
@@ -92,7 +92,7 @@ function programWith(subCommands: readonly Command[]): Command {
   const program = new Command("nearcrawl")
     .description("A location-aware web crawler: every page is fetched by the nearest crawler.")
     .version(softwareVersion)
-    // A release's --version is its own.
+    // `release` has a --version option of its own.
     .enablePositionalOptions()
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(

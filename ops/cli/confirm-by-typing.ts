@@ -1,4 +1,4 @@
-/** Before a command takes work away: on a terminal what follows is told in numbers, and has to be confirmed by typing. */
+/** Before a destructive action, a terminal shows the consequences in numbers and asks for a typed confirmation. */
 import { createInterface } from "node:readline/promises";
 import { Option } from "commander";
 import { exitCodes } from "./exit-codes.ts";
@@ -12,10 +12,10 @@ export const yesOption = () =>
   new Option("--yes", "do not ask (nobody is asked where the input is no terminal)");
 
 export interface Deed {
-  /** What it will do, in numbers, and the way back. */
+  /** The consequences in numbers, and how to undo it. */
   readonly follows: string;
   readonly typed: string;
-  /** What `typed` is, as “its name”. */
+  /** What `typed` is, such as “its name”. */
   readonly asked: string;
 }
 
@@ -24,7 +24,9 @@ interface TerminalStreams {
   readonly output: NodeJS.WritableStream;
 }
 
-/** False: not confirmed, which is said, and the exit code set. `deed` null: there is nothing to ask about. */
+/**
+ * Returns false when not confirmed, after printing it and setting the exit code. With `deed` null there is nothing to confirm.
+ */
 export async function confirmedByTyping(
   options: ConfirmOptions,
   deed: () => Promise<Deed | null>,

@@ -1,4 +1,4 @@
-/** `--contact`: whom webmasters can reach, without which nobody crawls the public web. */
+/** `--contact`: the webmasters' contact, without which nobody may crawl the public web. */
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
 import { contactFault } from "#coordinator/run/opt-outs/start";
 import { UsageError } from "#core/errors";
@@ -9,7 +9,7 @@ export const contactOption = [
   "real web: your e-mail address or a URL, which every request to a site names; nobody crawls the public web without",
 ] as const;
 
-/** Throws a UsageError for one that no webmaster could use. */
+/** Throws a UsageError when no webmaster could use it. */
 export function checkedContact(contact: string | undefined): string | undefined {
   if (contact === undefined || reachableContact(contact) !== null) return contact;
   throw new UsageError(
@@ -17,7 +17,7 @@ export function checkedContact(contact: string | undefined): string | undefined 
   );
 }
 
-/** Throws a UsageError with the command to type where the settings name nobody whom webmasters could reach. */
+/** Throws a UsageError with the command to type when the settings name no reachable contact. */
 export function requireContact(settings: Readonly<Record<string, unknown>>): CoordinatorConfig {
   const config = readCoordinatorConfig(settings);
   const fault = contactFault(config);
@@ -25,7 +25,7 @@ export function requireContact(settings: Readonly<Record<string, unknown>>): Coo
   throw new UsageError(`${fault}: say who you are, such as by ${commandLine()} --contact you@example.org`);
 }
 
-/** As it was typed, for a shell. */
+/** The command line as typed, quoted for a shell. */
 function commandLine(): string {
   const words = process.argv.slice(2).map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)));
   return ["nearcrawl", ...words].join(" ");

@@ -1,7 +1,7 @@
 /**
- * A command without what it does, as a plain value: what its help prints and what its usage is checked by. Commander has
- * no such form of its own. Carried is what our commands use of it; a test holds every one of them against its description,
- * setting by setting, so that a use of something more fails there.
+ * A command's description without its action, as a plain value: enough to print its help and check its usage, for which
+ * Commander has no form. It holds the features that our commands use; a test compares every command with its description, so
+ * that the use of another feature fails there.
  */
 import type { EventEmitter } from "node:events";
 import { Argument, Command, Option } from "commander";
@@ -12,16 +12,16 @@ export interface DescribedCommand {
   readonly summary: string;
   readonly arguments: readonly DescribedArgument[];
   readonly options: readonly DescribedOption[];
-  /** What follows the options in its help. */
+  /** The text after the options in its help. */
   readonly afterHelp: string;
   readonly commands: readonly DescribedCommand[];
-  /** It does something itself, not only by its sub-commands. */
+  /** It has an action itself, not only sub-commands. */
   readonly acts: boolean;
-  /** Options behind a sub-command's name are the sub-command's. */
+  /** Options after a sub-command's name belong to it. */
   readonly positionalOptions: boolean;
-  /** The heading under which the command above lists it. */
+  /** Its heading in the parent's list. */
   readonly helpGroup?: string;
-  /** Where its operations are in the list of the rooms' (room-operations.ts). */
+  /** The indexes of its operations in the rooms' list (room-operations.ts). */
   readonly modules?: readonly number[];
 }
 
@@ -33,7 +33,7 @@ interface Described {
 }
 
 interface DescribedArgument extends Described {
-  /** In its brackets. */
+  /** The name within brackets. */
   readonly name: string;
 }
 
@@ -64,7 +64,7 @@ export function describeCommand(command: Command): DescribedCommand {
   };
 }
 
-/** `act` stands for what it does, and what each of its sub-commands does. */
+/** `act` is its action and that of its sub-commands. */
 export function commandOf(described: DescribedCommand, act: () => Promise<void>): Command {
   const command = new Command(described.name)
     .description(described.description)
@@ -98,7 +98,7 @@ function bracketed(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** Its texts are listeners, which write where they are told to. */
+/** Commander implements these texts as listeners that write to a given output. */
 function afterHelpOf(command: Command): string {
   const texts: string[] = [];
   const write = (text: string) => void texts.push(text);

@@ -6,6 +6,6 @@
  */
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
-/** Of the commands that ask a room, in their help. */
+/** For the help of commands that ask a room. */
 export const exitsOfRoom =
   "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. No coordinator has to run.";

@@ -1,9 +1,9 @@
-/** How a command ends that cannot go on: one line on standard error, and an exit code that says whose turn it is. */
+/** How a failing command ends: one line on standard error, and an exit code that says who must act. */
 import { CommanderError } from "commander";
 import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
 import { exitCodes } from "./exit-codes.ts";
 
-/** Errors that nobody foresaw are told with their stack. Commander has told its own, and `--help` is none. */
+/** Unexpected errors are printed with their stack. Commander has printed its own, and `--help` is no error. */
 export function tellFailure(error: unknown): void {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
@@ -18,6 +18,6 @@ function wordsOf(error: unknown): string {
   return error instanceof NearcrawlError ? error.message : (error.stack ?? error.message);
 }
 
-/** What they wrote on the command line, in the settings or in a file is wrong. */
+/** The user's command line, settings or file is at fault. */
 const isUsers = (error: unknown): boolean =>
   [ConfigError, UsageError, SourceFileError].some((kind) => error instanceof kind);

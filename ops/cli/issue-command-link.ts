@@ -1,4 +1,4 @@
-/** Sign-in links that commands make: for whoever types here, or whom they name. Written to the audit log. */
+/** Sign-in links that commands issue, for the caller or a named person. Recorded in the audit log. */
 import type { Pool } from "pg";
 import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
 import { createSignInLinkStore } from "#coordinator/run/access/session-store";
@@ -9,7 +9,7 @@ import type { Person } from "#core/actor";
 import { UsageError } from "#core/errors";
 import { commandActor, ownName, recordCommand } from "./audit-command-change.ts";
 
-/** Throws a UsageError where no coordinator has started yet, or a name or crawler is none. */
+/** Throws a UsageError when no coordinator has started yet, or a name is invalid or unknown. */
 export async function commandSignInLink(
   pool: Pool,
   asked: Person & { readonly minutes: number },
@@ -27,7 +27,7 @@ export async function commandSignInLink(
   return link;
 }
 
-/** For whoever has started the coordinator: an operator, by the name of the system's user. */
+/** For whoever started the coordinator: an operator with the system user's name. */
 export async function ownSignInLink(pool: Pool): Promise<IssuedLink> {
   const person = { name: ownName(), role: "operator", crawlers: [] } as const;
   return await commandSignInLink(pool, { ...person, minutes: linkMinutes.usual });

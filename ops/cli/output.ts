@@ -1,17 +1,15 @@
 import { type Column, type Paper, tableText } from "#core/terminal-text";
 
 /**
- * How commands print: text for people (tables included), JSON for programs, progress as one rewritten line on a
- * terminal and plain lines elsewhere.
+ * How commands print: text for people (tables included), JSON for programs, and progress as one rewritten line on a terminal or
+ * plain lines elsewhere.
  */
 
-/** Prints an answer: its text for people, itself for programs. */
 export function printAnswer(options: { readonly json?: boolean }, answer: unknown, text: string): void {
   if (options.json) printJson(answer);
   else process.stdout.write(`${text}\n`);
 }
 
-/** Prints one JSON value and a line end. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
@@ -39,7 +37,7 @@ export class ProgressLine {
     }
   }
 
-  /** Ends the line, so that what is printed next starts on its own. */
+  /** Ends the line, so that the next output starts on its own. */
   done(): void {
     if (this.#shown) this.#stream.write("\n");
     this.#shown = false;
@@ -47,11 +45,11 @@ export class ProgressLine {
 }
 
 /**
- * Writes to standard output and waits until it is taken, so that a slow reader slows the writer instead of
- * filling its memory. False when nobody reads any more (`… | head`): the command then ends without a word.
+ * Writes to standard output and waits until it is taken, so that a slow reader slows the writer instead of filling memory.
+ * Returns false when the reader is gone (`… | head`); the command then ends silently.
  */
 export function writeOut(text: string): Promise<boolean> {
-  // The failure arrives at the callback too; without a listener it would end the process with a stack.
+  // The failure also reaches the callback; without a listener it would end the process with a stack trace.
   if (process.stdout.listenerCount("error") === 0) process.stdout.on("error", () => {});
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => {
@@ -62,7 +60,7 @@ export function writeOut(text: string): Promise<boolean> {
   });
 }
 
-/** Columns in line, and on a terminal no wider than it is. */
+/** Aligned columns, no wider than the terminal. */
 export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -75,7 +73,7 @@ export function terminalPaper(stream: NodeJS.WriteStream = process.stdout): Pape
   return { width: stream.isTTY ? Math.max(40, stream.columns ?? 80) : null, colours: hasColours(stream) };
 }
 
-/** Only on a terminal, and never where the reader asked for none (NO_COLOR, see no-color.org; TERM=dumb). FORCE_COLOR=1: in a pipe, too. */
+/** Colours only on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set. FORCE_COLOR=1 enables them in pipes. */
 export function hasColours(
   stream: { readonly isTTY?: boolean } = process.stdout,
   env: NodeJS.ProcessEnv = process.env,

@@ -1,4 +1,4 @@
-/** For commands that only look: where nothing was set up yet they say so, and create nothing. */
+/** Commands that only read: they say when nothing is set up yet, and create nothing. */
 
 import type { Command } from "commander";
 import { DatabaseError } from "#core/errors";
@@ -17,13 +17,13 @@ export async function readDatabase<T>(
   return await withDatabase(context, async (database) => await readFrom(database, context, read));
 }
 
-/** Throws a DatabaseError where opening the embedded database would create it. */
+/** Throws a DatabaseError when opening the embedded database would create it. */
 export function refuseNothing({ databaseUrl, home }: CommandContext): void {
   if (databaseUrl === null && neverHadDatabase(home))
     throw new DatabaseError(`nothing has been set up in ${home}: run nearcrawl up first`);
 }
 
-/** Of one that is open already. */
+/** For an open database. */
 export async function readFrom<T>(
   database: Database,
   { schema }: Pick<CommandContext, "schema">,
@@ -40,7 +40,7 @@ export async function readFrom<T>(
   }
 }
 
-// Options of every command that works at the coordinator's database and answers people or programs.
+// The options of every command that uses the coordinator's database.
 
 export interface DatabaseOptions extends ContextOptions {
   readonly json?: boolean;

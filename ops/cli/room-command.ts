@@ -1,6 +1,6 @@
 /**
- * Commands that are operations: their arguments and options come from its parameters and the schema of its body. What they print is
- * the page's text, or the API's answer (`--json`).
+ * Commands made from operations: arguments and options come from the parameters and the body's schema. They print the page's
+ * text, or the API's answer (`--json`).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
@@ -34,7 +34,7 @@ const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => (
   isNeeded: isNeeded && usual?.(ownName())[name] === undefined,
 });
 
-/** The commands of operations, whose help says what the API's description says. */
+/** The operations' commands, with the API description's texts as help. */
 export function commandsOf(operations: readonly ApiOperation[], room: string): NamedCommand[] {
   return (operations as readonly AnyOperation[]).flatMap((operation) =>
     [operation.command ?? []].flat().map((command) => {
@@ -121,7 +121,7 @@ function secondsOf(asked: unknown): number {
   );
 }
 
-/** Again and again until it is interrupted, over what stood before on a terminal. Whatever fails meanwhile is told, and tried again. */
+/** Repeats until interrupted, redrawing a terminal. Failures are printed and retried. */
 async function watched(ask: () => Promise<void>, seconds: number): Promise<void> {
   const { stdout } = process;
   const stopping = untilAskedToStop();
@@ -160,13 +160,13 @@ function tell({ status, type, isEmpty, body }: Answer, options: RoomOptions): vo
   printJson(value);
 }
 
-/** What the operator can mend is wrong usage; the rest is a failure. */
+/** Faults that the operator can fix are wrong usage; others are failures. */
 function fail(status: number, words: string): void {
   if (status === 404) return void process.stderr.write(`nearcrawl: ${words}\n`);
   throw status < 500 && status !== 429 ? new UsageError(words) : new Error(words);
 }
 
-/** Of the query, the path and the body. */
+/** From query, path and body. */
 function fieldsOf({ parameters = {}, body }: ApiOperation): Record<string, Field> {
   const schemas = [z.object({ ...parameters.query, ...parameters.path }), ...(body ? [body.schema] : [])];
   const fields = schemas.flatMap(fieldsIn).map((field) => [field.name, field] as const);
@@ -182,7 +182,7 @@ const kebab = (name: string) =>
 
 function optionOf(name: string, { words, isNeeded, type, choices }: typeof fieldOfText): Option {
   if (name === "format") return new Option("--csv", "as CSV");
-  // One choice is a yes.
+  // A single choice is a flag.
   const isFlag = type === "boolean" || choices?.length === 1;
   const several = type === "array" ? "..." : "";
   const flags = isFlag ? `--${kebab(name)}` : `--${kebab(name)} <value${several}>`;
@@ -190,7 +190,7 @@ function optionOf(name: string, { words, isNeeded, type, choices }: typeof field
   return choices === undefined || isFlag ? option : option.choices(choices);
 }
 
-/** What was typed, by the names of the API. */
+/** The typed values by the API's names. */
 function valuesOf(
   { takes = "", operation, named: optionNames = {}, usual }: RoomCommand,
   args: readonly (string | readonly string[] | undefined)[],
@@ -228,7 +228,7 @@ function bodyOf(operation: ApiOperation, values: Readonly<Record<string, unknown
   return Object.fromEntries(given.map(([name, field]) => [name, sentValue(name, values[name], field)]));
 }
 
-/** `none` is the API's null, where a number may be left open. */
+/** `none` is the API's null for optional numbers. */
 function sentValue(name: string, value: unknown, { type, mayBeNone }: Field): unknown {
   if (mayBeNone && value === "none") return null;
   if (type !== "number" && type !== "integer") return value;

@@ -1,15 +1,15 @@
-/** The folder of measured data that is kept beside the project, never in it: NEARCRAWL_DATA, by default ../shared/data. */
+/** The folder of measured data outside the project: NEARCRAWL_DATA, by default ../shared/data. */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 export interface SharedFile {
   readonly path: string;
   readonly isThere: boolean;
-  /** For people: what is not where. */
+  /** Says what is missing, and where. */
   readonly absence: string;
 }
 
-/** `file` with slashes, from that folder. */
+/** `file` is relative to that folder, with slashes. */
 export function sharedFile(file: string, env: NodeJS.ProcessEnv = process.env): SharedFile {
   const path = join(resolve(env.NEARCRAWL_DATA || "../shared/data"), file);
   const name = path.slice(dirname(path).length + 1);

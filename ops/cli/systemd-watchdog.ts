@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 
-/** Lost ones are made up for by the next, before the time is over. */
+/** Further signs make up for a lost one in time. */
 const signsInTime = 3;
 
 export function signOfLifeMs(env: NodeJS.ProcessEnv, processId: number): number | null {
@@ -15,7 +15,7 @@ export function signOfLifeMs(env: NodeJS.ProcessEnv, processId: number): number 
   return Math.max(1, Math.floor(Number(microseconds) / 1000 / signsInTime));
 }
 
-/** Nothing where no watchdog waits. `onFault`: none can be sent, so the watchdog will end this process. */
+/** Does nothing without a watchdog. `onFault`: no signs can be sent, so the watchdog will end this process. */
 export function keepWatchdogCalm(
   onFault: (words: string) => void,
   env: NodeJS.ProcessEnv = process.env,

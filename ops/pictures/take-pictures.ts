@@ -1,7 +1,7 @@
 /**
- * `npm run pictures`: retakes the README's pictures. Starts the whole system against a small emulated Internet,
- * waits until it is crawled, signs in as an operator, and takes the pages one by one. Needs Chromium
- * (NEARCRAWL_BROWSER names another place). Some four minutes on two cores.
+ * `npm run pictures`: retakes the README's pictures. Starts the whole system on a small emulated Internet, waits until it is
+ * crawled, signs in as an operator and photographs the pages. Needs Chromium (or NEARCRAWL_BROWSER) and about four minutes on
+ * two cores.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,16 +16,16 @@ const entry = fileURLToPath(new URL("../cli/main.ts", import.meta.url));
 const nearcrawl = ["--conditions=nearcrawl-source", "--import", "tsx", entry];
 const world = ["--sites", "200", "--crawlers", "10", "--seed", "3"];
 
-/** The table at the end of a run: everything has been crawled. */
+/** The final table: everything has been crawled. */
 const runIsOver = /^policy +figures/m;
 const mostMinutes = 12;
-/** Figures are written at the end of each minute: so that the history shows more than a dot. */
+/** Figures are written every minute, so the history needs time to show more than a dot. */
 const historyMs = 150_000;
 const size = { width: 1400, height: 900 };
 
 interface Picture {
   readonly name: string;
-  /** With the URL of a crawled page, and its host, put in. */
+  /** With the URL and host of a crawled page. */
   readonly path: (page: CrawledPage) => string;
   readonly colours?: "light" | "dark";
   readonly narrow?: boolean;
@@ -130,14 +130,14 @@ async function takeAll(link: URL): Promise<void> {
 async function take(context: BrowserContext, picture: Picture, crawled: CrawledPage): Promise<void> {
   const page = await context.newPage();
   await page.goto(picture.path(crawled));
-  // The live overview never falls silent; a map is drawn when its tiles have come.
+  // The live overview never becomes idle; a map is complete when its tiles have loaded.
   await page.waitForLoadState(picture.path(crawled) === "/" ? "load" : "networkidle");
   const file = join(pictures, `${picture.name}.png`);
   await page.screenshot({ path: file });
   process.stdout.write(`${file}\n`);
 }
 
-/** The latest page that was fetched, and words to find others by. */
+/** The latest fetched page, with words that find others. */
 async function crawledPage(context: BrowserContext): Promise<CrawledPage> {
   const found = await context.request.get(
     "/api/search?q=harbour%20or%20market%20or%20garden%20or%20news&limit=5",

@@ -1,17 +1,17 @@
 /**
- * What it takes to compare delegation policies on one world without running each: the world as an instance
- * for the simulator, and how long a download takes by the model that the emulated Internet's proxies follow.
+ * Compares delegation policies on one world without running each: the world as a simulator instance, and download times by the
+ * model of the emulated Internet's proxies.
  */
 import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {
   readonly rttMs: number;
-  /** Everything the server sends, headers included, as it goes over the wire. */
+  /** Everything the server sends on the wire, headers included. */
   readonly bodyBytes: number;
   readonly bandwidthKbps: number;
   readonly serverDelayMs: number;
-  /** True: the request goes over an open connection that was idle; no handshake then. */
+  /** The request uses an idle open connection, without a handshake. */
   readonly connectionReused?: boolean;
 }
 
@@ -76,7 +76,7 @@ export const initialWindowBytes = 14_600;
 /** Least retransmission timeout of common stacks: idle for longer, and the window is the initial one again. */
 const idleResetMs = 200;
 
-/** 1 kbit/s is 125 bytes a second. */
+/** 1 kbit/s is 125 bytes per second. */
 function bytesPerMs(bandwidthKbps: number): number {
   return bandwidthKbps / 8;
 }

@@ -87,8 +87,8 @@ function required<T>(value: T | undefined): T {
   return value;
 }
 
-// The IPv6 side of a generated registry: a /12 per registry, a /32 for each provider, a /48 for each
-// crawler's partner. No site has an IPv6 address, but dumps do hold such objects, and importers must cope.
+// The IPv6 side of a generated registry: a /12 per registry, a /32 per provider, a /48 per crawler's partner. No site has an
+// IPv6 address, but dumps hold such objects and importers must cope.
 
 /** First 16 bits of the /12 that IANA gave each registry. */
 const blocks: Readonly<Record<RegionalRegistry, bigint>> = {
@@ -100,14 +100,14 @@ const blocks: Readonly<Record<RegionalRegistry, bigint>> = {
 };
 
 interface Ipv6Plan {
-  /** Position that the first of these will have in the world's subnets. */
+  /** The index of the first of these in the world's subnets. */
   readonly firstIndex: number;
   readonly providers: readonly Provider[];
   readonly partners: readonly { readonly provider: Provider; readonly holder: number }[];
   readonly registryHolder: (registry: RegionalRegistry) => number;
 }
 
-/** In the order of addresses, parents first. */
+/** In address order, parents first. */
 function planIpv6(plan: Ipv6Plan): WorldSubnet[] {
   const subnets: WorldSubnet[] = [];
   for (const [registry, start] of Object.entries(blocks) as [RegionalRegistry, bigint][]) {

@@ -15,24 +15,24 @@ export interface WorldSettings {
   readonly seed: number;
   readonly sites: number;
   readonly crawlers: number;
-  /** What else live code must cope with; default: nothing. */
+  /** Oddities for live code to cope with; absent: none. */
   readonly oddities?: Partial<WorldOddities>;
 }
 
 /**
- * What live code must cope with besides ordinary organisations: names that resolve by who asks, ranges used in two
- * places. Each as a share of the world's sites from 0 to 1.
+ * Oddities besides ordinary organisations: names that resolve differently by client, and ranges used in two places. Each is a
+ * share of the world's sites from 0 to 1.
  */
 interface WorldOddities {
-  /** Under a name with two to four addresses in different subnets. */
+  /** Sites under a name with two to four addresses in different subnets. */
   readonly geoDns: number;
-  /** In a range whose halves are used in different cities. */
+  /** Sites in a range whose halves are used in different cities. */
   readonly splitLeaves: number;
 }
 
 const noOddities: WorldOddities = { geoDns: 0, splitLeaves: 0 };
 
-/** Bounds of what the generator is asked for; far beyond them the planned /8s would not do. */
+/** The generator's bounds; far beyond them the planned /8s would not suffice. */
 export const worldLimits = { sites: 100_000, crawlers: 2_000 } as const;
 
 export function generateWorld({ seed, sites, crawlers, oddities: asked }: WorldSettings): World {
@@ -66,7 +66,7 @@ function refuseBadSettings(counts: Omit<WorldSettings, "oddities">, oddities: Wo
 /** Share of partners that came because a neighbour was one. */
 const neighbourShare = 0.4;
 
-/** Share of the others for whom of two places the one farther from all partners is taken. */
+/** The share of the others that take, of two places, the one farther from all partners. */
 const apartShare = 0.7;
 
 /**
@@ -123,7 +123,7 @@ function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
   return sites.length > before;
 }
 
-/** One name with machines in two to four countries, each in a range of its own. */
+/** One name with machines in two to four countries, each in its own range. */
 function drawGeoHost(draft: WorldDraft): void {
   const { random, plan, names } = draft;
   const home = draft.drawPlace();
@@ -147,12 +147,12 @@ function drawGeoHost(draft: WorldDraft): void {
   }
 }
 
-/** Addresses of a range that lies in two places, and where its second part begins. */
+/** The addresses of a range in two places, and where its second part begins. */
 const splitSize = 256;
 
 const splitBoundary = 128;
 
-/** A range that the registry knows as one, used in one city below its middle and in another above. */
+/** A range that the registry lists as one, used in one city below its middle and in another above. */
 function drawSplitLeaf(draft: WorldDraft): void {
   const { random, plan, names } = draft;
   const home = draft.drawPlace();
@@ -178,7 +178,7 @@ function drawSplitLeaf(draft: WorldDraft): void {
   plan.assign({ provider, city: home.name, holder, departments: [{ hosts, size: splitSize }] });
 }
 
-/** So many different places, the larger ones likelier. */
+/** Draws different places, larger ones with a higher probability. */
 function drawPlaces(draft: WorldDraft, count: number): Place[] {
   const drawn = new Set<Place>();
   for (let tries = 0; drawn.size < count && tries < 20 * count; tries++) drawn.add(draft.drawPlace());

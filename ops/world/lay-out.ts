@@ -19,7 +19,7 @@ export interface PlannedSubnet {
   readonly holder: number | null;
   readonly country: string | null;
   readonly registry: Registry;
-  /** Addresses at least; a leaf gets exactly these. */
+  /** The minimum of addresses; a leaf gets exactly this many. */
   readonly size: number;
   readonly children: PlannedSubnet[];
   /** Hosts directly in it, each `offset` addresses after its first; leaves only. */
@@ -28,10 +28,10 @@ export interface PlannedSubnet {
 
 export interface PlannedHost {
   readonly type: HostType;
-  /** Position among the hosts of that type. */
+  /** Index among the hosts of that type. */
   readonly index: number;
   readonly offset: number;
-  /** Registered as a range of one address of its own (a unary subnet). */
+  /** Registered as a range of one address (a unary subnet). */
   readonly unary: boolean;
 }
 
@@ -45,13 +45,13 @@ export interface PlacedHost {
   readonly subnet: number;
 }
 
-/** A whole /8 of the plan: the number is its first octet. */
+/** A whole /8 of the plan, by its first octet. */
 export interface PlannedBlock {
   readonly firstOctet: number;
   readonly subnet: PlannedSubnet;
 }
 
-/** The subnets, parents before children in address order, and where each host came to lie. */
+/** The subnets, parents before children in address order, and the address of each host. */
 export function layOut(blocks: readonly PlannedBlock[]): { subnets: WorldSubnet[]; hosts: PlacedHost[] } {
   const placed: { subnets: WorldSubnet[]; hosts: PlacedHost[] } = { subnets: [], hosts: [] };
   for (const { firstOctet, subnet } of blocks.toSorted((a, b) => a.firstOctet - b.firstOctet)) {

@@ -1,6 +1,6 @@
 /**
- * Starts the emulated Internet in this process: name server, origins, and a proxy for each crawler, all on
- * loopback. A crawler needs no code for it: a proxy and a resolver are settings that real partners need too.
+ * Starts the emulated Internet in this process: name server, origins and a proxy per crawler, all on loopback. Crawlers need no
+ * special code, because real partners also use proxies and resolvers.
  */
 
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
@@ -13,16 +13,16 @@ import { type RouteChange, type StartOptions, type WorldState, worldState } from
 
 export interface RunningWorld {
   readonly world: World;
-  /** `127.0.0.1:port`, UDP and TCP: the name server as the coordinator sees it. */
+  /** `127.0.0.1:port`, UDP and TCP: the coordinator's name server. */
   readonly dnsAddress: string;
-  /** The origins' own port: every site by its Host header, without any delay of the network. */
+  /** The origins' own port: sites by Host header, without network delay. */
   readonly originPort: number;
   readonly requestLog: RequestLog;
   /** `http://127.0.0.1:port` */
   proxyUrlOf(crawlerIndex: number): string;
   /**
-   * The name server for one crawler: where names have several addresses, a port of its own, so that the server
-   * knows who asks and answers with the nearest.
+   * A crawler's name server. Where names have several addresses, it has a port of its own, so that the server knows the client
+   * and answers with the nearest.
    */
   dnsAddressOf(crawlerIndex: number): string;
   changeRoute(change: RouteChange): void;
@@ -61,7 +61,7 @@ export async function startWorld(world: World, options: StartOptions = {}): Prom
 // simple resolver does not say where it is, so the port has to).
 
 interface RunningNameServers {
-  /** `127.0.0.1:port` for who is no crawler. */
+  /** `127.0.0.1:port` for clients that are no crawlers. */
   readonly address: string;
   readonly addressFor: (crawlerIndex: number) => string;
   close(): Promise<void>;
@@ -139,7 +139,7 @@ export async function startDns(addressOf: (name: string) => string | null): Prom
   };
 }
 
-/** The reply to a query packet; null for what is no query at all. */
+/** Returns the reply to a query packet, or null for any other packet. */
 export function replyTo(message: Buffer, addressOf: (name: string) => string | null): Buffer | null {
   let query: Packet;
   try {
@@ -165,7 +165,7 @@ export function replyTo(message: Buffer, addressOf: (name: string) => string | n
   });
 }
 
-/** Tells resolvers how long to remember that there is nothing (RFC 2308). */
+/** Tells resolvers how long to cache a negative answer (RFC 2308). */
 function startOfAuthority(name: string): Answer {
   return {
     type: "SOA",
@@ -203,7 +203,7 @@ function serveTcp(socket: Socket, addressOf: (name: string) => string | null): v
   });
 }
 
-/** TCP picks a free port; UDP may find it taken, then another one is tried. */
+/** TCP picks a free port; when UDP finds it taken, another one is tried. */
 async function bindBoth(tcp: Server): Promise<{ udp: UdpSocket; port: number }> {
   for (let attempt = 0; ; attempt++) {
     await new Promise<void>((resolve, reject) => {

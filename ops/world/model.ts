@@ -14,11 +14,11 @@ export interface World {
   readonly seed: number;
   readonly places: readonly Place[];
   readonly holders: readonly WorldHolder[];
-  /** Parents before children, by family, then first address, then widest first. */
+  /** Parents before children, by family, first address, then widest first. */
   readonly subnets: readonly WorldSubnet[];
   readonly crawlers: readonly WorldCrawler[];
   readonly sites: readonly WorldSite[];
-  /** Ranges whose two parts are used in different places, though the registry knows one range. */
+  /** Ranges whose two parts are used in different places, although the registry lists one range. */
   readonly splitLeaves: readonly SplitLeaf[];
   /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
   rttMs(crawlerIndex: number, address: string): number | null;
@@ -34,11 +34,11 @@ export type SubnetKind = "iana" | "national" | "allocation" | "pool" | "assignme
 
 export interface WorldSubnet {
   readonly range: IpRange;
-  /** Position in `World.subnets`. */
+  /** Index in `World.subnets`. */
   readonly parent: number | null;
-  /** Position in `World.holders`. */
+  /** Index in `World.holders`. */
   readonly holder: number | null;
-  /** The country as registered, which need not be where its hosts are. */
+  /** The registered country, which may differ from the hosts'. */
   readonly country: string | null;
   readonly registry: Registry;
   readonly kind: SubnetKind;
@@ -54,7 +54,7 @@ export interface WorldHolder {
 export interface WorldCrawler {
   readonly name: string;
   readonly address: string;
-  /** Position in `World.places`, or null where the place is not known (a world from measurements). */
+  /** Index in `World.places`, or null when unknown (a world from measurements). */
   readonly place: number | null;
   /** Country as registered. */
   readonly country: string | null;
@@ -75,22 +75,21 @@ export interface WorldSite {
   readonly bandwidthKbps: number;
   /** From the request's last byte at the server to the response's first. */
   readonly serverDelayMs: number;
-  /** Every address that its name has, `address` first. Several: each crawler is told the one nearest to it. */
+  /** All addresses of its name, `address` first. With several, each crawler is given the nearest. */
   readonly addresses: readonly string[];
 }
 
 export interface SplitLeaf {
-  /** Position in `World.subnets`. */
+  /** Index in `World.subnets`. */
   readonly subnet: number;
   /** First address of the second part, as a number. */
   readonly boundary: number;
-  /** Positions in `World.places` of the first and the second part. */
+  /** Indexes in `World.places` of both parts. */
   readonly places: readonly [number, number];
 }
 
 /**
- * What the site's name resolves to for a crawler: its address, or the nearest to that crawler of several. Who
- * asks from elsewhere (null) is told the first.
+ * What the site's name resolves to for a crawler: its address, or the nearest of several. Other clients (null) get the first.
  */
 export function addressSeenBy(
   world: Pick<World, "rttMs">,
@@ -102,7 +101,7 @@ export function addressSeenBy(
   return site.addresses.reduce((nearest, one) => (rttOf(one) < rttOf(nearest) ? one : nearest));
 }
 
-/** The names from the top of the registry hierarchy down to a subnet, with a common root in front. */
+/** The names from the registry hierarchy's top to a subnet, below a common root. */
 export function pathOf(world: World, subnet: number): string[] {
   const path: string[] = [];
   for (let at: number | null = subnet; at !== null; at = world.subnets[at]?.parent ?? null) {

@@ -17,33 +17,33 @@ import type { HostDraft, WorldDraft } from "./world-draft.ts";
  */
 const rangesPerHolder: HeavyTailSettings = { concentration: 300, discount: 0.75 };
 
-/** Sites per range beyond `neighbourSiteShare`: no public figure is at hand, so little of what makes it easy. */
+/** Sites per range beyond `neighbourSiteShare`: without a public figure, the harder assumption is used. */
 const sitesPerRange: HeavyTailSettings = { concentration: 400, discount: 0.92 };
 
-/** Share of ranges in which the same organisation has a second site from the start. */
+/** The share of ranges in which the organisation has a second site from the start. */
 const neighbourSiteShare = 0.08;
 
-/** Share of organisations whose ranges are registered with a provider of another country than they are used in. */
+/** The share of organisations registered with a provider of another country than their own. */
 const misfiledShare = 0.22;
 
-/** Shares of organisations with ranges in several places of their country, and anywhere in the world. */
+/** The shares of organisations with ranges in several places of their country, and worldwide. */
 const nationalShare = 0.15;
 
 const worldwideShare = 0.12;
 
-/** Of the ranges of an organisation with several places, those at its home. */
+/** The share of a multi-place organisation's ranges at its home. */
 const atHomeShare = 0.5;
 
-/** An organisation with more ranges than this has some in other cities of its country, wherever it began. */
+/** An organisation with more ranges has some in other cities of its country. */
 const mostInOnePlace = 4;
 
-/** Most of the addresses of a range that hosts are spread over: the smallest sizes hold so many. */
+/** The most addresses over which a range's hosts are spread, which the smallest sizes hold. */
 const mostOffset = 190;
 
 interface Organisation {
   readonly home: Place;
   readonly reach: "one place" | "its country" | "the world";
-  /** With whom it registers everything; null: with a provider of the place where it is used. */
+  /** The provider of all its ranges; null: a provider of each place. */
   readonly provider: Provider | null;
   readonly holderWith: (provider: Provider) => number;
   readonly ranges: RangeDraft[];
@@ -80,7 +80,7 @@ export class Organisations {
     if (hasNeighbour && draft.sitesLeft > 0) addSiteTo(draft, range);
   }
 
-  /** Gives all ranges to the registry. Call once, after the last site. */
+  /** Registers all ranges. Call once, after the last site. */
   register(): void {
     const { plan, random } = this.#draft;
     for (const { ranges, holderWith } of this.#organisations) {
@@ -143,7 +143,7 @@ function placeOfRange(draft: WorldDraft, { home, reach, ranges }: Organisation):
   return draft.random.pickWeighted(here, (place) => place.weight);
 }
 
-/** Beside the last one, or at the same address as it. */
+/** Beside the last one, or at the same address. */
 function addSiteTo(draft: WorldDraft, { spot, hosts }: RangeDraft): void {
   const { random } = draft;
   const last = hosts.at(-1)?.offset;
@@ -159,7 +159,7 @@ function addSiteTo(draft: WorldDraft, { spot, hosts }: RangeDraft): void {
 interface HeavyTailSettings {
   /** How many members come before most of them find a group that they could join. */
   readonly concentration: number;
-  /** From 0 to 1: the higher, the more groups stay small. */
+  /** From 0 to 1; with a higher value more groups stay small. */
   readonly discount: number;
 }
 

@@ -15,13 +15,13 @@ import { type PlannedPage, planSite, type SitePlan } from "./site-plan.ts";
 import { WorldConnection } from "./world-connection.ts";
 import { pageAt, type WorldState } from "./world-state.ts";
 
-/** Plans that are kept; making one again costs well under a millisecond. */
+/** Plans that are cached; recreating one takes well under a millisecond. */
 const plansKept = 4000;
 
 export interface RunningOrigin {
   readonly port: number;
   readonly requestLog: RequestLog;
-  /** Serves a connection that did not come in by the port. */
+  /** Serves a connection that did not come through the port. */
   readonly connect: (connection: WorldConnection) => void;
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
   };
 }
 
-/** Large, and asked for again only while a site's pages are crawled. */
+/** Large, and only requested while a site's pages are crawled. */
 const furnitures = new LRUCache<string, Furniture>({ max: 300 });
 
 function furnitureOf({ site, pages }: SitePlan): Furniture {
@@ -67,14 +67,14 @@ function furnitureOf({ site, pages }: SitePlan): Furniture {
 interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Made only when it is sent: HEAD and 304 need none. */
+  /** Created only when it is sent: HEAD and 304 need none. */
   readonly body: () => string;
 }
 
 const plain = { "content-type": "text/plain; charset=utf-8" };
 const noSuchSite: Answer = { status: 404, headers: plain, body: () => "no such site here\n" };
 
-/** The site that the Host header means; a connection to another site's address finds nothing. */
+/** The site in the Host header; a connection to another site's address finds nothing. */
 function siteAsked(state: WorldState, request: IncomingMessage): WorldSite | null {
   const host = (request.headers.host ?? "").replace(/:\d+$/, "").replace(/\.$/, "").toLowerCase();
   const site = state.siteByHost.get(host) ?? null;
@@ -130,7 +130,7 @@ function pageAnswer(plan: SitePlan, planned: PlannedPage, { request, state }: As
   return { status: 200, headers, body: () => pageHtml(plan, page, furnitureOf(plan)) };
 }
 
-/** If-None-Match wins over If-Modified-Since (RFC 9110 section 13.2.2). */
+/** If-None-Match takes precedence over If-Modified-Since (RFC 9110 section 13.2.2). */
 function isUnchanged(request: IncomingMessage, etag: string, lastModified: string): boolean {
   const tags = request.headers["if-none-match"];
   if (tags !== undefined)
@@ -186,7 +186,7 @@ function listen(server: Server): Promise<number> {
   });
 }
 
-/** What the origins were asked, the latest requests only: what shows that a crawl was polite. */
+/** The origins' latest requests, which show whether a crawl was polite. */
 
 interface LoggedRequest {
   readonly host: string;
@@ -195,12 +195,12 @@ interface LoggedRequest {
   readonly status: number;
   /** When the request's head had arrived, ms since the epoch. */
   readonly atMs: number;
-  /** Through whose proxy it came; null when it came straight to the origin's port. */
+  /** The proxy's crawler; null for a direct connection to the origin's port. */
   readonly crawlerIndex: number | null;
   readonly userAgent: string;
 }
 
-/** A ring: the oldest requests are forgotten when it is full. */
+/** A ring that drops the oldest requests when full. */
 export class RequestLog {
   readonly #limit: number;
   readonly #ring: LoggedRequest[] = [];
@@ -215,12 +215,12 @@ export class RequestLog {
     this.#total++;
   }
 
-  /** Requests ever, forgotten ones included. */
+  /** All requests, including dropped ones. */
   get total(): number {
     return this.#total;
   }
 
-  /** Those remembered, oldest first. */
+  /** The kept ones, oldest first. */
   entries(): LoggedRequest[] {
     if (this.#total <= this.#limit) return [...this.#ring];
     const split = this.#total % this.#limit;

@@ -45,7 +45,7 @@ function titleOf(plan: SitePlan, page: PlannedPage): string {
   return page.title === plan.name ? plan.name : `${page.title} – ${plan.name}`;
 }
 
-/** The first pages, on every page. */
+/** Links to the first pages, on every page. */
 function navigation(plan: SitePlan): string {
   return plan.pages
     .slice(0, 4)
@@ -57,7 +57,7 @@ function item({ href, text, nofollow }: PageLink): string {
   return `<li><a href="${escapeHtml(href)}"${nofollow ? ' rel="nofollow"' : ""}>${escapeHtml(text)}</a></li>`;
 }
 
-/** Paragraphs with a heading now and then, until the planned size is reached. */
+/** Paragraphs with occasional headings, up to the planned size. */
 function bodyText(page: PlannedPage, siteName: string, random: SeededRandom): string {
   const pool = sentencePool(page.language);
   const parts: string[] = [`<p><strong>${escapeHtml(siteName)}:</strong> ${random.pick(pool)}</p>`];
@@ -71,14 +71,14 @@ function bodyText(page: PlannedPage, siteName: string, random: SeededRandom): st
   return parts.join("\n");
 }
 
-/** The sentences themselves hold nothing that HTML would read as markup. */
+/** The sentences contain no markup characters. */
 function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
 
-// What surrounds the text of a real page: inline styles, a script's data, menus with their classes, icons.
-// On the web's pages it is most of the bytes (the median page has about ten times as much markup as visible
-// text), and it is what a crawler reads and does not ship. The same for all pages of a site, as on real ones.
+// The markup around a real page's text: inline styles, script data, menus with classes, icons. It is most of a page's bytes
+// (the median page has about ten times as much markup as visible text), which a crawler reads but does not ship. Equal on all
+// pages of a site.
 
 export interface Furniture {
   /** Inside `<head>`. */

@@ -47,7 +47,7 @@ Warsaw PL 52.2 21.0 12 en|Washington US 38.9 -77.0 40 en|Zurich CH 47.4 8.5 13 d
 
 export const places: readonly Place[] = table.trim().split(/[|\n]/).map(readPlace);
 
-/** Cities where networks meet that do not meet at home: detours run through them. */
+/** Exchange cities for networks that do not meet at home, over which detours run. */
 export const exchangeCities: readonly string[] = [
   "Frankfurt",
   "London",
@@ -66,7 +66,7 @@ export function registryOf(country: string): RegionalRegistry {
   return registryByCountry.get(country) ?? "ripencc";
 }
 
-/** Countries whose addresses a National Internet Registry hands on (as in Japan, Brazil, Mexico). */
+/** Countries whose addresses a National Internet Registry assigns (as in Japan, Brazil, Mexico). */
 export const nationalRegistries: ReadonlyMap<string, string> = new Map([
   ["BR", "Registro Nacional BR"],
   ["MX", "Registro Nacional MX"],

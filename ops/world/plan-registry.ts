@@ -12,7 +12,7 @@ import type { WorldHolder } from "./model.ts";
 import { nationalRegistries, type Place, places, type RegionalRegistry, registryOf } from "./places.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** First octets that each registry may hand out here: real /8s of it without special-purpose ranges inside. */
+/** First octets that each registry may assign here: its real /8s without special-purpose ranges. */
 const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
   afrinic: [41, 102, 105, 154, 196, 197],
   apnic: [27, 36, 42, 49, 58, 60, 101, 103, 110, 112, 116, 120, 180, 202, 210, 218],
@@ -21,32 +21,32 @@ const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
   ripencc: [2, 5, 31, 37, 46, 62, 77, 80, 84, 89, 93, 109, 176, 185, 194, 212],
 };
 
-/** Of the ranges in a city for which the provider has a pool, those that come out of it. */
+/** The share of ranges from a provider's pool, in cities where it has one. */
 const poolUsedShare = 0.75;
 
-/** How often a range in a city without a pool is the first of a new one. */
+/** The probability that a range in a city without a pool begins one. */
 const poolMadeShare = 0.4;
 
 export interface Provider {
   readonly holder: number;
   readonly country: string;
   readonly registry: RegionalRegistry;
-  /** What routing sees: hosts of one network share its peerings. */
+  /** The routed network: its hosts share its peerings. */
   readonly network: number;
   readonly allocations: readonly PlannedSubnet[];
   readonly pools: Map<string, PlannedSubnet>;
-  /** How many customers it has, as a weight beside the others of its country. */
+  /** Its number of customers, as a weight within its country. */
   readonly size: number;
 }
 
 /** The hosts of one leaf. */
 export interface Department {
   readonly hosts: readonly PlannedHost[];
-  /** Addresses of the leaf; drawn where it is not given. */
+  /** Addresses of the leaf; absent: drawn. */
   readonly size?: number;
 }
 
-/** Builds the plan; `assign` hangs a range with hosts under a provider. */
+/** Builds the plan; `assign` adds a range with hosts to a provider. */
 export class RegistryPlan {
   readonly holders: WorldHolder[] = [];
   readonly blocks: PlannedBlock[] = [];
@@ -99,7 +99,7 @@ export class RegistryPlan {
     const leaf = this.#subnet("assignment", provider, holder, "NET", []);
     if (given !== undefined) return { ...leaf, size: given, hosts };
     const lowest = hosts.reduce((most, host) => Math.max(most, host.offset), 0) + 2;
-    // LACNIC's and ARIN's files can only say CIDR blocks; elsewhere one range in six is none.
+    // LACNIC's and ARIN's files can only express CIDR blocks; elsewhere one range in six is none.
     const odd = !["arin", "lacnic"].includes(provider.registry) && this.#random.chance(1 / 6);
     const sizes = odd ? [24, 48, 96, 160, 200] : [8, 16, 32, 64, 128, 256];
     const size = this.#random.pick(sizes.filter((candidate) => candidate >= lowest));
@@ -199,7 +199,7 @@ export class RegistryPlan {
   ): PlannedSubnet {
     const name = `${owner.country}-${tag}-${++this.#numbers}`;
     const { registry } = owner;
-    // ARIN's nets have no country of their own: it is their organisation's.
+    // ARIN's nets have only their organisation's country.
     const country = registry === "arin" ? (this.holders[holder]?.country ?? owner.country) : owner.country;
     return { name, kind, holder, country, registry, size: 0, children, hosts: [] };
   }
@@ -213,7 +213,7 @@ export const registryNames: Readonly<Record<RegionalRegistry, string>> = {
   ripencc: "RIPE NCC",
 };
 
-// Seeded names for the emulated Internet's organisations, hosts and crawlers; each is given once only.
+// Seeded unique names for the emulated Internet's organisations, hosts and crawlers.
 
 const adjectives = `
 amber blue bright calm cedar clear copper coral crimson early eastern emerald fair golden granite green grey hazel
@@ -235,7 +235,7 @@ const kinds = ["Ltd", "Inc", "Group", "Foundation", "Cooperative", "Society", "H
 const adjectiveList = adjectives.trim().split(/\s+/);
 const nounList = nouns.trim().split(/\s+/);
 
-/** Hands out names that it has not given before. */
+/** Returns names that it has not returned before. */
 export class NameGiver {
   readonly #random: SeededRandom;
   readonly #given = new Set<string>();

@@ -15,10 +15,10 @@ import { addressSeenBy, type WorldSite } from "./model.ts";
 import { WorldConnection } from "./world-connection.ts";
 import type { WorldState } from "./world-state.ts";
 
-/** A router says so at once; it is a hop or two away. */
+/** A router a hop or two away reports it at once. */
 const unreachableAfterMs = 3;
 
-/** Sockets that one crawler may have open at its proxy. */
+/** The most open sockets of one crawler at its proxy. */
 const mostSockets = 2048;
 
 export interface RunningProxy {
@@ -108,7 +108,7 @@ interface Reach {
   readonly type: "site";
   readonly address: string;
   readonly rttMs: number;
-  /** The first site at that address: it sets the bandwidth. */
+  /** The first site at that address, which sets the bandwidth. */
   readonly site: WorldSite;
 }
 
@@ -141,8 +141,7 @@ function reachOf(
   return { type: "site", address, rttMs, site };
 }
 
-// `CONNECT host:port`, read from a socket. Bounded: 8 KiB and ten seconds, then the socket is closed. The socket is paused
-// until the answer.
+// Reads `CONNECT host:port` from a socket. After 8 KiB or ten seconds the socket is closed. It is paused until the answer.
 
 type ProxyFailure = "refused" | "timeout" | "unreachable";
 
@@ -150,7 +149,7 @@ interface ProxyRequest {
   /** A host name in lower case or an address. */
   readonly host: string;
   readonly port: number;
-  /** Says yes; returns what the client sent already beyond its request. */
+  /** Accepts; returns what the client sent after its request. */
   accept(): Buffer;
   refuse(failure: ProxyFailure): void;
 }
@@ -158,7 +157,7 @@ interface ProxyRequest {
 const mostBytes = 8192;
 const deadlineMs = 10_000;
 
-/** Calls back once, with the request, if it is one. */
+/** Calls back once with the request, if it is valid. */
 function acceptHandshake(socket: Socket, requested: (request: ProxyRequest) => void): void {
   let received = Buffer.alloc(0);
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);

@@ -59,7 +59,7 @@ export async function writeRegistryFiles(world: World, folder: string): Promise<
 interface RegistryFile {
   /** As at the registry; `.gz` is compressed. */
   readonly name: string;
-  /** Whose ranges it holds. */
+  /** The registry whose ranges it holds. */
   readonly registry: Registry;
   readonly families: readonly (4 | 6)[];
   readonly text: (world: World) => string;
@@ -115,7 +115,7 @@ function holdsAny(world: World, registry: Registry, families: readonly (4 | 6)[]
 // A world's allocations as extended statistics of delegated resources (RIR statistics exchange format,
 // version 2.3), one file per registry, and the top of the hierarchy as IANA's two XML registries.
 
-/** What went to providers and national registries; assignments below them are the whois files' business. */
+/** What providers and national registries hold; assignments below are in the whois files. */
 function delegatedText(world: World, registry: RegionalRegistry): string {
   const records = subnetsOf(world, registry)
     .filter((subnet) => subnet.kind === "allocation" || subnet.kind === "national")
@@ -208,7 +208,7 @@ function netsOf(subnets: readonly WorldSubnet[]): WorldSubnet[][] {
   return nets;
 }
 
-/** Customers are a kind of holder that only reassignments have. */
+/** Only reassignments have customers as holders. */
 function isCustomer(holder: number): boolean {
   return holder % 4 === 3;
 }

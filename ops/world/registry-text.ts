@@ -15,7 +15,7 @@ export function paddedIpv4Text(address: number): string {
   return `${paddedOctets[address >>> 24]}.${paddedOctets[(address >>> 16) & 255]}.${paddedOctets[(address >>> 8) & 255]}.${paddedOctets[address & 255]}`;
 }
 
-/** `200.3.12/22`: octets behind the prefix are left out, at least one stays. */
+/** `200.3.12/22`: trailing zero octets are omitted, but at least one remains. */
 export function shortBlockText(address: number, prefixLength: number): string {
   if (prefixLength > 24) return `${ipv4Text(address)}/${prefixLength}`;
   let shown = octets[address >>> 24] as string;
@@ -33,13 +33,13 @@ export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Its texts stand as they are: addresses and codes need no escaping. */
+/** Texts are written unescaped, since addresses and codes need no escaping. */
 interface NetBlock {
   readonly startAddress: string;
   readonly endAddress: string;
-  /** Null where the range is no CIDR block. */
+  /** Null when the range is no CIDR block. */
   readonly prefixLength: number | null;
-  /** ARIN's files spell it in both ways. */
+  /** ARIN's files use both spellings. */
   readonly lengthName: "cidrLength" | "cidrLenth";
   /** ARIN's net type: `A` allocation, `S` reassignment, … */
   readonly type: string;
@@ -64,7 +64,7 @@ export interface IanaRecord {
   /** `002/8`, `2a00::/12`. */
   readonly prefix: string;
   readonly designation: string;
-  /** Whose WHOIS server answers for it; null for none. */
+  /** The registry whose WHOIS server is responsible, or null. */
   readonly registry: string | null;
   readonly status: "ALLOCATED" | "LEGACY" | "RESERVED";
 }
@@ -119,7 +119,7 @@ export function summaryLine(registry: string, type: "asn" | "ipv4" | "ipv6", cou
 
 export interface DelegationFields {
   readonly registry: string;
-  /** Alpha-2, or empty where nobody has it. */
+  /** Alpha-2; empty when unassigned. */
   readonly country: string;
   readonly type: "asn" | "ipv4" | "ipv6";
   readonly start: string;

@@ -1,4 +1,4 @@
-/** Who is at which address of a generated world, and how long round trips between them take. */
+/** The hosts at each address of a generated world, and the round-trip times between them. */
 import type { World, WorldCrawler, WorldSite } from "./model.ts";
 import { exchangeCities, places } from "./places.ts";
 import { hashNormal, hashUnit } from "./seeded-random.ts";
@@ -37,7 +37,7 @@ export function roundTrips(draft: WorldDraft, placed: Placed): RoundTrips {
 function endsByAddress(draft: WorldDraft, { crawlers, sites, replicas }: Placed): Map<string, Endpoint> {
   let ids = 0;
   const ends = new Map<string, Endpoint>();
-  // Sites that share an address are one machine: the first of them says where it is.
+  // Sites that share an address are one machine, located by the first of them.
   const put = (address: string, host: HostDraft) => {
     const made = endpointOf(host, ids++);
     if (!ends.has(address)) ends.set(address, made);
@@ -70,14 +70,14 @@ function endpointOf(draft: HostDraft, id: number): Endpoint {
 
 /** One host's place in the network. */
 interface Endpoint extends Direction {
-  /** Distinct per host: the pair's own part of the RTT hangs on it. */
+  /** Distinct per host, because the pair's own part of the RTT depends on it. */
   readonly id: number;
   readonly country: number;
   readonly network: number;
   readonly lastMileMs: number;
 }
 
-/** Unit vector of latitude and longitude: a distance is then one arc cosine. */
+/** The unit vector of latitude and longitude, which makes a distance one arc cosine. */
 interface Direction {
   readonly x: number;
   readonly y: number;
@@ -88,7 +88,7 @@ interface Direction {
 interface Peering {
   readonly factor: number;
   readonly meetingMs: number;
-  /** Which exchange a detour runs over, by the detour's length: 0 for the shortest; −1: no detour. */
+  /** The rank of the detour's exchange by length: 0 for the shortest; −1: no detour. */
   readonly detourRank: number;
 }
 
@@ -97,7 +97,7 @@ const rttMsPerKm = 0.010007;
 
 const earthRadiusKm = 6371;
 
-/** Chosen so that figures of the generated world (test/ops/world/generate-world.test.ts) lie where those of measured matrices do. */
+/** Chosen so that figures of the generated world (test/ops/world/generate-world.test.ts) match those of measured matrices. */
 const calibration = {
   inflationAbroad: { median: 1.4, sigma: 0.07 },
   inflationAtHome: { median: 1.5, sigma: 0.15 },
@@ -108,13 +108,13 @@ const calibration = {
   pairMs: 0.7,
 } as const;
 
-/** Longest that two networks take to meet. */
+/** The longest time that two networks take to meet. */
 const mostMeetingMs = 60;
 
 class NetworkModel {
   readonly #seed: number;
   readonly #exchanges: readonly Direction[];
-  /** By the two networks, and by the two countries: each pair is asked for again and again. */
+  /** Cached by the two networks and the two countries, because pairs repeat. */
   readonly #peerings = new Map<number, Peering>();
   readonly #countryFactors = new Map<number, number>();
 
@@ -153,7 +153,7 @@ class NetworkModel {
     });
   }
 
-  /** The way over the exchange that makes the detour of that rank, the last one where there are fewer. */
+  /** The length of the detour over the exchange of that rank, or the last one. */
   #detourKm(from: Direction, to: Direction, rank: number): number {
     const waysKm = Float64Array.from(
       this.#exchanges,
@@ -163,7 +163,7 @@ class NetworkModel {
   }
 }
 
-/** What belongs to a pair whichever comes first, made once. */
+/** A value per unordered pair, created once. */
 function kept<Made>(
   known: Map<number, Made>,
   a: number,

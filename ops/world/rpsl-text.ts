@@ -60,7 +60,7 @@ export function lacnicText(world: World): string {
   return `${objects.join("\n")}\n`;
 }
 
-/** Every second allocation of RIPE's part (RFC 9632; published-files.ts has the geofeed). */
+/** Every second allocation of RIPE's part names a geofeed (RFC 9632; published-files.ts). */
 export const namesGeofeed = ({ kind, registry, name }: WorldSubnet) =>
   kind === "allocation" && registry === "ripencc" && hashText(0, name) % 2 === 0;
 
@@ -100,7 +100,7 @@ function organisationObject(world: World, registry: RpslRegistry, holder: number
   ]);
 }
 
-/** Holders of this registry's ranges, in the order of their numbers. */
+/** Holders of this registry's ranges, by number. */
 function organisationsOf(world: World, registry: RpslRegistry): number[] {
   const holders = subnetsOf(world, registry).flatMap((subnet) =>
     subnet.holder === null ? [] : [subnet.holder],
@@ -108,7 +108,7 @@ function organisationsOf(world: World, registry: RpslRegistry): number[] {
   return [...new Set(holders)].sort((a, b) => a - b);
 }
 
-/** `200.3.12/22`: octets that are zero at the end are left out, as LACNIC does. */
+/** `200.3.12/22`: trailing zero octets are omitted, as LACNIC does. */
 function shortBlock(subnet: WorldSubnet): string {
   const prefixLength = prefixLengthOf(subnet.range);
   if (prefixLength === null) throw new Error(`${subnet.name}: ${formatRange(subnet.range)} is no CIDR block`);
@@ -122,8 +122,8 @@ function attributes(pairs: readonly (readonly [name: string, value: string])[]):
   return pairs.map(([name, value]) => attribute(name, value)).join("");
 }
 
-// What the registry files of a world share: the date they are of, handles of holders, when a range was
-// registered. All from the world alone, so that the same world writes the same bytes.
+// Shared by the registry files of a world: their date, holders' handles, registration days. All derive from the world, so that
+// the same world gives the same bytes.
 
 /** The day that the files say they are of. */
 export const fileDay = "2026-10-01";
@@ -151,7 +151,7 @@ export function arinHandle(world: World, holder: number): string {
   return `${initials(world, holder)}-${holder + 1}`;
 }
 
-/** Which records of one file have one holder; means nothing outside that file. */
+/** Equal for records of one holder within one file; meaningless elsewhere. */
 export function opaqueId(world: World, holder: number): string {
   return (
     hashText(world.seed ^ 0x6f70, `holder ${holder}`)
@@ -177,7 +177,7 @@ export function holderName(world: World, subnet: WorldSubnet): string {
   return subnet.holder === null ? "" : (world.holders[subnet.holder]?.name ?? "");
 }
 
-/** The subnets that this registry's own files hold: all but the blocks that IANA lists. */
+/** The subnets in this registry's own files: all but the blocks that IANA lists. */
 export function subnetsOf(world: World, registry: RegionalRegistry): WorldSubnet[] {
   return world.subnets.filter((subnet) => subnet.registry === registry && subnet.kind !== "iana");
 }

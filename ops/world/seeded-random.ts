@@ -1,6 +1,6 @@
 /**
- * Seeded chance for the emulated Internet: draws from core's generator and a hash for values that belong to a pair
- * of things and must not depend on the order in which they are asked for.
+ * Seeded chance for the emulated Internet: draws from core's generator, and a hash for values of pairs that must not depend on
+ * the order of queries.
  */
 
 import { mix32, seededRandom } from "#core/random";
@@ -28,7 +28,7 @@ export class SeededRandom {
     return list[Math.floor(this.next() * list.length)] as T;
   }
 
-  /** One of the list, each as likely as its weight says. */
+  /** One element of the list, with probability by weight. */
   pickWeighted<T>(list: readonly T[], weightOf: (item: T) => number): T {
     const total = list.reduce((sum, item) => sum + weightOf(item), 0);
     let left = this.next() * total;

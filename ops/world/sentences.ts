@@ -1,7 +1,6 @@
 /**
- * Seeded text that reads like a language: subjects, predicates and adverbials of our own in eight
- * languages, put together to sentences. A pool of sentences is made once per language; a page draws from
- * it, so that a page costs little more than copying its text.
+ * Seeded text that resembles a language: subjects, predicates and adverbials of our own in eight languages, combined into
+ * sentences. Each language has a pool of sentences, so that a page costs little more than copying.
  */
 import type { Language } from "./places.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -52,7 +51,7 @@ function capital(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Subjects, predicates, objects, places, times and joints, a paragraph each. */
+/** Subjects, predicates, objects, places, times and joints, one paragraph each. */
 const texts: Readonly<Record<Language, string>> = {
   en: `the old harbour|a small bakery|our reading group|the town council|every second visitor|the new library|a retired engineer|the evening market|
 the weather service|this year's harvest|the choir|a group of students|the ferry|my neighbour|the winter exhibition|a travelling theatre|

@@ -12,10 +12,10 @@ import { headline } from "./sentences.ts";
 export interface SitePlan {
   readonly site: WorldSite;
   readonly name: string;
-  /** Null: there is no robots.txt. */
+  /** Null when there is no robots.txt. */
   readonly robots: string | null;
   readonly hasSitemap: boolean;
-  /** False: pages do not say which language they are in. */
+  /** False when pages do not state their language. */
   readonly saysLanguage: boolean;
   /** The ordinary pages, the front page first. */
   readonly pages: readonly PlannedPage[];
@@ -30,7 +30,7 @@ export interface PlannedPage {
   readonly path: string;
   readonly title: string;
   readonly language: Language;
-  /** Seeds the page's text. Two pages of one seed and title have the same bytes. */
+  /** The seed of the page's text. Pages with equal seed and title have equal bytes. */
   readonly seed: number;
   /** Bytes of text, roughly. */
   readonly textBytes: number;
@@ -107,7 +107,7 @@ interface Extras {
   readonly links: readonly PageLink[];
 }
 
-/** Links to the extras stand on the front page. */
+/** The front page links to the extras. */
 function extrasOf(random: SeededRandom): Extras {
   const redirect = random.chance(0.3);
   const duplicate = random.chance(0.15);
@@ -154,7 +154,7 @@ function answersOf(
   return answers;
 }
 
-/** Up to three other sites; now and then one that does not exist, or one that the site does not vouch for. */
+/** Up to three other sites; occasionally a missing one, or one with nofollow. */
 function linksAbroad(world: World, site: WorldSite, random: SeededRandom): PageLink[] {
   return Array.from({ length: random.integer(0, 3) }, () => {
     if (random.chance(0.02)) return link("http://closed-down.example/", "closed");

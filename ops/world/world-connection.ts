@@ -9,7 +9,7 @@ import { Duplex } from "node:stream";
 import { SlowStart } from "./compare.ts";
 import type { DueQueue } from "./world-state.ts";
 
-/** Bytes that may be under way in each direction. */
+/** The most bytes in transit per direction. */
 const bytesUnderWay = 256 * 1024;
 
 export interface ConnectionSettings {
@@ -19,7 +19,7 @@ export interface ConnectionSettings {
   readonly socket: Socket;
   readonly bandwidthKbps: number;
   readonly queue: DueQueue;
-  /** The round trip as it is now. */
+  /** The current round-trip time. */
   readonly rttMs: () => number;
   readonly drawNoiseMs: () => number;
 }
@@ -94,7 +94,7 @@ export class WorldConnection extends Duplex {
     done(error);
   }
 
-  /** What the HTTP server expects of a socket; the emulated network has no timers or options of its own. */
+  /** The HTTP server expects these socket methods; the emulated network has no timers or options. */
   setTimeout(): this {
     return this;
   }
@@ -111,7 +111,7 @@ export class WorldConnection extends Duplex {
     this.#release();
   }
 
-  /** Lets the server write on as soon as there is room between here and the crawler. */
+  /** Lets the server write on as soon as there is room toward the crawler. */
   #release(): void {
     const { socket } = this.#settings;
     if (this.#downBytes + socket.writableLength > bytesUnderWay && !socket.destroyed) return;
@@ -120,7 +120,7 @@ export class WorldConnection extends Duplex {
     done?.();
   }
 
-  /** Half an RTT from now; noise is drawn when nothing else is on the way up. */
+  /** Runs half an RTT from now; noise is drawn only when nothing else is on the way up. */
   #later(run: () => void): void {
     const { queue, drawNoiseMs } = this.#settings;
     const nowMs = performance.now();

@@ -4,9 +4,9 @@ import { type Place, places } from "./places.ts";
 import { NameGiver, type Provider, RegistryPlan } from "./plan-registry.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
-/** Where a host really is. */
+/** The true location of a host. */
 export interface HostDraft {
-  /** Position in `places`. */
+  /** Index in `places`. */
   readonly place: number;
   readonly network: number;
   readonly latitude: number;
@@ -27,20 +27,20 @@ export interface ReplicaDraft extends HostDraft {
   readonly site: number;
 }
 
-/** A leaf of two places, named by a site in it; `boundary` addresses after its first the second part begins. */
+/** A leaf in two places, named by a site in it; its second part begins `boundary` addresses after its first. */
 export interface SplitDraft {
   readonly site: number;
   readonly boundary: number;
   readonly places: readonly [number, number];
 }
 
-/** Mean of a last mile in ms; for some, who are far from any exchange, it is another. */
+/** The mean last-mile delay in ms; some hosts far from any exchange have another. */
 const lastMileMeanMs = 0.4;
 const remoteShare = 0.25;
 const remoteLastMileMs = 12;
 const mostLastMileMs = 40;
 
-/** How far hosts lie from the city that they belong to, in degrees (standard deviation); some in towns around it. */
+/** The standard deviation of hosts' distance from their city, in degrees; some are in towns around it. */
 const cityDegrees = 0.3;
 const townShare = 0.35;
 const townDegrees = 3;
@@ -75,7 +75,7 @@ export class WorldDraft {
     return this.random.pickWeighted(places, (place) => place.weight);
   }
 
-  /** One of the country; the first ones are the large ones. */
+  /** A provider of the country; the first ones are large. */
   providerFor(place: Place): Provider {
     const providers = this.plan.providersIn(place.country);
     return this.random.pickWeighted(providers, ({ size }) => size);

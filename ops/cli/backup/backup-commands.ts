@@ -1,4 +1,4 @@
-/** `nearcrawl database backup`, `backups`, `verify` and `restore`: of the embedded server of a home. */
+/** `nearcrawl database backup`, `backups`, `verify` and `restore`, for the embedded server of a home. */
 import { Command } from "commander";
 import { forgetDatabases } from "#coordinator/run/journal/epoch-store";
 import { UsageError } from "#core/errors";
@@ -182,7 +182,7 @@ Example:
     });
 }
 
-/** Of a server of one's own, its own tools make backups. */
+/** Other servers are backed up by their own tools. */
 function embeddedContext(options: HomeOptions): CommandContext {
   const context = commandContext(options);
   if (context.databaseUrl === null) return context;
@@ -198,7 +198,7 @@ type Interrupted<T> = (
   onStep: (step: RestoreStep) => void,
 ) => Promise<T>;
 
-/** Null: it was interrupted, which is said, and the exit code set. A second signal ends it at once. */
+/** Returns null when interrupted, after printing it and setting the exit code. A second signal ends it at once. */
 async function interruptible<T>(work: Interrupted<T>, afterwards: string): Promise<T | null> {
   const asked = new AbortController();
   const stop = () => asked.abort();
@@ -230,7 +230,7 @@ function progressText(verb: string, { bytes, totalBytes }: CopyProgress, seconds
   return `${bytesText(bytes)} of ${bytesText(totalBytes)} ${verb}, ${bytesText(rate)}/s, ETA ${left}`;
 }
 
-/** Its files in number; their list stands in backup.json. */
+/** Prints the number of files; backup.json lists them. */
 const factsOf = ({ files, folders: _, ...manifest }: BackupManifest) => ({
   ...manifest,
   files: files.length,
@@ -251,7 +251,7 @@ const listedAnswer = ({ manifest, ...rest }: KnownBackup, home: string) => ({
   manifest: factsOf(manifest),
 });
 
-/** The first eight digits tell databases of one home apart. */
+/** The first eight digits distinguish the databases of a home. */
 const shortId = (id: string) => id.slice(0, 8);
 
 function databaseText(manifest: BackupManifest, home: string): string {

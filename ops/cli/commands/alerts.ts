@@ -1,4 +1,4 @@
-/** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
+/** `nearcrawl alerts`: what needs attention now; scripts use its exit code. */
 import { Command, InvalidArgumentError } from "commander";
 import { documentText } from "#coordinator/ask/text-rendering";
 import { alertOperations } from "#coordinator/tell/overview/alerts/alerts-ask";

@@ -1,13 +1,13 @@
-/** `nearcrawl completion`: what makes a shell complete the commands. */
+/** `nearcrawl completion`: the script with which a shell completes commands. */
 import { Argument, Command, type Option } from "commander";
 
 const hasValue = ({ value }: OptionNode) => value !== "none";
 const ofFile = ({ value }: OptionNode) => value === "file";
 
-/** Of bash 4.2 or newer, without the package bash-completion; zsh takes the same by its own emulation. */
+/** For bash 4.2 or newer, without the package bash-completion; zsh uses it through its emulation. */
 const scripts = { bash: bashScript, zsh: zshScript } as const;
 
-/** `whole`: the command with all its sub-commands. */
+/** `whole` loads the command with all sub-commands. */
 export function completionCommand(whole: () => Promise<Command>): Command {
   return new Command("completion")
     .description("print the script that lets a shell complete nearcrawl's commands and options")
@@ -91,7 +91,7 @@ function choiceCases({ path, options }: CommandNode): string[] {
     .map(({ name, choices }) => `    "${path} ${name}") echo "${choices.join(" ")}" ;;`);
 }
 
-// The commands as shells complete them: a flat list, one node for each command with what may follow it.
+// The commands as shells complete them: a flat list with what may follow each command.
 
 interface CommandNode {
   /** Words after `nearcrawl`, such as `fleet drain`; empty: the command itself. */
@@ -104,7 +104,7 @@ interface CommandNode {
 
 interface OptionNode {
   readonly name: string;
-  /** What stands behind it. */
+  /** The kind of value that follows it. */
   readonly value: "none" | "any" | "file" | "choice";
   readonly choices: readonly string[];
 }

@@ -88,7 +88,7 @@ Examples:
   nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000
   nearcrawl coordinator add-crawler athens`,
     )
-    // add-crawler has options of the same names, and they are its own.
+    // add-crawler has options of the same names.
     .enablePositionalOptions()
     .action((options: CoordinatorOptions) => runCoordinator(options));
   command.addCommand(
@@ -120,7 +120,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   for (const words of [...contactWarnings(config), ...(contradiction === null ? [] : [contradiction])])
     process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
-  // From here on: a migration may take longer than a watchdog waits.
+  // Called first, because a migration may take longer than a watchdog waits.
   keepWatchdogCalm((words) => process.stderr.write(`nearcrawl: ${words}\n`));
   const version = softwareVersion;
   const server = serverFollower(log);
@@ -156,7 +156,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         webUrl,
         pid: process.pid,
         resolvers: config.resolvers,
-        // Of a run of `nearcrawl up`, whose file is not the operator's.
+        // The file of `nearcrawl up` is not the operator's.
         settingsFile: process.send || options.config === undefined ? null : resolve(options.config),
       });
       process.stdout.write(`coordinator at ${webUrl}, ${database.description}\n`);
@@ -168,7 +168,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       const end = await Promise.race([
         asked,
         coordinator.hasToStartOver.then(() => "start-over" as const),
-        // A supervisor sees for itself that the server is given up.
+        // A supervisor detects a lost server by itself.
         ...(process.send ? [] : [server.givenUp]),
       ]);
       if (server.error !== null)
@@ -176,17 +176,17 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       await coordinator.stop();
       if (server.error !== null) throw server.error;
       if (end !== "start-over") return;
-      // Where it is known to its crawlers.
+      // The address that its crawlers know.
       here = listeningAt(config, Number(new URL(webUrl).port) || here.listen.port);
     }
   };
   await withDatabase(context, work, { onServer: server.onServer });
 }
 
-/** How long a coordinator whose database is gone may take to end. */
+/** How long a coordinator may take to stop without its database. */
 const stopWithoutDatabaseMs = 5000;
 
-/** Logs what becomes of the embedded server. `givenUp` resolves when it died too often. */
+/** Logs the embedded server's events. `givenUp` resolves when it died too often. */
 function serverFollower(log: Log) {
   let giveUp: () => void = () => {};
   const follower = {
@@ -211,7 +211,7 @@ function serverFollower(log: Log) {
   return follower;
 }
 
-/** What the coordinator does by itself is the coordinator's in the audit log. */
+/** The coordinator's own changes are its own in the audit log. */
 function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
   const note = noteOwnChanges({ pool, log, now: () => new Date() });
   return {
@@ -222,14 +222,14 @@ function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
 
 /** On the embedded database, whoever starts this is its operator. */
 async function printSignInLink({ pool }: Database): Promise<void> {
-  // Logs and pipes are read by others.
+  // Logs and pipes have other readers.
   if (!process.stdout.isTTY) return void process.stdout.write("sign in: nearcrawl sign-in prints a link\n");
   const { url } = await ownSignInLink(pool);
   const words = `as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in`;
   process.stdout.write(`sign in: ${url}\n  (${words})\n`);
 }
 
-/** It crawls all the same; nobody should wonder at one large subnet. */
+/** It crawls all the same, but a single large subnet needs an explanation. */
 async function sayWithoutRegistry({ pool }: Database): Promise<void> {
   const { rows } = await pool.query("select from registry_generation where state = 'applied' limit 1");
   if (rows.length > 0) return;
@@ -281,10 +281,10 @@ async function addCrawler(name: string, options: AddCrawlerOptions): Promise<voi
   else process.stdout.write(`crawler ${name} (number ${crawlerId}); its key, shown this once:\n${key}\n`);
 }
 
-// The registry's jobs as this installation can do them: its own `nearcrawl rir` commands, its cache, its files.
+// How this installation runs registry jobs: its own `nearcrawl rir` commands, cache and files.
 
 interface RegistryHostSettings {
-  /** How this software is started: its entry file, and Node's own arguments. */
+  /** The entry file and Node's arguments of this process. */
   readonly own: { readonly entry: string; readonly execArgv: readonly string[] };
   readonly home: string;
   readonly schema: string;
@@ -293,10 +293,10 @@ interface RegistryHostSettings {
   readonly bounds: CommandBounds;
 }
 
-/** Folders that can be chosen; more are not listed. */
+/** The most folders that are listed to choose from. */
 const mostFolders = 200;
 
-/** Of each kind of change, that a plan's pages can show. */
+/** The samples per kind of change on a plan's pages. */
 const planSamples = 300;
 
 export function registryHost(settings: RegistryHostSettings): RegistryHost {
@@ -308,7 +308,7 @@ export function registryHost(settings: RegistryHostSettings): RegistryHost {
           {
             ...own,
             args: ["rir", ...wordsOf(order, settings), "--home", home, "--json"],
-            // The URL may hold a password, and arguments are for every user of the machine to see.
+            // The URL may hold a password, and every user of the machine can see arguments.
             env: { DATABASE_URL: databaseUrl, NEARCRAWL_SCHEMA: schema, ...askerVariables(asker) },
             bounds,
           },
@@ -356,14 +356,14 @@ const meantOf = (order: {
   ...(order.loseFacts === undefined ? [] : ["--yes-lose", String(order.loseFacts)]),
 ];
 
-/** The name is one of `foldersIn`: whoever asks was checked for that. */
+/** The name is one of `foldersIn`, which the caller has checked. */
 function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {
   if (place.from === "cache") return ["--cache"];
   if (filesFolder === null) throw new TypeError("no folder of files is allowed");
   return [join(resolve(filesFolder), place.name)];
 }
 
-/** Folders directly in it; no links, which may lead anywhere. None where it cannot be read. */
+/** The direct subfolders without links, which may lead anywhere; empty when unreadable. */
 async function foldersIn(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
   return entries

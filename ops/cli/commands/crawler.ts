@@ -143,7 +143,7 @@ function untilAskedToLeave(): Promise<typeof leaves> {
 
 const statusEveryMs = 60_000;
 
-/** Flags over the environment's key over the file. Numbers that are none stay text, and the check names them. */
+/** Flags override the environment's key, which overrides the file. Invalid numbers stay text, so that the check names them. */
 export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
   const file = options.config === undefined ? {} : readSettingsFile(options.config);
   const name = options.name ?? file.name;

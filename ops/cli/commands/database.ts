@@ -1,4 +1,4 @@
-/** `nearcrawl database`: how to reach the database with psql, how to move it, back it up, and stop the embedded one. */
+/** `nearcrawl database`: connect with psql, move the database, back it up, and stop the embedded one. */
 import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/place/crawlers/coordinator-presence-store";
 import { replayedRows } from "#coordinator/run/journal/epoch";
@@ -31,7 +31,7 @@ export function databaseCommand(): Command {
       .option("--json", "print for programs")
       .action(async (options: ContextOptions & { json?: boolean }) => {
         const context = commandContext(options);
-        // Started by itself, so that it outlives this command.
+        // Started separately, so that it outlives this command.
         if (context.databaseUrl === null) await startEmbeddedPostgres(context.home);
         await withDatabase(context, async (database) => {
           if (options.json)

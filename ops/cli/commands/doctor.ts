@@ -1,4 +1,4 @@
-/** `nearcrawl doctor`: whether everything that a coordinator needs is there, and what to do where it is not. */
+/** `nearcrawl doctor`: whether everything that a coordinator needs is there, and the remedy for what is not. */
 import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
@@ -94,11 +94,11 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
 
 interface LookedAt {
   readonly findings: readonly Finding[];
-  /** The file's, or as they were changed since. */
+  /** The file's policies with later changes. */
   readonly policies: PolicySettings;
 }
 
-/** The embedded one is looked at where it is there, and not made. */
+/** An embedded database is checked if it exists, and never created. */
 async function database(
   context: CommandContext,
   now: () => Date,
@@ -131,7 +131,7 @@ async function database(
   }
 }
 
-/** Why it does not answer, found out in a second; null: it answers, or is started by whoever opens it. */
+/** Why it does not answer within a second; null when it answers or would be started on opening. */
 async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise<string | null> {
   const url = databaseUrl ?? runningServerUrl(home);
   if (url === null) return null;
@@ -141,7 +141,7 @@ async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise
     connectMs: 900,
   });
   const { silent } = await watch.look();
-  // A server that stands still does not even take leave.
+  // A hanging server never confirms the close.
   void watch.close();
   return silent === null
     ? null

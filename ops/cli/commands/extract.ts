@@ -1,4 +1,4 @@
-/** `nearcrawl extract`: what the crawler reads from a page, of a file or of the web. */
+/** `nearcrawl extract`: what the crawler extracts from a page, given as a file or URL. */
 
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
@@ -30,12 +30,12 @@ interface ExtractOptions extends SingleFetchOptions {
 
 interface ExtractAnswer {
   readonly source: string;
-  /** The body was longer than what is kept, or nested too deeply. */
+  /** The body exceeded the kept size or nesting. */
   readonly cut: boolean;
   readonly page: PageExtract;
-  /** What is stated of the page's uses: of a file, in the page itself. */
+  /** Statements on the page's uses; for a file, only those in the page. */
   readonly stated: readonly StatedPreference[];
-  /** Links that one of two parsers finds; absent: not asked for, or the page is too long for the other one. */
+  /** Links that only one of two parsers finds; absent when not requested or the page is too long. */
   readonly secondOpinion?: LinksOfTwo | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
+/** `nearcrawl graph export`: the web graph of pages or hosts, to a file or pipe. */
 
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
@@ -74,7 +74,7 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
   if (options.json && !isPipe) printJson({ written: names });
 }
 
-/** Under a name of its own until it is whole. */
+/** Writes to a temporary name until the file is complete. */
 class OutputFile {
   readonly file: string;
   readonly #handle: FileHandle;
@@ -94,7 +94,7 @@ class OutputFile {
 
   async keep(): Promise<void> {
     await written(this.file, async () => {
-      // A full disk may be told of here first.
+      // A full disk may only be reported here.
       await this.#handle.sync();
       await this.#handle.close();
       await rename(partOf(this.file), this.file);
@@ -117,7 +117,7 @@ async function written<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The pipe was closed (`… | head`): what is left of the graph need not be read. */
+/** The pipe was closed (`… | head`), so the rest of the graph need not be read. */
 class NobodyReads extends Error {}
 
 const toStandardOutput: Sink = async (text) => {
@@ -130,15 +130,15 @@ const toStandardOutput: Sink = async (text) => {
 const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
 type GraphFormat = (typeof graphFormats)[number];
 
-/** Takes text; resolves when there is room for more. */
+/** Resolves when there is room for more. */
 type Sink = (text: string) => Promise<void>;
 
 interface FormatOptions {
-  /** Of edges: hashes instead of URLs. */
+  /** For edges: hashes instead of URLs. */
   readonly hashes: boolean;
-  /** Of csv: the nodes instead of the links. */
+  /** For csv: the nodes instead of the links. */
   readonly nodes: boolean;
-  /** Of webgraph: takes the list of nodes, one a line; null: it is left out. */
+  /** For webgraph: receives the list of nodes, one per line; null omits it. */
   readonly nodeList: Sink | null;
 }
 
@@ -163,7 +163,7 @@ const writeGraph: Readonly<Record<GraphFormat, WriteGraph>> = {
   webgraph: writeWebGraph,
 };
 
-/** `from<tab>to`, between hosts with the number of links behind them. */
+/** `from<tab>to`; between hosts with the number of links. */
 async function writeEdges(rows: GraphRows, sink: Sink, { hashes }: FormatOptions): Promise<void> {
   await rows.links(false, async (links) => {
     const lines = links.map((link) => {
@@ -211,8 +211,8 @@ async function writeGraphMl(rows: GraphRows, sink: Sink): Promise<void> {
 }
 
 /**
- * WebGraph's ASCIIGraph: the number of nodes, then for each node a line with the numbers of those it links to,
- * ascending. The numbers are held in memory, the links are not.
+ * WebGraph's ASCIIGraph: the number of nodes, then a line per node with the ascending numbers of its link targets. Only the
+ * numbers are kept in memory.
  */
 async function writeWebGraph(rows: GraphRows, sink: Sink, { nodeList }: FormatOptions): Promise<void> {
   const numbers = new Map<string, number>();
@@ -257,7 +257,7 @@ function edgeElement({ from, to, links }: ExportedLink): string {
   return `<edge source="n${from}" target="n${to}"${weight}\n`;
 }
 
-/** What XML 1.0 has no place for is left out. */
+/** Removes characters that XML 1.0 cannot hold. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "")

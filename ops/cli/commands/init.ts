@@ -110,7 +110,7 @@ async function init(given: InitOptions): Promise<void> {
   printAnswer(given, { home, written }, nextSteps(home, written));
 }
 
-/** Beside it first, so that it is whole or not there. */
+/** Written beside it first, so that it is complete or absent. */
 function place(file: string, text: string, mode: number): string {
   writeFileSync(`${file}.new`, text, { mode });
   renameSync(`${file}.new`, file);
@@ -173,12 +173,12 @@ function sourcesText({ registries: chosen, contact }: InitOptions): string | nul
   return `${JSON.stringify({ ...(contact === undefined ? {} : { contact }), sources }, null, 2)}\n`;
 }
 
-/** As systemd has to start it. */
+/** The command line for systemd. */
 function ownProgram(): readonly string[] {
   return [process.execPath, realpathSync(process.argv[1] ?? "")];
 }
 
-/** What no option says; an empty answer takes the default. */
+/** Asks for what no option states; an empty answer takes the default. */
 async function asked(given: InitOptions): Promise<InitOptions> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -1,4 +1,4 @@
-/** `nearcrawl journal`: what must outlive the database, as it stands in files beside it; where the two differ, and replaying it. */
+/** `nearcrawl journal`: what must outlive the database, in files beside it; shows differences and replays them. */
 import { join } from "node:path";
 import { Command } from "commander";
 import { journalDays, type Replay } from "#coordinator/run/journal/epoch";
@@ -94,7 +94,7 @@ async function list(options: JournalOptions): Promise<void> {
   if (contents.entries.length === 0) process.exitCode = exitCodes.notFound;
 }
 
-/** What is set in it, without digests. */
+/** The changed values without digests. */
 function wordsOf(value: JournalEntry["value"]): string {
   if (typeof value.words === "string" && typeof value.action === "string") return value.words;
   return Object.entries(value)
@@ -115,10 +115,10 @@ async function compare(options: JournalOptions): Promise<void> {
       pool,
       contents.entries.map(({ entryId }) => entryId),
     );
-    // The database has let go of what is older.
+    // The database has deleted older entries.
     const sinceMs = Date.now() - (journalDays - 1) * 86_400_000;
     const unknown = contents.entries.filter(
-      // What is of an epoch before was put back as it began.
+      // Entries of earlier epochs were restored when the current one began.
       ({ entryId, at, epoch: of }) => of === epoch.epoch && !known.has(entryId) && Date.parse(at) >= sinceMs,
     );
     return { folder, entries: contents.entries.length, faults: contents.faults, unknown, epochs: all };

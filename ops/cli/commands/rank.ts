@@ -1,4 +1,4 @@
-/** `nearcrawl rank`: PageRank of the URLs and the graph of hosts, here or inside the database. */
+/** `nearcrawl rank`: PageRank of URLs and of hosts, computed here or inside the database. */
 import { Command, Option } from "commander";
 import { type RankProgress, rankInWorker } from "#coordinator/crawl/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
@@ -62,7 +62,7 @@ export function rankCommand(): Command {
     .action(runRank);
 }
 
-/** What the graph came to, as tables. */
+/** Totals of the graph, as tables. */
 const columns = {
   bins: "least most nodes",
   topPages: "url pageRank inLinks outLinks",
@@ -94,7 +94,7 @@ async function runRank(options: RankCommandOptions): Promise<void> {
   printAnswer(options, answer, answerText(answer, columns));
 }
 
-/** How far a ranking is, as one line: the step, how many, how fast, how long it still takes. */
+/** A ranking's progress as one line: step, count, rate, remaining time. */
 class RankProgressLine {
   readonly #line = new ProgressLine();
   #step = "";
@@ -111,7 +111,7 @@ class RankProgressLine {
   }
 }
 
-/** `elapsedSeconds` since the step began. */
+/** `elapsedSeconds` counts from the step's start. */
 export function rankProgressText(progress: RankProgress, elapsedSeconds: number): string {
   const { step, done } = progress;
   if (step === "writing") return `writing the ranks of ${count(done)} URLs`;

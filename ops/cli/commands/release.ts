@@ -65,7 +65,7 @@ const subCommands = [
   keysCommand,
 ];
 
-// Releases that are never to run again, and what was signed elsewhere and is brought to the coordinator.
+// Revoked releases, and signed texts that are brought to the coordinator.
 
 interface RevokeOptions extends DatabaseOptions, ConfirmOptions {
   readonly key: string;
@@ -157,7 +157,7 @@ const acceptedWords: Readonly<Record<Accepted, string>> = {
   timestamp: "what is newest is stated",
 };
 
-/** After a change of keys: what only retired ones have signed, and what to do about it. */
+/** After a change of keys, lists what only retired keys signed, with the remedy. */
 async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string[]> {
   const { revocations, timestamp } = await keys.roles();
   const [list, stated] = [await releases.revocations(), await releases.timestamp()];
@@ -179,7 +179,7 @@ async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string
   return faults.filter((words) => words !== null);
 }
 
-/** What it is shows in the text; the signature is over that, too. */
+/** The text shows its kind, which the signature covers too. */
 async function take(signed: Envelope, { releases, keys }: ReleaseStores): Promise<Accepted> {
   const kind = kindOf(signed);
   if (kind === null || kind === "release")

@@ -50,7 +50,7 @@ export function rirCommand(): Command {
   return command;
 }
 
-// `nearcrawl rir status`: what the tree in force was made from.
+// `nearcrawl rir status`: the sources of the tree in force.
 
 export function statusCommand(): Command {
   return withDatabaseOptions(new Command("status"))
@@ -63,7 +63,7 @@ export function statusCommand(): Command {
     });
 }
 
-// `nearcrawl rir sources`: what would be fetched from where, and how old our copies are.
+// `nearcrawl rir sources`: the sources to fetch, and the age of our copies.
 
 export function sourcesCommand(): Command {
   return withCacheOptions(new Command("sources"))

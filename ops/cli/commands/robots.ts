@@ -1,4 +1,4 @@
-/** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
+/** `nearcrawl robots`: what a robots.txt allows and by which rule, from a file or as the crawler would fetch it. */
 import { Command } from "commander";
 import { statementLines } from "#coordinator/crawl/batch/stated-uses";
 import { UsageError } from "#core/errors";
@@ -73,7 +73,7 @@ function ofFile(source: string, { agent, path = ["/"] }: RobotsOptions): RobotsR
   return reportOf(parseRobots(file, agent), about);
 }
 
-/** `source`: a page's URL, which is judged unless paths are given, or that of the robots.txt itself. */
+/** `source` is the URL of a robots.txt, or of a page that is judged unless paths are given. */
 async function robotsOfUrl(source: string, options: RobotsOptions): Promise<RobotsReport> {
   if (!canParseUrl(source)) throw new UsageError(`${source}: must be an http(s) URL`);
   const { origin, pathname, search } = new URL(source);
@@ -100,7 +100,7 @@ async function robotsOfUrl(source: string, options: RobotsOptions): Promise<Robo
   return reportOf(answer.type === "rules" ? answer.rules : withoutRules(answer), about);
 }
 
-/** Of an origin whose robots.txt has no rules: absent, closed or out of reach. */
+/** The origin's robots.txt has no rules: it is missing, forbidden or unreachable. */
 interface WithoutRules {
   readonly allowed: boolean;
   readonly why: string;
@@ -116,23 +116,23 @@ function withoutRules(answer: RobotsAnswer): WithoutRules {
   };
 }
 
-// What `nearcrawl robots` answers: the group that holds for an agent, and its verdict on each path.
+// The answer of `nearcrawl robots`: the group for an agent, and its verdict on each path.
 
 interface RobotsReport {
-  /** The product token that groups were looked up for. */
+  /** The product token by which groups were chosen. */
   readonly agent: string;
   readonly source: string;
-  /** How robots.txt was had: each URL asked and what it answered; empty for a file. */
+  /** Each URL requested for robots.txt with its status; empty for a file. */
   readonly hops: readonly { readonly url: string; readonly status: number | null }[];
-  /** Null where rules were read; else why everything is allowed or forbidden, in words. */
+  /** Why everything is allowed or forbidden; null when rules were read. */
   readonly why: string | null;
-  /** The User-agent lines of the groups in force; empty: no group is for this agent. */
+  /** The User-agent lines of the groups in force; empty when no group matches the agent. */
   readonly group: readonly string[];
   readonly crawlDelaySeconds: number | null;
   readonly sitemaps: readonly string[];
-  /** The file is longer than what is read of it. */
+  /** The file exceeds the size that is read. */
   readonly cut: boolean;
-  /** Lines about uses beyond those that are kept. */
+  /** Lines about uses beyond the kept ones. */
   readonly linesLeftOut: number;
   readonly verdicts: readonly PathVerdict[];
 }
@@ -143,17 +143,20 @@ interface PathVerdict {
   /** The deciding line in words; null when none matched. */
   readonly rule: string | null;
   readonly line: number | null;
-  /** Whether robots-parser allows it; null where it is not asked: long files and paths, and signs that it reads otherwise. */
+  /**
+   * The verdict of robots-parser; null when it is not asked because of long files or paths, or characters that it reads
+   * differently.
+   */
   readonly second: boolean | null;
-  /** What is stated of the path's uses, each with the place and the line; none where it may not be fetched. */
+  /** Statements on the path's uses, with place and line; none where it may not be fetched. */
   readonly stated: readonly StatedInRobots[];
-  /** What that comes to: the strictest answer for each use that anything is stated of. */
+  /** The strictest answer for each use that is mentioned. */
   readonly uses: UseAnswers;
-  /** Whether a page may be indexed and shown, as far as robots.txt goes. */
+  /** Whether robots.txt lets a page be indexed and shown. */
   readonly search: PreferenceAnswer | "not stated";
 }
 
-/** `url`: relative sitemaps belong to it. */
+/** Relative sitemaps are resolved against `url`. */
 function reportOf(
   found: RobotsRules | WithoutRules,
   about: Pick<RobotsReport, "agent" | "source" | "hops"> & {
@@ -184,7 +187,7 @@ function reportOf(
 
 function verdictOf(rules: RobotsRules, path: string, second: boolean | null): PathVerdict {
   const verdict = robotsVerdict(rules, path);
-  // Nothing is stated of what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
+  // No statement applies to what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
   const stated = verdict.allowed ? usesOfPath(rules.uses, path) : [];
   const uses = useAnswers(stated);
   return { path, ...verdict, second, stated, uses, search: uses.search ?? "not stated" };

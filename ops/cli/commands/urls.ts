@@ -34,10 +34,10 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
 
-/** Refused lines that are named. */
+/** The most refused lines that are named. */
 const namedUrls = 20;
 
-/** URLs whose state is read and printed at a time, so that lists may have any length. */
+/** The URLs whose state is read and printed at a time, so that lists may be of any length. */
 const statusBatch = 1000;
 
 export function urlsCommand(): Command {
@@ -98,7 +98,7 @@ async function submit(
       deed,
       submittedBy: commandActor(),
       scope,
-      // Whether such addresses are crawled is the coordinator's to say, once it has looked the host up.
+      // Only the coordinator can decide on such addresses, after resolving the host.
       allowSpecialPurpose: true,
       now: () => new Date(),
       onBatch: (answers, taken) => {
@@ -120,7 +120,7 @@ async function submit(
   if (urls.new + urls.known + urls.elsewhere === 0) process.exitCode = exitCodes.usage;
 }
 
-/** A source that cannot be read, or that is empty, leaves no receipt. */
+/** An unreadable or empty source leaves no receipt. */
 async function begun(texts: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
   const first = await texts.next();
   if (first.done === true) throw new UsageError("no URL was given");
@@ -139,7 +139,7 @@ interface Receipt {
   readonly submission: Submission;
   readonly refused: readonly AnsweredUrl[];
   readonly link: string | null;
-  /** What will not be followed of them. */
+  /** URLs that will not be followed. */
   readonly left: readonly string[];
 }
 
@@ -155,7 +155,7 @@ function receiptText({ submission, refused, link, left }: Receipt): string {
   ].join("\n");
 }
 
-/** In batches, so that a list of any length is answered as it is read, and no answer is kept. */
+/** In batches, so that a list of any length is answered while it is read and nothing is kept. */
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
   await readDatabase(commandContext(options), async ({ pool }) => {
@@ -181,7 +181,7 @@ async function status(given: readonly string[], options: DatabaseOptions): Promi
   });
 }
 
-/** In the order of the lists, each line once; one that is no URL is refused in its place, and ends nothing. */
+/** In the lists' order, each line once; a line that is no URL is refused in its place without ending the list. */
 async function* statesOf(
   given: readonly string[],
   store: Pick<SubmissionStore, "statusOf">,
@@ -220,7 +220,7 @@ function headOf(submission: Submission | null): string {
   return `submission ${submissionId} (${deed}) by ${submittedBy}, ${instantWords(submittedAt)}: ${countWords(submission)}${since}\n\n`;
 }
 
-/** Columns are as wide as a batch needs them; the first has their titles. */
+/** Columns fit each batch; only the first has titles. */
 function tableOf(batch: readonly FollowedUrl[], isFirst: boolean): string {
   const rows = batch.map(({ url, state, crawler, words }) => [url, state, crawler ?? "–", words]);
   const table = formatTable(

@@ -1,4 +1,4 @@
-/** `nearcrawl fleet invite` and `reinvite`: the one command that a partner runs to join. */
+/** `nearcrawl fleet invite` and `reinvite`: print the command with which a partner joins. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
@@ -34,7 +34,7 @@ interface InviteOptions extends DatabaseOptions {
   readonly expiresHours: number;
   readonly probeOnly?: boolean;
   readonly url?: string;
-  /** False: --no-pin. True never comes: commander gives the default. */
+  /** False for --no-pin; true never occurs because commander supplies the default. */
   readonly pin?: string | boolean;
 }
 
@@ -125,7 +125,7 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
   printAnswer(options, issued, documentText(invitedDocument(issued), terminalPaper()));
 }
 
-/** The coordinator knows its own certificate, and not one of whatever stands before it: that is looked at. */
+/** The coordinator knows only its own certificate, so a proxy's is looked up. */
 async function warnOfProxy(
   pool: Pool,
   { certificatePin: pin, coordinatorUrl }: InvitingCoordinator,
@@ -145,7 +145,7 @@ async function warnOfProxy(
 
 const lookMs = 3000;
 
-/** Null: nobody answers there. */
+/** Null when nobody answers there. */
 async function shownPin(url: string): Promise<string | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

@@ -1,14 +1,14 @@
-/** A document from a file or from standard input, no more of it than the crawler would keep. */
+/** Reads a document from a file or standard input, up to the crawler's limit. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { UsageError } from "#core/errors";
 
 export interface Input {
   readonly bytes: Buffer;
-  /** There is more than was read. */
+  /** The input was longer. */
   readonly cut: boolean;
 }
 
-/** At most `mostBytes`. `-` is standard input. Throws a UsageError that names the file. */
+/** Reads at most `mostBytes`. `-` is standard input. Throws a UsageError that names the file. */
 export function readInput(source: string, mostBytes: number): Input {
   let descriptor: number | null = null;
   try {
@@ -32,7 +32,7 @@ function readBounded(descriptor: number, mostBytes: number): Input {
   return { bytes: Buffer.from(bytes.subarray(0, Math.min(length, mostBytes))), cut: length > mostBytes };
 }
 
-/** 0 at the end. A pipe that nobody has written to yet may say EAGAIN; the end of one may say EOF (Windows). */
+/** Returns 0 at the end. A pipe without data may report EAGAIN; a closed one may report EOF (Windows). */
 function readPiece(descriptor: number, bytes: Buffer, at: number): number {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-/** One page fetched under all the rules of a crawler, by the settings of its host if a file of them is given. */
+/** Fetches one page under all rules of a crawler, with its settings file if one is given. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ export function withFetchOptions(command: Command): Command {
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 
-/** Follows up to five redirects, of the URL as any crawler asks for it: without fragment, user and password. */
+/** Follows up to five redirects, with the URL as a crawler requests it: without fragment, user and password. */
 export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
   const asked = canParseUrl(url) ? resolveUrl(url, url) : null;
   if (asked === null)
@@ -51,7 +51,7 @@ export async function singleFetch(url: string, options: SingleFetchOptions): Pro
   );
 }
 
-/** Work with the tools of a crawler that has no coordinator and keeps nothing. */
+/** Runs work with a crawler's tools, without a coordinator or storage. */
 export async function withFetchTools<T>(
   options: SingleFetchOptions,
   work: (tools: FetchTools) => Promise<T>,
@@ -78,7 +78,7 @@ function configOf(options: SingleFetchOptions): FetchingConfig {
   });
 }
 
-/** Whoever fetches by hand has no coordinator that states one. */
+/** A manual fetch has no coordinator that states one. */
 function statedUserAgent(text = `Nearcrawl/${softwareVersion} (+https://nearcrawl.invalid/about)`): string {
   if (userAgent.safeParse(text).success) return text;
   throw new UsageError(
@@ -86,7 +86,7 @@ function statedUserAgent(text = `Nearcrawl/${softwareVersion} (+https://nearcraw
   );
 }
 
-// A fetched page for people: each hop's decisions and timings, what was read, and what would be shipped.
+// A fetched page for people: each hop's decisions and timings, the content, and the result to ship.
 
 /** The command ends with exit code 1: the URL gave no page. */
 export class NoPageError extends NearcrawlError {
@@ -190,7 +190,7 @@ function outcomeWords(outcome: FetchOutcome): string {
   }
 }
 
-// What was read from a page, for people: its facts, then its first headings and links.
+// The extracted page for people: its facts, then its first headings and links.
 
 const shownLinks = 20;
 const shownHeadings = 8;
@@ -206,18 +206,18 @@ export function pageText(page: PageExtract): string {
 }
 
 export interface FetchAnswer {
-  /** Each URL that was asked for, with robots.txt's verdict, the timings and the result that would be shipped. */
+  /** Each requested URL with robots.txt's verdict, the timings and the result to ship. */
   readonly hops: readonly FollowedHop[];
-  /** Null, or why nothing (more) was fetched, in words. */
+  /** Why nothing (more) was fetched, or null. */
   readonly ending: string | null;
-  /** Of the last hop. */
+  /** For the last hop. */
   readonly shipped: ShippedSize | null;
 }
 
-// How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to.
+// The size of a result on the wire as a session's first, without earlier data to refer to.
 
 export interface ShippedSize {
   readonly shippedBytes: number;
-  /** How many times smaller than the page's HTML; null without a page. */
+  /** The compression relative to the page's HTML; null without a page. */
   readonly times: number | null;
 }

@@ -1,4 +1,4 @@
-/** Lists of URLs as people have them: plain text line by line of any length, sitemaps and feeds, gzip or not. */
+/** Reads people's lists of URLs: plain text of any length, sitemaps and feeds, gzip or not. */
 
 import { closeSync, createReadStream, existsSync, openSync, readSync, statSync } from "node:fs";
 import type { Readable } from "node:stream";
@@ -9,13 +9,13 @@ import { readList, WorkTurns } from "#crawler/extract/read-list";
 import { isGzip, unpackGzip } from "#crawler/extract/unpack-gzip";
 import { readInput } from "./read-input.ts";
 
-/** A sitemap holds 50 MB at most (sitemaps protocol); so much of one is read, packed or unpacked. */
+/** The limit of a sitemap (sitemaps protocol), applied packed and unpacked. */
 const mostListBytes = 50 * 1024 * 1024;
 
-/** More of a line is no URL. */
+/** A longer line is no URL. */
 const mostLineCharacters = 4096;
 
-/** The URLs of one source: a URL itself, `-` (standard input) or a file. Throws a UsageError that names the source. */
+/** The URLs of a source: a URL itself, `-` (standard input) or a file. Throws a UsageError that names the source. */
 export async function* urlsOfSource(source: string, standardInput: Readable): AsyncGenerator<string> {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(source)) yield source;
   else if (source === "-") yield* linesOf(standardInput);
@@ -62,10 +62,10 @@ async function* entriesOf(file: string): AsyncGenerator<string> {
   for (const { href } of entries) yield href;
 }
 
-/** So many tell UTF-8 and UTF-16 apart. */
+/** Enough to distinguish UTF-8 and UTF-16. */
 const encodingBytes = 4;
 
-/** Line by line; of one that is too long as much as shows that it is no URL. */
+/** Yields lines; an overlong one is cut where it is clearly no URL. */
 async function* linesOf(stream: Readable): AsyncGenerator<string> {
   let decoder: InstanceType<typeof TextDecoder> | null = null;
   let [start, rest] = [Buffer.alloc(0), ""];

@@ -1,7 +1,7 @@
 /**
- * Runs one of our own commands beside the coordinator: niced, bounded in time, memory and output. It tells its
- * progress over an IPC channel, by which it also notices when the coordinator is gone; its answer is the JSON that it
- * prints, its complaint what it says on standard error.
+ * Runs one of our own commands beside the coordinator, with low priority and bounded time, memory and output. Its progress
+ * comes over an IPC channel, whose end also tells it that the coordinator is gone; its answer is the JSON on standard output,
+ * its error the text on standard error.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { jobMark, jobStep } from "../rir/job-steps.ts";
 
 export interface CommandBounds {
   readonly minutes: number;
-  /** Resident memory. Watched where /proc tells it; elsewhere only JavaScript's own heap is bounded. */
+  /** Resident memory, read from /proc; elsewhere only JavaScript's heap is bounded. */
   readonly megabytes: number;
 }
 
@@ -19,7 +19,7 @@ export interface OwnCommand {
   readonly entry: string;
   readonly execArgv: readonly string[];
   readonly args: readonly string[];
-  /** Beside the environment of this process. */
+  /** Added to this process's environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly bounds: CommandBounds;
 }
@@ -34,7 +34,7 @@ export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void)
     execArgv: [...ownArguments(command.execArgv), `--max-old-space-size=${command.bounds.megabytes}`],
     env: { ...process.env, ...command.env, ...jobMark },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // Ctrl-C at the coordinator's terminal is for the coordinator, which ends its jobs in order.
+    // Ctrl-C is for the coordinator, which ends its jobs in order.
     detached: true,
   });
   const running = new Running(child, command.bounds);
@@ -45,7 +45,7 @@ export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void)
   return { ended: running.ended, stop: () => running.stop("") };
 }
 
-/** A debugger's port cannot be had twice. */
+/** Two processes cannot share a debugger's port. */
 function ownArguments(execArgv: readonly string[]): readonly string[] {
   return execArgv.filter((argument) => !argument.startsWith("--inspect"));
 }
@@ -58,7 +58,7 @@ class Running {
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
   #complaint = "";
-  /** Why we ended it. */
+  /** Why it was killed. */
   #why = "";
   #kill: NodeJS.Timeout | null = null;
 
@@ -72,7 +72,7 @@ class Running {
     lowerPriority(child);
     const watch = setInterval(() => void this.#watch(), watchMs);
     this.ended = new Promise<CommandEnd>((resolve) => {
-      // `close` comes when everything it printed has arrived, `error` alone when it never started.
+      // `close` follows all output; `error` comes alone when it never started.
       child.once("error", (error) => resolve(this.#end(null, `it could not be started: ${error.message}`)));
       child.once("close", (code) => resolve(this.#end(code, "")));
     }).finally(() => {
@@ -116,11 +116,11 @@ function lowerPriority({ pid }: ChildProcess): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // It works at the usual priority then.
+    // It then keeps the usual priority.
   }
 }
 
-/** 0 where it is not known. */
+/** Returns 0 when unknown. */
 async function residentMegabytes(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
@@ -134,7 +134,7 @@ function signalWords({ signalCode }: ChildProcess): string {
   return signalCode === null ? "" : `it was ended by ${signalCode}`;
 }
 
-/** Null when it printed no JSON, or only a part. */
+/** Returns null for missing or incomplete JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -42,24 +42,24 @@ import { defaultExpiresDays, firstDock, signManifest, signTimestamp } from "./si
 
 export interface AutomaticReleases {
   readonly stores: ReleaseStores;
-  /** Where the key lies. */
+  /** The folder of the key. */
   readonly home: string;
-  /** Of this software. */
+  /** The software's version. */
   readonly version: string;
   readonly log: Log;
-  /** Left out: the one of this installation. */
+  /** Absent: that of this installation. */
   readonly bundleFile?: string;
 }
 
 export const automaticKeyFile = (home: string) => join(home, "automatic-release-key.pem");
 
-/** Where the build puts it, beside the compiled program. */
+/** The build puts it beside the compiled program. */
 const builtBundle = () => join(projectFolder(), "dist/crawler-bundle.mjs");
 
-/** A coordinator that is away for a month comes back in time. */
+/** A coordinator that is off for a month still renews in time. */
 const renewMs = 30 * 86_400_000;
 
-/** At a start, and now and then while it runs. Never rejects: without a release the coordinator still does all else. */
+/** Runs at the start and periodically. Never rejects: without a release the coordinator still does everything else. */
 export async function keepReleases(given: AutomaticReleases, now: Date): Promise<void> {
   const { log, bundleFile = builtBundle() } = given;
   try {
@@ -82,7 +82,7 @@ async function missBundle({ stores, log }: AutomaticReleases, bundleFile: string
   );
 }
 
-/** Null: operators sign, or another coordinator of this database does. */
+/** Null when operators or another coordinator of this database sign. */
 async function automaticKey(given: AutomaticReleases, now: Date): Promise<KeyObject | null> {
   const { stores, home, log } = given;
   const file = automaticKeyFile(home);
@@ -97,7 +97,7 @@ async function automaticKey(given: AutomaticReleases, now: Date): Promise<KeyObj
   if (key === null) return null;
   const publicKey = rawPublicKey(key);
   if (!(await stores.keys.trustIfNone(publicKey, now))) {
-    // Somebody else was first.
+    // Another coordinator was faster.
     if (isNew) rmSync(file);
     return null;
   }
@@ -114,20 +114,20 @@ async function keptKey(file: string, trusted: readonly string[]): Promise<KeyObj
   return key !== null && trusted.includes(rawPublicKey(key)) ? key : null;
 }
 
-/** Who has put a passphrase on it signs by hand from then on. */
+/** A key with a passphrase is used by hand only. */
 async function unlockedKey(file: string): Promise<KeyObject | null> {
   if (readFileSync(file, "utf8").includes("ENCRYPTED")) return null;
   return await readSigningKey(file, null);
 }
 
-/** The key that a root names for this, and nothing else. */
+/** The key that a root names for timestamps only. */
 export const timestampKeyFile = (home: string) => join(home, "release-timestamp-key.pem");
 
-/** Stated anew after a day, or when it changes; good for a week, in which the coordinator may be away. */
+/** Renewed daily or on a change; valid for a week, during which the coordinator may be off. */
 const timestampMs = 86_400_000;
 const timestampDays = 7;
 
-/** While a key that may lies here, unlocked. */
+/** Works while an authorised key without passphrase is here. */
 async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date): Promise<void> {
   const { releases, keys } = stores;
   const role = (await keys.roles()).timestamp;
@@ -152,7 +152,7 @@ async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date):
     );
 }
 
-/** What a statement of it says. */
+/** The content of a timestamp. */
 export async function newestIn(
   releases: Pick<ReleaseStores["releases"], "list" | "revocations">,
   now: Date,
@@ -184,14 +184,14 @@ async function offerBundle(
     await publish(version, given, signing);
     await stage(version, releases, given, now);
   } else if (known === releases[0] && !known.revoked && known.trusted) {
-    // What an operator holds stays held, and what was replaced is not brought back.
+    // A release that an operator held stays held, and a replaced one stays replaced.
     if (known.stageSince === null) await stage(known.version, releases.slice(1), given, now);
     else if (known.stage !== "none" && known.expiresAt.getTime() - now.getTime() < renewMs)
       await publish(known.version, given, signing);
   }
 }
 
-/** The software's version, with the bundle's first digits where another bundle has that one. */
+/** The software's version, with the first digits of the bundle's digest when another bundle has that version. */
 function freeVersion(software: string, digest: string, releases: readonly ReleaseEntry[]): string {
   const plain = /^\d{1,6}(?:\.\d{1,6}){1,3}/.exec(software)?.[0] ?? "0.0";
   return releases.some(({ version }) => version === plain) ? `${plain}-${digest.slice(0, 8)}` : plain;
@@ -234,7 +234,7 @@ async function stage(
   log.info({ version, to: wished.to }, "the release is offered by itself");
 }
 
-// What the release commands change, as the audit log keeps it.
+// The audit log's entries for release commands.
 
 export function keyTrusted(publicKey: string): Change {
   const words = `${publicKey} is a release key of this fleet.`;
@@ -268,7 +268,7 @@ export function releaseRevoked(digest: string, reason: string): Change {
   return { action: "release-revoked", target: `bundle ${digest}`, words, after: { digest, reason } };
 }
 
-/** What was signed elsewhere and is in force here now. */
+/** A text that was signed elsewhere and is in force now. */
 export function signedAccepted(kind: "key" | "root" | "revocations" | "timestamp"): Change | null {
   switch (kind) {
     case "key":
@@ -281,7 +281,7 @@ export function signedAccepted(kind: "key" | "root" | "revocations" | "timestamp
       return { action: "release-revoked", target: "release revocations", words };
     }
     case "timestamp":
-      // Said again and again, and changes nothing.
+      // A timestamp is renewed regularly and changes nothing.
       return null;
   }
 }
@@ -292,7 +292,7 @@ export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({
   keys: createReleaseKeyStore(pool),
 });
 
-/** `setUp`: a database where nothing was set up yet is set up. */
+/** `setUp` sets up an empty database. */
 export async function withReleases<Value>(
   options: DatabaseOptions,
   { setUp = false }: { readonly setUp?: boolean },

@@ -1,6 +1,6 @@
 /**
- * Builds the crawler's one file of a folder of sources. Of the same commit and packages it is the same file wherever
- * it is made, so that anybody can check what a signed release was made of.
+ * Builds the crawler's bundle from a source folder. Equal commits and packages give equal bytes, so that anybody can verify a
+ * signed release.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,17 +13,16 @@ import { readStopWords } from "#crawler/extract/stop-words";
 
 export interface BuiltBundle {
   readonly file: string;
-  /** SHA-256, hex. */
   readonly digest: string;
   readonly bytes: number;
-  /** The commit; null: the folder is no clone, or holds what was not committed. */
+  /** The commit; null when the folder is no clone or has uncommitted changes. */
   readonly builtFrom: string | null;
 }
 
 const entry = "migrating-crawler/bundle-entry.ts";
 const bundler = "ops/bundle-crawler.mjs";
 
-/** What stands beside a bundle, so that signing it can say what it was built from. */
+/** A note beside the bundle, so that signing knows its source. */
 const note = z.object({ digest: z.string(), builtFrom: z.string().nullable() });
 const noteFile = (bundle: string) => `${bundle}.json`;
 
@@ -35,7 +34,7 @@ interface Bundler {
   }): Promise<void>;
 }
 
-/** `source`: a clone with its packages installed. Writes the bundle and a note beside it. */
+/** `source` is a clone with its packages installed. Writes the bundle and a note beside it. */
 export async function buildBundle({ source, out }: { source: string; out: string }): Promise<BuiltBundle> {
   if (!hasSources(source)) {
     throw new UsageError(
@@ -43,7 +42,7 @@ export async function buildBundle({ source, out }: { source: string; out: string
     );
   }
   const root = realpathSync(source);
-  // Before anything is written into it.
+  // Read before anything is written into the folder.
   const builtFrom = commitOf(root);
   const { bundleCrawler } = (await import(pathToFileURL(join(root, bundler)).href)) as Bundler;
   await bundleCrawler({ root, outfile: out, stopWords: readStopWords() });
@@ -53,7 +52,7 @@ export async function buildBundle({ source, out }: { source: string; out: string
   return { file: out, digest, bytes: bytes.length, builtFrom };
 }
 
-/** The commit that the note beside the bundle names, if it speaks of this very bundle. */
+/** Returns the commit in the note beside the bundle, if the note is about this bundle. */
 export function notedCommit(bundle: string, digest: string): string | null {
   if (!existsSync(noteFile(bundle))) return null;
   const read = note.safeParse(jsonOf(readFileSync(noteFile(bundle), "utf8")));
@@ -64,7 +63,7 @@ export function hasSources(folder: string): boolean {
   return existsSync(join(folder, entry)) && existsSync(join(folder, bundler));
 }
 
-/** The folder of this installation: of the sources, or of the package. */
+/** The folder of this installation, from sources or a package. */
 export function projectFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json")) && folder !== dirname(folder)) folder = dirname(folder);

@@ -1,4 +1,4 @@
-/** What is done at the coordinator's database: releases published, offered, held, looked at. */
+/** Commands at the coordinator's database: publish, offer, hold and list releases. */
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";

@@ -1,4 +1,4 @@
-/** What is done where the key is, with no coordinator at hand: keys, bundles, signatures. */
+/** Commands where the key is, without a coordinator: keys, bundles, signatures. */
 
 import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
@@ -183,11 +183,10 @@ Example:
     });
 }
 
-// Bundles and signed files on disk: read within bounds, and written so that a half of one is never found.
+// Bundles and signed files on disk: bounded reads and atomic writes.
 
 export interface BundleFile {
   readonly bytes: Buffer;
-  /** SHA-256, hex. */
   readonly digest: string;
 }
 

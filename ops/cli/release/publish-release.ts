@@ -1,4 +1,4 @@
-/** Puts a release where docks can fetch it, once everything about it holds. */
+/** Publishes a release for supervisors after verifying it. */
 
 import type { ReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
 import type { ReleaseKeyStore } from "#coordinator/run/releases/key-store";
@@ -8,7 +8,7 @@ import { UsageError } from "#core/errors";
 import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";
 import type { Envelope } from "#protocol/release-envelope";
 
-/** Throws UsageError with the reason when it is refused. */
+/** Throws a UsageError with the reason when it is refused. */
 export async function publishRelease(
   { signed, bundle }: { readonly signed: Envelope; readonly bundle: Uint8Array },
   { releases, keys }: Pick<ReleaseStores, "releases" | "keys">,
@@ -42,6 +42,6 @@ export interface ReleaseStores {
   readonly releases: ReleaseStore;
   readonly releaseFleet: ReleaseFleetStore;
   readonly keys: ReleaseKeyStore;
-  /** Writes a change that was made to the audit log. */
+  /** Records a change in the audit log. */
   record(change: Change): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Keys that releases are signed with, as files: Ed25519 private keys in PKCS#8 PEM (RFC 8410), under a passphrase if
- * wished. Nobody but their owner may read them, and none is ever overwritten.
+ * Release signing keys as files: Ed25519 private keys in PKCS#8 PEM (RFC 8410), optionally with a passphrase. Only their owner
+ * may read them, and none is ever overwritten.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { rawPublicKey } from "#protocol/release-envelope";
 /** A PEM file has some 200 bytes. */
 const maxKeyFileBytes = 16_384;
 
-/** Makes a key; gives its public half, raw in base64url. */
+/** Creates a key and returns its public half, raw in base64url. */
 export function writeNewKey(file: string, passphrase: string | null): string {
   const privateKey = newKey();
   const cipher = passphrase === null ? {} : { cipher: "aes-256-cbc", passphrase };
@@ -27,7 +27,7 @@ export function writeNewKey(file: string, passphrase: string | null): string {
   return rawPublicKey(privateKey);
 }
 
-/** A public half that began with a dash would be taken for an option wherever it is typed. */
+/** A public half that begins with a dash would be parsed as an option. */
 function newKey(): KeyObject {
   for (;;) {
     const { privateKey } = generateKeyPairSync("ed25519");
@@ -35,7 +35,7 @@ function newKey(): KeyObject {
   }
 }
 
-/** `passphraseFile`: where the passphrase stands; null: it is asked for when the key has one. */
+/** `passphraseFile` holds the passphrase; null: the user is asked when the key has one. */
 export async function readSigningKey(file: string, passphraseFile: string | null): Promise<KeyObject> {
   const pem = readSmallFile(file);
   if ((statSync(file).mode & 0o077) !== 0) {
@@ -50,7 +50,7 @@ export async function readSigningKey(file: string, passphraseFile: string | null
   );
 }
 
-/** A public key as such (43 characters of base64url), or the file of a public key (PEM). */
+/** Accepts a public key (43 characters of base64url) or its PEM file. */
 export function readPublicKey(text: string): string {
   if (publicKey.safeParse(text).success) return text;
   const pem = readSmallFile(text);
@@ -88,7 +88,7 @@ function parseKey<Key>(file: string, parse: () => Key): Key {
 
 const readSmallFile = (file: string) => readBounded(file, maxKeyFileBytes).toString("utf8");
 
-/** Throws a UsageError that names the file: it is not there, cannot be read, or is larger than such a file ever is. */
+/** Throws a UsageError that names the file when it is missing, unreadable or too large. */
 export function readBounded(file: string, most: number): Buffer {
   try {
     if (statSync(file).size > most) throw new Error(`it has more than ${most} bytes`);
@@ -104,9 +104,9 @@ export function unusable(file: string, error: unknown): UsageError {
   });
 }
 
-// Asks for a passphrase at the terminal, without showing it.
+// Asks for a passphrase on the terminal without echo.
 
-/** Throws UsageError where nobody sits at a terminal. */
+/** Throws a UsageError without a terminal. */
 async function askPassphrase(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
     throw new UsageError(
@@ -127,7 +127,7 @@ async function askPassphrase(question: string): Promise<string> {
   }
 }
 
-/** Twice, so that a slip of the finger locks nobody out. */
+/** Asked twice against typing errors. */
 export async function askNewPassphrase(): Promise<string> {
   const first = await askPassphrase("Passphrase for the new key: ");
   if (first === "")

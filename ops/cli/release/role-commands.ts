@@ -1,4 +1,4 @@
-/** Who signs what: the root that says so, more signatures on what others have signed, and statements of what is newest. */
+/** Who signs what: roots, further signatures, and timestamps. */
 import type { KeyObject } from "node:crypto";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";

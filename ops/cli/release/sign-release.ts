@@ -1,6 +1,6 @@
 /**
- * What is signed offline: manifests, lists of revoked releases, key rotations, roots, statements of what is newest. Each gets the millisecond of its signing
- * as its number, so that it is above every earlier one without anybody having to keep count.
+ * Texts that are signed offline: manifests, revocation lists, key rotations, roots and timestamps. Each is numbered by the
+ * millisecond of its signing, which exceeds all earlier numbers without a counter.
  */
 import { createHash, type KeyObject } from "node:crypto";
 import type { z } from "zod";
@@ -25,7 +25,7 @@ import {
 import { type KeyRotation, keyRotation, type RootRoles, rootRoles } from "#protocol/release-roles";
 
 export const defaultExpiresDays = 90;
-/** The first dock there is; a release that asks more of its dock says so. */
+/** The first version of the supervisor; a release may require a later one. */
 export const firstDock = "1.0.0";
 
 const dayMs = 86_400_000;
@@ -62,7 +62,7 @@ export function signManifest(
   return { manifest, signed: signedByAll("release", manifest, keys) };
 }
 
-/** Who signs what from now on. */
+/** States who signs what from now on. */
 export function signRoot(
   roles: RootRoles["roles"],
   keys: readonly KeyObject[],
@@ -72,7 +72,7 @@ export function signRoot(
   return { root, signed: signedByAll("root", root, keys) };
 }
 
-/** What is newest, for so many days. */
+/** States what is newest, valid for this many days. */
 export function signTimestamp(
   { days, ...newest }: Pick<ReleaseTimestamp, "release" | "revocations"> & { readonly days: number },
   keys: readonly KeyObject[],
@@ -84,7 +84,7 @@ export function signTimestamp(
   return { timestamp, signed: signedByAll("timestamp", timestamp, keys) };
 }
 
-/** What a signed text is, by what it says; null: nothing of ours. The signatures are over that, too. */
+/** The kind of a signed text by its content, which the signatures cover; null when unknown. */
 export function kindOf(signed: Envelope): SignedKind | null {
   const text = unverifiedBody(signed);
   return kinds.find(([, schema]) => schema.safeParse(text).success)?.[0] ?? null;
@@ -112,7 +112,7 @@ export function signRevocations(
   return signBody("revocations", checked(releaseRevocations, body), key);
 }
 
-/** Signed by the old key; `keepOld`: both count from then on. */
+/** Signed by the old key; with `keepOld` both keys count afterwards. */
 export function signRotation(
   keys: { readonly old: KeyObject; readonly next: KeyObject; readonly keepOld: boolean },
   now: Date,

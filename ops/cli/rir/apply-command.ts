@@ -1,4 +1,4 @@
-/** `nearcrawl rir plan` and `rir apply`: what the sources would change, and making them the tree in force. */
+/** `nearcrawl rir plan` and `rir apply`: what the sources would change, and putting them in force. */
 
 import { Command, Option } from "commander";
 import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";
@@ -111,7 +111,7 @@ function changeOf({ plan, generation }: AppliedImport) {
   };
 }
 
-// The files of an import: named one by one, or those that `nearcrawl rir fetch` brought.
+// The files of an import: named individually, or those of `nearcrawl rir fetch`.
 
 export interface SourceOptions extends DatabaseOptions {
   /** True: the usual folder. */
@@ -124,7 +124,7 @@ export function withSources(command: Command): Command {
     .option("--cache [folder]", "what `rir fetch` brought (default: registry-cache in the home folder)");
 }
 
-/** Throws UsageError unless files or the cache are named, and not both. */
+/** Throws a UsageError unless exactly one of files and cache is given. */
 export async function sourcesOf(
   sources: readonly string[],
   options: SourceOptions,

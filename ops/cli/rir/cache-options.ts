@@ -1,4 +1,4 @@
-/** Options that the commands around downloads share, and what follows from them. */
+/** Options that the download commands share, and values derived from them. */
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -38,7 +38,7 @@ export function cacheFolderOf(options: CacheOptions): string {
   return resolve(options.cache ?? join(commandContext(options).home, "registry-cache"));
 }
 
-/** The contact: the option, else the variable NEARCRAWL_CONTACT, else the settings'. */
+/** The contact comes from the option, else from NEARCRAWL_CONTACT, else from the settings. */
 export async function settingsOf(
   options: CacheOptions,
   env: NodeJS.ProcessEnv = process.env,
@@ -49,7 +49,7 @@ export async function settingsOf(
   return contact === null ? settings : { ...settings, contact };
 }
 
-/** Aborts with the first SIGINT or SIGTERM; `release` gives the signals back. */
+/** Aborts at the first SIGINT or SIGTERM; `release` restores the signals. */
 export function untilInterrupted(): { readonly signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   const abort = () => controller.abort(new Error("interrupted"));
@@ -60,7 +60,7 @@ export function untilInterrupted(): { readonly signal: AbortSignal; release(): v
   };
 }
 
-/** Opens the database, brings its schema up to date, works, closes. */
+/** Opens the database, migrates its schema, runs the work and closes it. */
 export function withMigrated<T>(
   options: DatabaseOptions,
   work: (database: Database) => Promise<T>,

@@ -1,4 +1,4 @@
-/** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
+/** `nearcrawl rir fetch`: downloads the registries' files into the cache folder. */
 import { Command } from "commander";
 import { plain } from "#coordinator/ask/document";
 import { fetchedTable } from "#coordinator/run/registry/job-ask";
@@ -101,7 +101,7 @@ function report(options: Options, cacheFolder: string, results: readonly FetchRe
   if (results.some(({ type }) => type === "failed")) process.exitCode = exitCodes.failed;
 }
 
-// What `rir sources` and `rir fetch` print for people.
+// The output of `rir sources` and `rir fetch` for people.
 
 export function sourcesText(
   cacheFolder: string,
@@ -133,11 +133,11 @@ interface Running {
   readonly latest: FetchProgress;
 }
 
-/** The progress line of a fetch: how many are done, and for each that runs how far, how fast, how long still. */
+/** A fetch's progress line: how many are complete, and for each running one its position, rate and remaining time. */
 export class DownloadLine {
   readonly #running = new Map<string, Running>();
 
-  /** `nowMs` of any clock that does not jump. */
+  /** `nowMs` is monotonic. */
   text(progress: FetchProgress, nowMs: number): string {
     if (progress.state === "done") this.#running.delete(progress.source);
     else this.#running.set(progress.source, this.#follow(progress, nowMs));

@@ -1,7 +1,7 @@
 /**
- * A `nearcrawl rir` command that a coordinator started (registry/run-command) tells it how far it is, over the IPC
- * channel, and ends when the coordinator does: a channel that closes is taken for a SIGTERM. Started by a person or a
- * timer there is no channel, and progress is a line on standard error.
+ * Connects a `nearcrawl rir` command to the coordinator that started it (registry/run-command): progress goes over the IPC
+ * channel, and a closed channel counts as SIGTERM. Started by a person or timer, it has no channel, and progress is a line on
+ * standard error.
  */
 
 import type { Pool } from "pg";
@@ -12,7 +12,7 @@ import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 import { ProgressLine } from "../output.ts";
 
-/** What the coordinator takes. */
+/** The form that the coordinator accepts. */
 export const jobStep = z.object({
   text: z.string().max(2000),
   share: z.number().min(0).max(1).nullable(),
@@ -22,7 +22,7 @@ export const jobStep = z.object({
 const stepMs = 200;
 const mostCharacters = 400;
 
-/** What a coordinator sets for its jobs: a channel alone may be anybody's (a process manager's, a test runner's). */
+/** Set by a coordinator for its jobs, because a channel may also belong to a process manager or test runner. */
 export const jobMark = { NEARCRAWL_JOB: "1" };
 
 function isJob(): boolean {
@@ -35,11 +35,11 @@ export function endWithCoordinator(): void {
   const end = () => process.kill(process.pid, "SIGTERM");
   if (!process.connected) return void end();
   process.once("disconnect", end);
-  // A listener on the channel would keep the process alive when its work is done.
+  // A listener on the channel would keep the finished process alive.
   process.channel?.unref();
 }
 
-/** How far long work is, which begins with it. */
+/** Reports the progress of long work from its start. */
 export class WorkProgress {
   readonly #line = isJob() ? null : new ProgressLine();
   #toldMs = Number.NEGATIVE_INFINITY;
@@ -48,13 +48,13 @@ export class WorkProgress {
     endWithCoordinator();
   }
 
-  /** A coordinator is told at most a few times a second, but of each step with something to keep. */
+  /** A coordinator is told at most a few times a second, but of every step to record. */
   tell({ text, share, done }: JobStep, nowMs: number): void {
     if (this.#line !== null) return void this.#line.show(text);
     if (!process.connected || (done === null && nowMs - this.#toldMs < stepMs)) return;
     this.#toldMs = nowMs;
     const step = { text: text.slice(0, mostCharacters), share, done: done?.slice(0, mostCharacters) ?? null };
-    // Whoever does not listen any more closes the channel, too.
+    // A coordinator that stops listening also closes the channel.
     process.send?.(step, () => {});
   }
 
@@ -63,20 +63,20 @@ export class WorkProgress {
   }
 }
 
-// In whose name a `nearcrawl rir` command works: the person's who asked a coordinator for it, else whoever typed it.
+// The name for which a `nearcrawl rir` command works: the person who asked a coordinator, else the caller.
 
 export function askerVariables({ by, via }: Asker): Readonly<Record<string, string>> {
   return { NEARCRAWL_JOB_ASKED_BY: by, NEARCRAWL_JOB_VIA: via };
 }
 
-/** Writes the change to the audit log; call it once the change is made. */
+/** Records the change in the audit log; call it after the change. */
 export async function recordRegistryChange(
   pool: Pool,
   change: Change,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
   const { NEARCRAWL_JOB_ASKED_BY: actor, NEARCRAWL_JOB_VIA: via } = env;
-  // Without a channel to a coordinator these variables are left over from somewhere.
+  // Without a channel these variables are leftovers.
   if (process.send === undefined || !actor || (via !== "page" && via !== "api")) {
     await recordCommand(pool, change);
     return;

@@ -1,4 +1,4 @@
-/** What `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status` say to people: as the registry's pages have it. */
+/** The texts of `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status`, as on the registry's pages. */
 
 import { Command } from "commander";
 import { plain } from "#coordinator/ask/document";
@@ -29,7 +29,7 @@ import { secondsText, withProgress } from "./progress-text.ts";
 
 export const textOf = (nodes: readonly Node[]) => documentText({ title: "", nodes }, terminalPaper());
 
-/** Of what is listed one by one. */
+/** The most entries of a list. */
 const mostListed = 10;
 
 export function planText(plan: ImportPlan): string {
@@ -77,7 +77,7 @@ export function checkText({ files, state, publishedRanges, seconds }: SourceChec
   ]);
 }
 
-// `nearcrawl rir check`: reads and reports, touches nothing.
+// `nearcrawl rir check`: reads and reports without changes.
 
 export function checkCommand(): Command {
   return new Command("check")

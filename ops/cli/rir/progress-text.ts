@@ -1,4 +1,4 @@
-/** The progress of an import: phase, how far, records and their rate, time left of the phase. */
+/** The progress of an import: phase, position, records with their rate, and remaining time. */
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
 import { WorkProgress } from "./job-steps.ts";
 
@@ -8,7 +8,7 @@ export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<
   try {
     return await work((progress) => {
       const nowMs = performance.now();
-      // Kept is the last text of a phase, once the next one begins.
+      // The last text of a phase is kept when the next one begins.
       const done = phase !== "" && progress.phase !== phase ? last : null;
       if (progress.phase !== phase) [phase, sinceMs] = [progress.phase, nowMs];
       last = progressText(progress, (nowMs - sinceMs) / 1000);
@@ -28,7 +28,7 @@ const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   write: "writing",
 };
 
-/** `elapsedSeconds` since the phase began. */
+/** `elapsedSeconds` counts from the phase's start. */
 function progressText(progress: ImportProgress, elapsedSeconds: number): string {
   const { phase, done, total, file, records } = progress;
   const share = total > 0 ? Math.min(1, done / total) : 0;

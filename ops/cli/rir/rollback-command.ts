@@ -1,4 +1,4 @@
-/** `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and put one in force again. */
+/** `nearcrawl rir rollback` and `rollforward`: undo imports, newest first, and reapply them. */
 import { Command } from "commander";
 import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry/registry-view";
 import { howMany } from "#core/format";
@@ -72,7 +72,7 @@ export function rollbackCommand(): Command {
     });
 }
 
-/** With an empty `typed` there is nothing to roll back, and nothing to ask. */
+/** With an empty `typed` there is nothing to roll back. */
 async function deedOf(
   imports: number,
   options: Options,

@@ -1,4 +1,4 @@
-/** `nearcrawl search export`: the index for a search engine of one's own, kept up to date by the change feed. */
+/** `nearcrawl search export`: feeds the index into another search engine and keeps it current with the change feed. */
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -172,7 +172,7 @@ async function openSearch(text: string | undefined, ca: string | undefined, port
   const client = new OpenSearchIndex({
     ...{ origin, index, authorization, onTrouble: ports.onTrouble },
     authorities: ca === undefined ? null : await authoritiesIn(ca),
-    // Who ends the export does not wait for a target that is away.
+    // An interrupted export does not wait for an unavailable target.
     pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
     random: Math.random,
   });
@@ -189,7 +189,7 @@ async function authoritiesIn(file: string): Promise<string> {
   throw new UsageError(`--ca ${file}: has no certificate in PEM form`);
 }
 
-/** As OpenSearch restricts names of indices. */
+/** OpenSearch's restrictions on index names. */
 const indexForm = /^[a-z0-9][a-z0-9_.+-]{0,254}$/;
 
 function readTarget(text: string): {
@@ -221,7 +221,7 @@ function urlOf(text: string): URL | null {
   }
 }
 
-/** Two exports to one target would write the cursor of the one over that of the other. */
+/** Two exports to one target would overwrite each other's cursor. */
 async function alone<T>(
   pool: Pool,
   { schema, place }: { readonly schema: string; readonly place: string },
@@ -255,7 +255,7 @@ function joined(before: ExportSummary, now: ExportSummary): ExportSummary {
 
 type Told = ExportSummary & { readonly to: string; readonly seconds: number };
 
-/** Where the lines go to standard output, the summary does not. */
+/** The summary goes elsewhere when the lines go to standard output. */
 function tell({ json = false, out }: ExportOptions, summary: Told): void {
   const stream = out === "-" ? process.stderr : process.stdout;
   stream.write(json ? `${JSON.stringify(summary, null, 2)}\n` : `${summaryText(summary)}\n`);

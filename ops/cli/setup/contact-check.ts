@@ -1,4 +1,4 @@
-/** Whether a contact answers: mail for it can be delivered, or its page is there. */
+/** Whether a contact works: its mail can be delivered, or its page exists. */
 import { Resolver } from "node:dns/promises";
 import { request } from "undici";
 import { createNameResolver } from "#core/name-resolver";
@@ -7,13 +7,13 @@ import { softwareVersion } from "#protocol/software-version";
 const dnsTimeoutMs = 4000;
 const pageTimeoutMs = 10_000;
 
-/** Null: it answers. `contact` is an e-mail address or a URL; `resolvers`: DNS servers, empty: the system's. */
+/** Returns null when it works. `contact` is an e-mail address or a URL; `resolvers` are DNS servers, empty: the system's. */
 export async function contactTrouble(contact: string, resolvers: readonly string[]): Promise<string | null> {
   const domain = /^(?:mailto:)?[^@\s]+@([^@\s]+)$/.exec(contact)?.[1];
   return domain === undefined ? await pageTrouble(contact) : await mailTrouble(domain, resolvers);
 }
 
-/** RFC 5321 section 5.1: MX records, or else an address; RFC 7505: a lone "." takes no mail. */
+/** RFC 5321 section 5.1: MX records, or else an address; RFC 7505: a lone "." accepts no mail. */
 async function mailTrouble(domain: string, servers: readonly string[]): Promise<string | null> {
   const resolver = new Resolver({ timeout: dnsTimeoutMs, tries: 2 });
   if (servers.length > 0) resolver.setServers(servers);

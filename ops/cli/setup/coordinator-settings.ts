@@ -1,4 +1,4 @@
-/** The coordinator's settings file: where it lies, how it is read, and how `nearcrawl init` writes it. */
+/** The coordinator's settings file: its location, and how it is read and written by `nearcrawl init`. */
 import { join } from "node:path";
 import { parse, stringify } from "smol-toml";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
@@ -7,8 +7,8 @@ import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file"
 import { readServerUrl } from "#db/server-url";
 
 /**
- * The coordinator's part of it, unchecked: without `databaseUrl`, which commands read (command-context). Throws a
- * ConfigError that names the file and the line.
+ * The coordinator's settings, not validated, without `databaseUrl`, which commands read (command-context). Throws a ConfigError
+ * that names the file and the line.
  */
 export function readCoordinatorSettings(
   file: string | null,
@@ -19,7 +19,7 @@ export function readCoordinatorSettings(
   return withAlertSecrets(settings, environment);
 }
 
-/** Secrets of alerts that stand in the environment, and so in no file; what is no such setting is left to the check. */
+/** Adds alert secrets from the environment, which keeps them out of files; unknown settings are left to the check. */
 function withAlertSecrets(
   settings: Record<string, unknown>,
   environment: NodeJS.ProcessEnv,
@@ -49,7 +49,7 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 const webhookSecretVariable = (name: string) =>
   `NEARCRAWL_WEBHOOK_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
-/** What `check` finds wrong with settings of a file, with its lines. */
+/** Adds line numbers to the faults that `check` finds in a file's settings. */
 export function withPlaces<T>(file: string | null, check: () => T): T {
   try {
     return check();
@@ -83,7 +83,7 @@ export interface InitAnswers {
   readonly scope: ScopeName;
 }
 
-/** The file's text, which is known to read as these answers. Throws a ConfigError for answers that cannot be. */
+/** The file's text, verified to parse back to these answers. Throws a ConfigError for impossible ones. */
 export function settingsText(answers: InitAnswers): {
   readonly text: string;
   readonly config: CoordinatorConfig;
@@ -140,10 +140,10 @@ ${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
   return { text, config: readCoordinatorConfig(settings) };
 }
 
-/** Where `init` puts the unit. */
+/** Where `init` writes the unit. */
 export const unitFile = (home: string) => join(home, "nearcrawl-coordinator.service");
 
-/** A ConfigError for what cannot be a database's URL. */
+/** Throws a ConfigError when it is no database URL. */
 export function checkedDatabaseUrl(url: string): string {
   try {
     readServerUrl(url);

@@ -3,10 +3,10 @@ import { dirname } from "node:path";
 import { checkUnitPaths, homeProtection } from "#crawler/cli/unit-command";
 
 interface CoordinatorPaths {
-  /** How `nearcrawl` is started: a program, or Node and a file. */
+  /** A program, or Node and a file. */
   readonly program: readonly string[];
   readonly home: string;
-  /** Certificate and key, where the coordinator does TLS itself. */
+  /** Certificate and key, when the coordinator serves TLS itself. */
   readonly tlsFiles?: readonly string[];
 }
 
@@ -15,10 +15,10 @@ export const usualCoordinatorPaths: CoordinatorPaths = {
   home: "/var/lib/nearcrawl",
 };
 
-/** Throws a UsageError for a path that a unit cannot state. */
+/** Throws a UsageError for a path that a unit cannot hold. */
 export function coordinatorUnit({ program, home, tlsFiles = [] }: CoordinatorPaths): string {
   checkUnitPaths(...program, home);
-  // A certificate that is renewed is a new file: its folder is shown.
+  // A renewed certificate is a new file, so its folder must be readable.
   const readOnly = [...program.map(packageOf), ...tlsFiles.map((file) => dirname(file))];
   return unit
     .replaceAll("{protectHome}", homeProtection({ readOnly, writable: [home] }).join("\n"))
@@ -26,7 +26,7 @@ export function coordinatorUnit({ program, home, tlsFiles = [] }: CoordinatorPat
     .replaceAll("{home}", home);
 }
 
-/** The packages that a file of ours runs with, the embedded Postgres among them: around it, or beside its own. */
+/** The packages that a file of ours needs, including the embedded Postgres: around it, or beside its own. */
 function packageOf(file: string): string {
   return (
     /^(\/.*?\/node_modules)\/nearcrawl\/dist\//.exec(file)?.[1] ??

@@ -1,4 +1,4 @@
-/** What `nearcrawl doctor` looks at: each check says what is the case, and what to do about it. */
+/** The checks of `nearcrawl doctor`: each reports a fact and its remedy. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
@@ -23,9 +23,9 @@ import { contactTrouble } from "./contact-check.ts";
 const askMs = 8000;
 const dayMs = 86_400_000;
 
-/* ------------------------------------------------------------------ this machine */
+/* This machine. */
 
-/** Node's lines that are known to work; others may. */
+/** Tested major versions of Node; others may work. */
 const knownNodes = [20, 22, 24];
 
 export function nodeFinding(version: string): Finding {
@@ -69,7 +69,7 @@ export function diskFinding(home: string, freeBytes: number): Finding {
   return ok("disk", `${words}.`);
 }
 
-/* ------------------------------------------------------------------ who we are, and where */
+/* Our identity and address. */
 
 export async function contactFindings(config: CoordinatorConfig): Promise<Finding[]> {
   const fault = contactFault(config);
@@ -84,7 +84,7 @@ export async function contactFindings(config: CoordinatorConfig): Promise<Findin
   return [answers, ...warnings];
 }
 
-/** How far the crawl goes, and how it goes on, by the policies in force: what is left at its default is easily overlooked. */
+/** The extent of the crawl by the policies in force, because defaults are easily overlooked. */
 export function crawlFindings({ scope, recrawl, frontier }: PolicySettings): Finding[] {
   const words = `not followed: ${notFollowed(scope).join("; ")}.`;
   const every = `every page is fetched again after ${howMany(recrawl.intervalHours, "hour")}, however often it changes`;
@@ -124,7 +124,7 @@ export async function resolverFinding({
   return fix("dns", `${whose}: ${name}: ${found.failed}${isOurs ? "; give it an address (A, AAAA)" : ""}.`);
 }
 
-/** The certificate that the coordinator shows itself. */
+/** The coordinator's own certificate. */
 export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): Finding[] {
   if (tls === null) return [];
   try {
@@ -146,7 +146,7 @@ export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): F
   }
 }
 
-/** As the alert has it (overview/alert-rules). */
+/** As in the alert (overview/alert-rules). */
 const renewDays = 21;
 
 export function expiryFinding(what: string, end: Date, now: Date): Finding {
@@ -159,7 +159,7 @@ export function expiryFinding(what: string, end: Date, now: Date): Finding {
   return ok("tls", `${what} is good until ${date}.`);
 }
 
-/** Whether it listens at each of its ports, and whether they are free where it does not. */
+/** Checks that it listens on each port, or that the ports are free when it does not run. */
 export async function listenFindings({ listen }: CoordinatorConfig, isRunning: boolean): Promise<Finding[]> {
   const { host, port, pagesPort } = listen;
   const pages =
@@ -170,7 +170,7 @@ export async function listenFindings({ listen }: CoordinatorConfig, isRunning: b
 interface PortAsked {
   readonly host: string;
   readonly port: number;
-  /** Of the setting. */
+  /** The setting's name. */
   readonly name: "port" | "pagesPort";
   readonly isRunning: boolean;
 }
@@ -203,7 +203,7 @@ async function portFinding({ host, port, name, isRunning }: PortAsked): Promise<
 
 const mostClockErrorMs = 2000;
 
-/** By way of its public address, as partners come: DNS, TLS and proxy together; and the clock of whoever answers. */
+/** Tests the public address as partners use it: DNS, TLS and proxy together, and the clock of the server. */
 export async function publicUrlFindings(
   { publicUrl, listen, access }: CoordinatorConfig,
   { isRunning, now }: { readonly isRunning: boolean; readonly now: () => Date },
@@ -234,10 +234,10 @@ export async function publicUrlFindings(
   }
 }
 
-/** What anybody on the Internet reads if these are answered without a sign-in: fleet, index, figures. */
+/** Data that everybody can read if these answer without a sign-in: fleet, index, figures. */
 const needSignIn = ["/api/overview", "/api/search?q=a", "/metrics"];
 
-/** Asked by way of the public address, and so of whatever is in front, as a stranger would; from this machine, though. */
+/** Requests them through the public address as a stranger would, although from this machine. */
 async function strangersFinding(publicUrl: string, isMeant: boolean): Promise<Finding> {
   const statuses = await Promise.all(
     needSignIn.map(async (path) => {
@@ -257,7 +257,7 @@ async function strangersFinding(publicUrl: string, isMeant: boolean): Promise<Fi
 
 function clockFindings(date: string, now: Date): Finding[] {
   const statedMs = foreignDateMs(date);
-  // HTTP tells whole seconds.
+  // HTTP dates have whole seconds.
   return statedMs === null ? [] : [clockFinding("the public address", statedMs - now.getTime() + 500)];
 }
 
@@ -271,13 +271,13 @@ export function clockFinding(whose: string, errorMs: number): Finding {
   );
 }
 
-/** undici tells the reason in the cause. */
+/** undici puts the reason into the cause. */
 function wordsOf(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? cause.message : message;
 }
 
-/* ------------------------------------------------------------------ the database, and what is in it */
+/* The database and its content. */
 
 interface ServerSettings {
   readonly encoding: string;
@@ -321,7 +321,7 @@ export async function databaseFindings({
   ];
 }
 
-/** Of several hosts in the database URL: who is the primary, and how the others are. One host is told of as it is asked. */
+/** For a database URL with several hosts: the primary and the state of the others. A single host is checked when it is used. */
 export async function serversFindings(databaseUrl: string): Promise<Finding[]> {
   const url = readServerUrl(databaseUrl);
   return url.servers.length === 1 ? [] : serverStateFindings(await askServers(url));
@@ -456,7 +456,7 @@ async function emptySchemaFinding(pool: Pool): Promise<Finding> {
       );
 }
 
-/** Which kind they are, and whether a coordinator that starts now would run them. */
+/** The kinds of pending migrations, and whether a starting coordinator would run them. */
 export async function pendingFinding(
   pool: Pool,
   schema: string,

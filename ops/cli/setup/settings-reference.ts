@@ -1,4 +1,6 @@
-/** The reference of the coordinator's settings, made from their schema: `npm run reference` writes ops/runbook/settings.md. */
+/**
+ * Generates the reference of the coordinator's settings from their schema: `npm run reference` writes ops/runbook/settings.md.
+ */
 import { z } from "zod";
 import { configSchema } from "#coordinator/config";
 import { isPolicyName, policyGroups, rangeText, valueText } from "#coordinator/run/settings/catalogue";
@@ -21,7 +23,7 @@ interface JsonShape {
   readonly anyOf?: readonly JsonShape[];
 }
 
-/** Settings that are read once, at the start, in the order of the schema. */
+/** Settings that are read once at the start, in the schema's order. */
 export function startSettings(): readonly SettingShape[] {
   const root = z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }) as JsonShape;
   return leavesOf(root, "").filter(({ name }) => !isPolicyName(name));

@@ -1,18 +1,18 @@
 /**
- * The separate processes of a run: the emulated Internet, the coordinator, the crawlers. Each is forked with
- * an IPC channel, so that it notices when its supervisor is gone (even by kill -9) and stops by itself. What
- * it prints goes to a log file. One that dies unasked is started again: at once, and later each time in a row.
+ * A run's separate processes: the emulated Internet, the coordinator, the crawlers. Each is forked with an IPC channel, so that
+ * it stops when its supervisor is gone (even by kill -9). Its output goes to a log file. A process that dies is restarted: at
+ * once, and later each time in a row.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Somebody waits for it. */
+/** Short, because somebody waits for it. */
 const restartAtOnceMs = 100;
-/** The second time in a row; then twice as long each time. */
+/** The delay of the second restart in a row, which then doubles. */
 const restartAgainMs = 1000;
 const restartMostMs = 30_000;
-/** A process that lived so long is taken to be healthy: its next restart is quick again. */
+/** A process that lived this long counts as healthy, so that its next restart is quick again. */
 const healthyAfterMs = 10_000;
 const stopGraceMs = 8000;
 
@@ -21,13 +21,12 @@ export interface ChildSettings {
   readonly entry: string;
   readonly args: readonly string[];
   readonly logFile: string;
-  /** Beside the environment of this process: what must not show in a list of processes. */
+  /** Added to the environment, because a process list would show arguments. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** Called with every IPC message. */
   readonly onMessage?: (message: unknown) => void;
-  /** Called when it died unasked, before it is started again; `code`: null where a signal ended it. */
+  /** Called when it died unexpectedly, before the restart; `code` is null after a signal. */
   readonly onDeath?: (words: string, code: number | null) => void;
-  /** False: it cannot be replaced while the others run (they know its ports); its death is only reported. */
+  /** False when others depend on its ports; its death is only reported. */
   readonly restart?: boolean;
 }
 
@@ -57,7 +56,7 @@ export class SupervisedProcess {
     const child = fork(entry, args, {
       env: { ...process.env, ...this.#settings.secrets },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      // Ctrl-C goes to the supervisor alone, which ends the others in order.
+      // Ctrl-C goes to the supervisor only, which ends the others in order.
       detached: true,
     });
     this.#child = child;
@@ -65,9 +64,9 @@ export class SupervisedProcess {
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
     if (onMessage) child.on("message", onMessage);
-    // A full disk costs the log, not the run.
+    // A full disk must only stop the log.
     log.on("error", () => {});
-    // The last words may come after the exit.
+    // The last output may follow the exit.
     child.on("close", () => log.end());
     const ended = (how: string, code: number | null) => {
       this.#child = null;
@@ -82,7 +81,7 @@ export class SupervisedProcess {
     );
   }
 
-  /** Asks it to stop, and makes it after some seconds. */
+  /** Asks it to stop and kills it after some seconds. */
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#restart) clearTimeout(this.#restart);
@@ -112,7 +111,7 @@ interface Death {
   readonly livedMs: number;
 }
 
-/** The last lines of a log file, for an error message; empty when there are none. */
+/** Returns the last lines of a log file for an error message, or nothing. */
 export function lastLines(file: string, count: number): string {
   try {
     return readFileSync(file, "utf8").trimEnd().split("\n").slice(-count).join("\n");

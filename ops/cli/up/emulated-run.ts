@@ -1,6 +1,6 @@
 /**
- * A run against the emulated Internet: registry files are generated and imported, the processes start, the
- * sites are crawled, and the policies are compared on them.
+ * A run against the emulated Internet: registry files are generated and imported, the processes start, the sites are crawled,
+ * and policies are compared on them.
  */
 
 import { join } from "node:path";
@@ -29,7 +29,6 @@ export interface EmulatedRun {
   readonly resumed: boolean;
   readonly outcome: RunOutcome;
   readonly policies: readonly PolicyRow[];
-  /** Ends every process of the run and closes the database. */
   stop(): Promise<void>;
 }
 
@@ -76,14 +75,14 @@ async function importRegistry(
 }
 
 /**
- * Hosts that a crawler of the demonstration crawls side by side. Few: the whole Internet runs on this machine's
- * processors, and where they are busy, a round trip measures them and not the emulated network.
+ * Concurrent hosts per crawler of the demonstration. Few, because the whole Internet runs on this machine's processors; when
+ * they are busy, round trips measure them instead of the emulated network.
  */
 const hostsAtOnce = 14;
 
 /**
- * A policy that learns must not start dozens of rounds before the first is decided, or it would be measured without what it
- * learns; one that does not may hurry.
+ * A learning policy must not start dozens of rounds before the first is decided, or it would be measured without its learning;
+ * the others may run faster.
  */
 const roundsAtOnce = (policy: PolicyName) => (usesEarlierRounds(policy) ? 6 : 24);
 
@@ -103,8 +102,8 @@ async function startSystem(world: World, frame: RunFrame, options: EmulatedRunOp
       place: place ? placeOf(place) : null,
       proxy: proxies[index],
       resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
-      // They share one machine's processors with the coordinator: threads of their own would only take memory, and
-      // nobody else's work is there to give way to.
+      // All crawlers share the machine's processors, so extraction threads would only take memory, and no other work needs
+      // priority.
       limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0, priority: 0 },
       probeMethods: ["head", "connect"],
     });
@@ -138,7 +137,7 @@ function coordinatorSettings(options: EmulatedRunOptions, resolvers: readonly st
       settleSeconds: 15,
       concurrentRounds: roundsAtOnce(parameters.policy),
     },
-    // All crawlers are of this run: nobody has to be held against others, which would cost probes and accuracy.
+    // All crawlers belong to this run, so witnesses would only cost probes and accuracy.
     trust: { witnesses: false },
     scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
     lease: { seconds: 90 },

@@ -1,4 +1,4 @@
-/** Follows a run to its end: shows how far it is, says what it waits for when nothing moves. */
+/** Follows a run to its end: shows its progress, and what it waits for when nothing moves. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
@@ -28,25 +28,25 @@ export interface RunOutcome {
   readonly rounds: number;
   readonly hosts: number;
   readonly hostsFetched: number;
-  /** Null: it was not looked at, since the run was short. */
+  /** Null when the run was too short to determine it. */
   readonly limitedBy: RunLimit | null;
 }
 
-/** What the run was limited by most of the time. */
+/** The limit during most of the run. */
 export interface RunLimit {
   readonly limitedBy: Verdict["limitedBy"];
-  /** Of the looks, from 0 to 1. */
+  /** The share of observations, from 0 to 1. */
   readonly share: number;
-  /** `limited by 3 hosts' Crawl-delay`: as it was when the most hosts were. */
+  /** `limited by 3 hosts' Crawl-delay`, from the observation with the most hosts. */
   readonly words: string;
 }
 
 const lookEveryMs = 1000;
 
-/** Looks at what limits it. */
+/** The interval of limit checks. */
 const limitEveryMs = 5000;
 
-/** Nothing new for so long is said, with the reason as far as it shows. */
+/** A standstill of this length is reported, with its apparent reason. */
 const stallMs = 30_000;
 
 export async function followRun(run: FollowedRun): Promise<RunOutcome> {
@@ -120,7 +120,7 @@ function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): str
   return `${progress.urlsPending} URLs wait for their hosts' pace`;
 }
 
-/** The verdicts of a run, counted. */
+/** Counts the limits of a run. */
 export class RunLimits {
   readonly #looks = new Map<Verdict["limitedBy"], { looks: number; readonly worst: Verdict }>();
   #all = 0;
@@ -153,7 +153,7 @@ function outcomeOf(
   return { ...end, pages, probes, rounds, hosts, hostsFetched };
 }
 
-// The live line of a run: sites delegated, probes per subnet, pages, rate, time left.
+// A run's live line: sites delegated, probes per subnet, pages, rate, remaining time.
 
 interface RunMeasure {
   readonly progress: FrontierProgress;
@@ -166,10 +166,13 @@ interface RunMeasure {
 
 const windowSeconds = 15;
 
-/** Before so much is done, the rate says nothing of the time left: crawlers are still being found for the first subnets. */
+/**
+ * Before this share, the rate says nothing about the remaining time, since crawlers are still being found for the first
+ * subnets.
+ */
 const leastDoneShare = 0.1;
 
-/** Keeps the last seconds of counts, so that the rate is of now and not of the whole run. */
+/** Keeps the counts of the last seconds for a current rate. */
 export class RunClock {
   readonly #startMs: number;
   readonly #samples: { readonly atMs: number; readonly pages: number }[] = [];
@@ -179,7 +182,7 @@ export class RunClock {
     this.#startMs = startMs;
   }
 
-  /** `expectedPages` is what the run is expected to fetch in all; null when nobody can know. */
+  /** `expectedPages` is the expected total, or null. */
   measure(
     progress: FrontierProgress,
     now: { ms: number; crawlersOnline: number; expectedPages: number | null },
@@ -200,7 +203,7 @@ export class RunClock {
     };
   }
 
-  /** It stands still where a run slows down, and never grows. */
+  /** The estimate pauses when a run slows down and never grows. */
   #eta(left: number, done: number, perSecond: number): number | null {
     if (perSecond === 0 || done < leastDoneShare * (done + left)) return null;
     this.#shownEtaSeconds = Math.min(this.#shownEtaSeconds, left / perSecond);
@@ -223,7 +226,7 @@ export function progressText(measure: RunMeasure, crawlers: number): string {
   return parts.join(" · ");
 }
 
-/** The last pages wait for their hosts' pace, which no rate tells. */
+/** The last pages wait for their hosts' pace, which no rate predicts. */
 const lastSeconds = 5;
 
 function etaText(seconds: number | null): string {
@@ -239,14 +242,14 @@ function clock(seconds: number): string {
   return `${minutes}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-// A run's own questions to the database outlive the server: one that was killed is started again (the embedded one by
-// whoever uses it), and the question is asked again. Only for what may be done twice.
+// A run's own queries survive a server restart: the query is repeated once the server is back (whoever uses the embedded one
+// starts it). Only for repeatable work.
 
 export type ThroughOutages = <T>(work: () => Promise<T>) => Promise<T>;
 
 const lookAgainMs = 500;
 
-/** A shorter absence is told when it is over (run-record.ts). */
+/** A shorter outage is reported when it is over (run-record.ts). */
 const tellAgainMs = 20_000;
 
 export function throughOutages(

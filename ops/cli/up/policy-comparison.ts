@@ -24,11 +24,11 @@ export interface PolicyRow {
   readonly within5msPct: number;
   readonly probesPerUrl: number;
   readonly meanRttMs: number;
-  /** Over the pages of the run; null when it fetched none. */
+  /** Over the run's pages; null without any. */
   readonly meanDownloadMs: number | null;
 }
 
-/** Which crawler each site's subnet went to (by position in the world; null: to nobody), and what that took. */
+/** The crawler of each site's subnet (index in the world; null: none), and the probes it took. */
 interface Choices {
   readonly crawlerOfSite: readonly (number | null)[];
   readonly probes: number;
@@ -41,8 +41,8 @@ export interface ComparedRun {
 }
 
 /**
- * The run's own policy live, and all four computed, so that the live row can be held against its own
- * computed one; in the order of `tableOrder`.
+ * The run's own policy live and all four computed, so that the live row can be compared with its computed one; in the order of
+ * `tableOrder`.
  */
 export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
   const pages = await readFetchedPages(run.pool, run.world);
@@ -87,7 +87,7 @@ function computedDownloadMs(world: World, chosen: readonly number[], page: Fetch
   return downloadTimeMs({ rttMs, bodyBytes: wireBytes, bandwidthKbps, serverDelayMs, connectionReused });
 }
 
-/** How near the choices came to the best ones, by the world's undisturbed round-trip times. */
+/** How near the choices are to the best ones, by the world's undisturbed round-trip times. */
 export function nearness(
   world: World,
   choices: Choices,
@@ -159,13 +159,12 @@ export function policyTable(rows: readonly PolicyRow[]): string {
   return formatTable(columns, cells);
 }
 
-// What a run against the emulated Internet left in the database: who got which site, and each download.
+// A run's outcome in the database: who got which site, and each download.
 
-/** A page as it was fetched. */
 interface FetchedPage {
-  /** Position in `World.sites`. */
+  /** Index in `World.sites`. */
   readonly siteIndex: number;
-  /** Bytes of the body as they came over the wire. */
+  /** Bytes of the body on the wire. */
   readonly wireBytes: number;
   readonly connectionReused: boolean;
   readonly totalMs: number;
@@ -210,9 +209,9 @@ async function readFetchedPages(pool: Pool, world: World): Promise<FetchedPage[]
   });
 }
 
-// What a run is asked for, checked; and what of it decides whether a broken-off run can be taken up again.
+// The validated parameters of a run, and those that decide whether an interrupted run can be resumed.
 
-/** From the command line as text; an empty one would be read as 0. */
+/** Command line values are text; an empty one would be read as 0. */
 const written = z.union([z.number(), z.string().regex(/\S/, "expected a number").transform(Number)]);
 
 const amount = (least: number, most: number) => written.pipe(z.number().min(least).max(most));
@@ -229,7 +228,7 @@ const worldSchema = z.strictObject({
   lambdaMs: amount(0, 1000).default(2),
 });
 
-/** A run against the emulated Internet. The same parameters name the same run. */
+/** A run against the emulated Internet, identified by its parameters. */
 export type WorldParameters = Readonly<z.infer<typeof worldSchema>>;
 
 export function worldParameters(values: Record<string, unknown>): WorldParameters {

@@ -1,6 +1,6 @@
 /**
- * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept from run
- * to run. Without an imported registry every address lies in the root subnet, which is enough for one crawler.
+ * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept between runs. Without an
+ * imported registry every address is in the root subnet, which is enough for one crawler.
  */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -35,13 +35,13 @@ const parametersSchema = z.object({
 
 export type RealWebParameters = ReturnType<typeof realWebParameters>;
 
-/** So many are named. */
+/** The most URLs that are named. */
 const namedUrls = 20;
 
-/** A list of URLs larger than this is no seed list. */
+/** A larger file is no seed list. */
 const maxUrlFileBytes = 64 * 1024 * 1024;
 
-/** `refused`: what was asked for and can never be crawled. Throws a UsageError. */
+/** `refused` receives URLs that can never be crawled. Throws a UsageError. */
 export function realWebParameters(values: Record<string, unknown>) {
   const checked = parametersSchema.safeParse(values);
   if (!checked.success) {
@@ -56,7 +56,7 @@ export function realWebParameters(values: Record<string, unknown>) {
     throw new UsageError("--no-world needs --url URL or --url-file FILE: where should it begin?");
   const judged = urls.map((url) => ({
     ...{ url, reason: seedFault(url, allow) },
-    // Nothing else is wrong with it.
+    // Its address is the only fault.
     isSpecialPurpose: seedFault(url, true) === null,
   }));
   const refused = judged.flatMap(({ url, reason, isSpecialPurpose }) =>
@@ -70,11 +70,11 @@ export function realWebParameters(values: Record<string, unknown>) {
 }
 
 interface NeverCrawled extends RejectedUrl {
-  /** Its address is the fault: `--allow` may have it crawled. */
+  /** Its address is the fault, so `--allow` may permit it. */
   readonly isSpecialPurpose: boolean;
 }
 
-/** A line for each of the first, and one for the others. */
+/** A line for each of the first URLs, and one for the rest. */
 export function notCrawled(refused: readonly NeverCrawled[]): string[] {
   const lines = refused
     .slice(0, namedUrls)
@@ -86,7 +86,7 @@ export function notCrawled(refused: readonly NeverCrawled[]): string[] {
   return [...lines, ...(more === 0 ? [] : [`not crawled: ${more} more (table rejected_url)`]), ...hint];
 }
 
-/** One URL a line; blank lines and lines that begin with # are left out. */
+/** One URL per line; blank lines and lines that begin with # are ignored. */
 function readUrlFile(file: string): string[] {
   if (!existsSync(file)) throw new UsageError(`--url-file ${file}: there is no such file`);
   const { size } = statSync(file);
@@ -104,7 +104,7 @@ export interface RealWebRun {
   readonly webUrl: string;
   readonly outcome: RunOutcome;
   readonly summary: string;
-  /** URLs that were asked for and cannot be crawled: as they are, or by what DNS and the sites themselves say. */
+  /** URLs that cannot be crawled: by themselves, or by what DNS and the sites say. */
   readonly refused: { readonly asked: readonly NeverCrawled[]; readonly found: readonly NeverCrawled[] };
   stop(): Promise<void>;
 }
@@ -154,7 +154,7 @@ async function startProcesses(
 
 type KeptFrom = { readonly [Section in keyof typeof ofNewCrawls]: object };
 
-/** How a crawl goes on that began before: a new one has what new ones have. */
+/** An existing crawl keeps its settings; a new one gets the defaults of new crawls. */
 async function keptFrom({ pool }: Database): Promise<KeptFrom> {
   const stored = await createPolicyStore(pool).read();
   if (stored.file === null) return ofNewCrawls;
@@ -191,7 +191,7 @@ async function admitSeeds(database: Database, parameters: RealWebParameters, voi
 
 const mostFound = 1000;
 
-/** Those of the URLs that nobody will fetch, with the reason: no or a special-purpose address, an opt-out, a full host. */
+/** URLs that nobody will fetch, with the reason: no address or a special-purpose one, an opt-out, a full host. */
 async function neverCrawled({ pool }: Database, urls: readonly string[]): Promise<NeverCrawled[]> {
   const keys = urls.map((url) => urlKeyOf(url.trim())).filter((key) => typeof key !== "string");
   const { rows } = await pool.query<NeverCrawled>(
@@ -214,7 +214,7 @@ async function neverCrawled({ pool }: Database, urls: readonly string[]): Promis
   return rows;
 }
 
-/** Hosts of seeds that are told of. */
+/** The most seed hosts that are reported. */
 const mostCovered = 1000;
 
 async function summaryOf(database: Database, { urls }: RealWebParameters, outcome: RunOutcome) {
@@ -225,7 +225,7 @@ async function summaryOf(database: Database, { urls }: RealWebParameters, outcom
   return [await outcomesOf(database), ...limit, covered].join("\n");
 }
 
-/** What became of the URLs, a line for each outcome. */
+/** A line per outcome with its number of URLs. */
 async function outcomesOf(database: Database): Promise<string> {
   const { rows } = await database.pool.query<{
     outcome: string;

@@ -1,6 +1,6 @@
 /**
- * What a run on the emulated Internet and one on the real web have in common: the record of the run, its processes and the
- * coordinator among them; and an embedded Postgres that may die under it: it goes on, unless that dies too often.
+ * The common frame of runs on the emulated Internet and the real web: the run's record and processes, including the
+ * coordinator, and an embedded Postgres that may die, unless it does so too often.
  */
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly port: number;
   readonly fresh: boolean;
   readonly voice: RunVoice;
-  /** Resolves when a person wants the run to end early. */
+  /** Resolves when a person ends the run early. */
   readonly stopRequested: Promise<unknown>;
 }
 
@@ -28,9 +28,9 @@ export interface RunFrame {
   readonly folder: string;
   readonly processes: SystemProcesses;
   readonly steadily: ThroughOutages;
-  /** Starts the coordinator, and says where its page is. */
+  /** Starts the coordinator and returns its page's address. */
   startCoordinator(settings: CoordinatorSettings, resolvers: readonly string[]): Promise<string>;
-  /** Registers a crawler, and starts it with these settings. */
+  /** Registers a crawler and starts it with these settings. */
   startCrawler(
     webUrl: string,
     settings: { readonly name: string; readonly [setting: string]: unknown },
@@ -39,7 +39,7 @@ export interface RunFrame {
   stop(): Promise<void>;
 }
 
-/** Within the frame; what was started is ended when it fails. */
+/** Runs within the frame and ends what was started when it fails. */
 export async function runFramed<Run>(
   { context, fresh, voice, stopRequested }: RunOptions,
   asked: { readonly schema: string; readonly parameters: object; readonly disposable: boolean },
@@ -94,7 +94,7 @@ export async function runFramed<Run>(
 export class ServerWatch {
   readonly #voice: Pick<RunVoice, "note">;
   readonly #givenUp: Promise<never>;
-  /** Resolves when the server is given up. */
+  /** Resolves when the server died too often. */
   readonly ended: Promise<void>;
   #giveUp: (error: DatabaseError) => void = () => {};
 
@@ -112,7 +112,7 @@ export class ServerWatch {
     else this.#giveUp(event.error);
   };
 
-  /** What the work comes to; rejects as soon as the server is given up. */
+  /** Returns the work's result; rejects as soon as the server died too often. */
   async over<T>(work: Promise<T>): Promise<T> {
     return await Promise.race([work, this.#givenUp]);
   }

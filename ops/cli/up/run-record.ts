@@ -1,7 +1,7 @@
 /**
- * The table `run`: what was asked for and whether it came to its end. A run that was broken off is taken up
- * again by the next `up` with the same parameters; one with others starts from an empty schema. What somebody has just
- * restored is never emptied: its run goes on, finished or not, and other parameters are refused.
+ * The table `run`: the parameters and whether the run completed. The next `up` with the same parameters resumes an interrupted
+ * run; other parameters start from an empty schema. A just restored schema is never emptied: its run continues, complete or
+ * not, and other parameters are refused.
  */
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,13 +21,13 @@ import type { Database } from "#db/server-database";
 import { journalRootOf } from "../command-context.ts";
 import type { ThroughOutages } from "./follow-run.ts";
 
-/** The SQLSTATE of a lock that was not given within `lock_timeout`. */
+/** The SQLSTATE after `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = "55P03";
 
 export interface OpenedRun {
   readonly database: Database;
   readonly runId: number;
-  /** True when an earlier run with the same parameters goes on. */
+  /** True when an earlier run with the same parameters continues. */
   readonly resumed: boolean;
   finish(summary: unknown): Promise<void>;
   close(): Promise<void>;
@@ -36,15 +36,15 @@ export interface OpenedRun {
 export interface OpenRunOptions {
   readonly database: OpenDatabaseOptions;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Folders that belong to the run's data (spools, registry files): removed when it starts anew. */
+  /** The folder of the run's data (spools, registry files), removed when it starts again. */
   readonly folder: string;
-  /** Start anew in any case. Never used for the real web, whose data is kept. */
+  /** Forces a new start. Never used for the real web, whose data is kept. */
   readonly fresh: boolean;
   /** True for a demonstration: other parameters empty the schema. */
   readonly disposable: boolean;
-  /** The server that goes away while tables are made is waited for. */
+  /** Waits for a server that stops while tables are created. */
   readonly throughOutages: ThroughOutages;
-  /** Gets one line each time the database went away and is back, and one where an earlier run's data is removed. */
+  /** Gets a line after each outage of the database, and one when an earlier run's data is removed. */
   readonly note: (words: string) => void;
 }
 
@@ -87,13 +87,13 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   }
 }
 
-/** How long a run that has just ended may still hold its lock: the server notices a closed connection a little later. */
+/** How long an ended run may still hold its lock, because the server notices a closed connection late. */
 const lockWaitMs = 1000;
 const lockAgainMs = 200;
 
 /**
- * One run a schema: an advisory lock, held by a connection that ends with this process, however it ends. Where the server
- * went away, the lock went with it, and is taken again when the server is back.
+ * One run per schema: an advisory lock of a connection that ends with this process in any case. After a server restart it is
+ * taken again.
  */
 class SchemaLock {
   readonly #database: Database;
@@ -125,7 +125,7 @@ class SchemaLock {
     client.once("end", () => void this.#lost(client));
   }
 
-  /** Before the connection ends: who comes next need not wait until the server notices that. */
+  /** Released before the connection ends, so that a successor need not wait for the server to notice. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#client?.query("select pg_advisory_unlock_all()").catch(() => undefined);
@@ -182,7 +182,7 @@ async function unfinishedRun(database: Database, options: OpenRunOptions): Promi
   return latest.run_id;
 }
 
-/** Since a coordinator last worked on it: the server has begun another timeline, or is another one. */
+/** The server's timeline or identity has changed since a coordinator last used it. */
 async function isRestored({ pool }: Database): Promise<boolean> {
   const [epoch, server] = [await currentEpoch(pool), await serverState(pool)];
   const differs = <Value>(known: Value | null, now: Value | null) =>

@@ -1,24 +1,24 @@
-/** What a run says while it goes on: to a person on a terminal, or in plain lines, or nothing with --json. */
+/** The output of a run: for a person on a terminal, in plain lines, or none with --json. */
 import { linkMinutes } from "#core/access-types";
 import { ProgressLine } from "../output.ts";
 
 export interface RunVoice {
-  /** What starts: said at once, since what follows takes some seconds. */
+  /** Printed at once, because the start takes some seconds. */
   begin(what: string): void;
-  /** Whether a person reads along: a link that signs in stands in no log and no pipe. */
+  /** Whether a person reads it: sign-in links must not appear in logs and pipes. */
   readonly isTerminal: boolean;
-  /** The web page's address: said before all notes. */
+  /** The web page's address, printed before all notes. */
   webUrl(url: string, database: string, signInUrl: string | null): void;
   note(words: string): void;
   progress(text: string): void;
   done(): void;
 }
 
-/** Speaks on standard error when `json`, so that standard output holds the result alone. */
+/** With `json` it uses standard error, so that standard output holds the result alone. */
 export function createRunVoice(options: { readonly json: boolean }): RunVoice {
   const stream = options.json ? process.stderr : process.stdout;
   const line = new ProgressLine(stream);
-  /** Until the address is said, which comes first; null after. */
+  /** Notes held until the address is printed; null afterwards. */
   let held: string[] | null = [];
   const say = (words: string) => {
     line.done();

@@ -1,6 +1,6 @@
 /**
- * Starts the separate processes of a run and wires them: the emulated Internet (if any), the coordinator,
- * the crawlers. Settings go by files that only this user can read, since they hold keys.
+ * Starts a run's separate processes and connects them: the emulated Internet (if any), the coordinator, the crawlers. Settings
+ * are passed in files that only this user can read, since they hold keys.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { StartError } from "#core/errors";
 import { exitCodes } from "../exit-codes.ts";
 import { type ChildSettings, lastLines, SupervisedProcess } from "./child-process.ts";
 
-/** The sources run as .ts, the build as .js. */
+/** Sources run as .ts, builds as .js. */
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export interface SystemFolders {
-  /** Everything of this run: logs, settings, spools. */
+  /** Logs, settings and spools of this run. */
   readonly run: string;
 }
 
@@ -34,7 +34,7 @@ export interface CrawlerSettings {
 
 const announceMs = 30_000;
 
-/** Before it has come up: a database that dies and is started again may end it once or twice. Wrong settings do not pass. */
+/** Restarts before it is up: a restarting database may end it once or twice, but wrong settings stay wrong. */
 const mostDeaths = 3;
 
 type StartedProcess = Omit<ChildSettings, "logFile">;
@@ -52,17 +52,17 @@ export class SystemProcesses {
     this.#worldDied = new Promise((_, reject) => {
       this.#failWorld = reject;
     });
-    // Nobody may be waiting for it yet.
+    // Prevents an unhandled rejection before anybody waits for it.
     this.#worldDied.catch(() => {});
     mkdirSync(join(folders.run, "settings"), { recursive: true, mode: 0o700 });
   }
 
-  /** Rejects when the emulated Internet dies: its ports are gone with it, so the run cannot go on. */
+  /** Rejects when the emulated Internet dies: its ports are gone, so the run cannot continue. */
   get worldDied(): Promise<never> {
     return this.#worldDied;
   }
 
-  /** The emulated Internet; resolves with what it announces (`type: "listening"`). */
+  /** Resolves with the announcement of the emulated Internet (`type: "listening"`). */
   async startWorld(args: readonly string[]): Promise<Announced> {
     return await this.#startAnnounced({
       name: "world",
@@ -84,14 +84,14 @@ export class SystemProcesses {
       args: ["coordinator", "--config", file, "--home", place.home, "--schema", place.schema],
       ...(place.databaseUrl === null ? {} : { secrets: { DATABASE_URL: place.databaseUrl } }),
     });
-    // Started again, it has to be where the crawlers look for it.
+    // After a restart it must be where the crawlers look for it.
     const port = Number(new URL(String(announced.webUrl)).port);
     this.#settingsFile("coordinator", { ...settings, listen: { ...settings.listen, port } });
     return announced;
   }
 
   startCrawler(settings: CrawlerSettings): SupervisedProcess {
-    // A dozen of local pages would be in the way; the coordinator's has them all.
+    // A dozen local pages would be in the way; the coordinator's page shows all crawlers.
     const file = this.#settingsFile(`crawler-${settings.name}`, { ...settings, status: { port: 0 } });
     const bundle = fileOf("../../../crawler-bundle.mjs");
     const useBundle = extension === ".js" && existsSync(bundle);
@@ -102,7 +102,7 @@ export class SystemProcesses {
     });
   }
 
-  /** Stops crawlers first, then the coordinator, then the world, so that nobody misses anybody. */
+  /** Stops crawlers first, then the coordinator, then the world, so that none loses its peer. */
   async stop(): Promise<void> {
     const crawlers = this.#running.filter(({ name }) => name.startsWith("crawler-"));
     await Promise.all(crawlers.map((one) => one.stop()));
