@@ -136,7 +136,7 @@ describe("its record", () => {
     const body = shownAs(whoOperations.who, answer).page;
 
     expect(text).toContain(
-      "Next fetch due since 2026-03-01 11:00:00 UTC, as the recrawl policy has it for a page with 0.5 changes per day",
+      "Next fetch due since 2026-03-01 11:00:00 UTC, set by the recrawl policy for a page with 0.5 changes per day",
     );
     expect(text).toContain("Priority 1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
     expect(text).toContain(

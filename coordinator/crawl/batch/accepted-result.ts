@@ -6,38 +6,37 @@ import type { KnownPage, VisitFindings } from "./visit.ts";
 
 export interface UrlBefore {
   readonly depth: number;
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
   readonly visits: number;
-  /** In a row that led to it. */
+  /** Consecutive redirects that led to it. */
   readonly redirects: number;
   readonly lists: number;
   readonly worth: PageWorth | null;
-  /** What is known of its changes. */
   readonly page: KnownPage;
 }
 
 export interface CountedResult extends ArrivedResult {
   readonly before: UrlBefore;
   readonly next: NextFetch;
-  /** Absent: it says nothing of what a page is for. */
+  /** Absent when nothing is stated about the page's uses. */
   readonly stated?: Stated;
-  /** A sitemap that may name more once another robots.txt names it: the URL keeps no validators, and no digest. */
+  /** True for a sitemap that may gain entries when another robots.txt names it; validators and digest are then dropped. */
   readonly isUnsettled?: boolean;
 }
 
-/** What the site states of the uses of a page, by its number in table preference_set; null: nothing. */
+/** The site's statement about the page's uses, by its number in table preference_set; null for none. */
 interface Stated {
   readonly set: number | null;
   readonly maySearch: boolean;
-  /** Null: the index has no such page. */
+  /** Null when the index has no such page. */
   readonly before: { readonly set: number | null; readonly maySearch: boolean } | null;
 }
 
-/** Sitemaps and feeds in a row: an index, its sitemaps, their pages; whatever is nested deeper admits nothing. */
+/** Nested lists followed: an index, its sitemaps, their pages; deeper ones admit nothing. */
 export const mostListsInARow = 3;
 
-/** The page that goes into the index, or null: nothing was fetched, it says "not found", or only names URLs. */
+/** The page for the index; null when nothing was fetched, it says "not found", or it only names URLs. */
 export function indexedPage({ outcome, page }: FetchResult): PageExtract | null {
   if (outcome.type !== "fetched" || page === null || isSoftNotFound({ outcome, page })) return null;
   return isList({ outcome, page }) ? null : page;
@@ -57,7 +56,7 @@ export function isList({ outcome, page }: Pick<FetchResult, "outcome" | "page">)
 export interface NextFetch {
   readonly at: Date;
   readonly isGone: boolean;
-  /** What the visit found of its page's changes; absent: nothing was known to compare with. */
+  /** What the visit found of the page's changes; absent without anything to compare. */
   readonly visit?: VisitFindings;
 }
 
@@ -65,19 +64,19 @@ export interface ArrivedResult {
   readonly sequence: number;
   readonly leaseId: LeaseId;
   readonly result: FetchResult;
-  /** Bytes this result took on the wire, compressed. */
+  /** Compressed bytes of this result on the wire. */
   readonly shippedBytes: number;
   /**
-   * Recrawl decision, made by the flow, given how many failures in a row came before this result, and the page as it was
-   * known; `fetchedAt`, by a clock that is believed.
+   * The flow's recrawl decision, given the consecutive failures before this result and the known page; `fetchedAt` is
+   * by a trusted clock.
    */
   readonly again: (
     failuresBefore: number,
     page?: { readonly known: KnownPage; readonly fetchedAt: Date },
   ) => NextFetch;
-  /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
+  /** Keyed URLs to admit, without those not to be followed. */
   readonly admit: readonly AdmittedUrl[];
-  /** Entries of other hosts in a sitemap, to be admitted where their hosts' robots.txt name it. */
+  /** A sitemap's entries of other hosts, admitted if those hosts' robots.txt names it. */
   readonly foreign: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
@@ -88,9 +87,12 @@ export interface ArrivedResult {
   readonly key: UrlKey;
 }
 
-/** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
+/** Results dropped or corrected because no honest crawler with a right clock sends them. */
 export interface RefusedResult {
-  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, bad-result, wrong-clock, link-flood. */
+  /**
+   * Kind of incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, bad-result,
+   * wrong-clock, link-flood.
+   */
   readonly kind: string;
   readonly words: string;
   readonly count: number;
@@ -99,15 +101,15 @@ export interface RefusedResult {
 export interface TakenResults {
   /** Results stored now. */
   readonly stored: number;
-  /** Arrived before; acknowledged again. */
+  /** Results that had arrived before and are acknowledged again. */
   readonly duplicates: number;
-  /** Not under a lease of this crawler: dropped, acknowledged. */
+  /** Not under a lease of this crawler: dropped and acknowledged. */
   readonly withoutLease: number;
-  /** Of the pages' own hosts; those of others come with the outbox (frontier/link-outbox-store.ts). */
+  /** URLs of the pages' own hosts; others follow through the outbox (frontier/link-outbox-store.ts). */
   readonly newUrls: number;
-  /** URLs of other hosts that were named or linked to, and wait in the outbox; absent: none. */
+  /** URLs of other hosts that wait in the outbox. */
   readonly posted?: number;
   readonly refused?: readonly RefusedResult[];
-  /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
+  /** Sequences of results that were compared with another crawler's and not stored (double-checks.ts). */
   readonly checked?: readonly number[];
 }

@@ -1,25 +1,25 @@
-/** What a result names, and what its page is worth, as the rooms that follow a stored batch are told. */
+/** URLs that a result names and the worth of its page, as the rooms after a stored batch see them. */
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress, UrlKey } from "#core/url-key";
 import type { ChangeFrequency } from "#protocol/result";
 
 export interface AdmittedUrl {
   readonly key: UrlKey;
-  /** Links from a seed; of what a result names, links from its page, which the store adds to the page's own. */
+  /** Links from a seed; in a result, links from its page, to which the store adds the page's depth. */
   readonly depth: number;
-  /** True: `depth` counts from a seed all the same (what a host's own sitemaps name). */
+  /** When true, `depth` counts from a seed (entries of a host's own sitemaps). */
   readonly fromSeed?: boolean;
-  /** Redirects in a row that lead to it, counted like `depth`; absent: none. */
+  /** Consecutive redirects that lead to it, counted like `depth`. */
   readonly redirects?: number;
-  /** Sitemaps and feeds in a row that lead to it, counted like `depth`; absent: none. */
+  /** Nested sitemaps and feeds that lead to it, counted like `depth`. */
   readonly lists?: number;
-  /** Named as a sitemap or feed; a host has only so many of them. */
+  /** Named as a sitemap or feed, of which a host may have only a few. */
   readonly isList?: boolean;
-  /** When a sitemap or feed of the same host says that it changed last. */
+  /** Last change stated by a sitemap or feed of the same host. */
   readonly modifiedAt?: Date;
-  /** How often a sitemap of the same host says that it changes. */
+  /** Change frequency stated by a sitemap of the same host. */
   readonly changeFrequency?: ChangeFrequency;
-  /** Registrable domain of the page that names it; absent: no page does, or it is of no account. */
+  /** Registrable domain of the naming page; absent when there is none or it is ignored. */
   readonly linkedFrom?: string;
 }
 
@@ -34,7 +34,7 @@ export const pageWorths = ["good", "near-duplicate", "not-found", "empty", "fail
 
 export type PageWorth = (typeof pageWorths)[number];
 
-/** Where the link leads, and the page that has, or had, it. */
+/** The link's target, and the page that has or had it. */
 export interface ChangedLink extends UrlAddress {
   readonly from: HostHash;
   readonly fromUrl: UrlHash;

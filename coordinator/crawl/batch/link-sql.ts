@@ -1,12 +1,11 @@
-/** SQL over table out_link for what the view `link`, a row for each link, would have to read whole: links to a page. */
+/** SQL over table out_link to find links to a page, for which the view `link` would be read whole. */
 
-/** Pages of the target's own host that are looked through. */
+/** Pages of the target's own host searched. */
 const mostOwnPages = 5000;
 
 /**
- * A query of the links to a page, at most so many: host_hash, url_hash, anchor and nofollow of each page that has one. By
- * the index of links to other hosts (out_link_to), and among the pages of the host itself. `host` and `url`: SQL of the
- * target's hashes.
+ * SQL: up to `most` links to a page (host_hash, url_hash, anchor, nofollow), from the index out_link_to for other
+ * hosts and from the host's own pages. `host` and `url` are SQL of the target's hashes.
  */
 export function linksTo(host: string, url: string, most: number): string {
   const columns = `o.host_hash, o.url_hash, ${anchorOf(url)} as anchor, ${isNofollow(url)} as nofollow`;
@@ -21,11 +20,11 @@ export function linksTo(host: string, url: string, most: number): string {
   )`;
 }
 
-/** Of a row `o` of out_link: that it leads to the URL, which is of another host. As the index has it. */
+/** SQL: row `o` of out_link links to the URL of another host; matches the index. */
 export const linksBeyond = (o: string, url: string): string =>
   `${o}.urls[${o}.own_links + 1:] @> array[${url}]`;
 
-/** Of a row `o` of out_link that leads to the URL. */
+/** SQL: the link in row `o` of out_link to the URL. */
 export const isNofollow = (url: string): string =>
   `coalesce(array_position(o.urls, ${url}) = any (o.nofollows), false)`;
 

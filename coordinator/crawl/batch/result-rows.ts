@@ -1,4 +1,4 @@
-/** A result as the rows it becomes: nothing is written here, and what a crawler says is bounded to what the columns hold. */
+/** Converts a result to rows, limited to what the columns hold; writes nothing. */
 
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -15,7 +15,6 @@ import {
 import type { PageWorth } from "./found-urls.ts";
 import { asksPayment, challengeOf, isFailure, noVisits } from "./visit.ts";
 
-/** The row of page_fetch. */
 export function fetchRow(arrived: CountedResult, now: Date) {
   const { result, key, next } = arrived;
   const { outcome, timing } = result;
@@ -42,7 +41,7 @@ export function fetchRow(arrived: CountedResult, now: Date) {
 
 export type PageRow = NonNullable<ReturnType<typeof pageRow>>;
 
-/** The row of page, or null when there is nothing to index. */
+/** The row of page, or null without anything to index. */
 export function pageRow(arrived: CountedResult, now: Date) {
   const { result, key } = arrived;
   const { outcome } = result;
@@ -88,15 +87,16 @@ function structuredOf({ structured }: PageExtract): string | null {
   return JSON.stringify({ type: clean(type), name: clean(name), description: clean(description) });
 }
 
-/** What the URL's row in the frontier learns from the result. */
+/** Updates of the URL's row in the frontier. */
 export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Date) {
   const { result, key, next } = counted;
   const { outcome } = result;
   const { sums = noVisits, changesPerDay = null } = next.visit ?? {};
   const isMissing = isSoftNotFound(result);
-  // A page that is kept without its text is fetched in full each time: as soon as it may be searched, its text is there.
+  // A page stored without its text is always fetched in full, so that the text is available as soon as it may be
+  // searched.
   const isSilent = isWithoutText(counted);
-  // Asked with validators, a list that is as it was would not tell its links again.
+  // An unchanged list would not repeat its links, so no validators are kept.
   const keepsNone = isMissing || isSilent || counted.isUnsettled === true || !isOfPage(outcome);
   return {
     hostHash: key.hostHash,
@@ -108,7 +108,7 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     outcome: isMissing ? "soft-not-found" : asksPayment(outcome) ? "payment-required" : toldOutcome(outcome),
     status: statusOf(outcome),
     reason: reasonOf(counted),
-    // With the page go its validators: a 304 to them would leave us without a page.
+    // Validators are removed with the page, because a 304 would leave no page.
     keepsValidators: !replacesPage(outcome) && !isSilent,
     etag: result.etag === null || keepsNone ? null : clean(result.etag),
     lastModified: result.lastModified === null || keepsNone ? null : clean(result.lastModified),
@@ -119,18 +119,18 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   };
 }
 
-/** The index has the page without its text, as its site wants it. */
+/** The page is stored without its text, as its site wants. */
 function isWithoutText({ result, stated }: CountedResult): boolean {
   return stated?.maySearch === false || (indexedPage(result) === null && stated?.before?.maySearch === false);
 }
 
-/** Politeness: the host is left alone until then. Its delay counts from when the fetch was over. */
+/** When the host may be contacted again; the delay counts from the end of the fetch. */
 export function notBeforeOf(result: FetchResult, now: Date): Date {
   const overMs = fetchedAtOf(result, now).getTime() + result.timing.totalMs;
   return new Date(Math.min(overMs, now.getTime()) + result.hostDelayMs);
 }
 
-/** True when what the index holds of the URL no longer stands: there is a new page, or none any more. */
+/** True when the indexed page is outdated: there is a new page, or none. */
 export function replacesPage(outcome: FetchOutcome): boolean {
   return (
     outcome.type === "fetched" ||
@@ -149,7 +149,7 @@ export function isHttpMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
-/** Validators are the page's: an error has some of its own, which a request for the page must not be made with. */
+/** An error's validators must not be used for the page. */
 const isOfPage = ({ type }: FetchOutcome) => type === "fetched" || type === "unchanged";
 
 const toldOutcome = (outcome: FetchOutcome) => (challengeOf(outcome) === null ? outcome.type : "challenged");
@@ -158,12 +158,12 @@ function statusOf(outcome: FetchOutcome): number | null {
   return "status" in outcome ? outcome.status : (challengeOf(outcome)?.status ?? null);
 }
 
-/** A crawler's clock may be wrong; a time to come would keep the host waiting for nothing. */
+/** A crawler's clock may be wrong; a future time would delay the host needlessly. */
 export function fetchedAtOf(result: FetchResult, now: Date): Date {
   return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 }
 
-/** Null: nothing has to be said beside the outcome. */
+/** Null when the outcome needs no further reason. */
 export function reasonOf(counted: CountedResult): string | null {
   const { outcome } = counted.result;
   switch (outcome.type) {
@@ -193,7 +193,7 @@ const paymentWords = (price: string | undefined) =>
     ? "not for us: the site asks to be paid, and names no price"
     : `not for us: the site asks ${legible(price)} for the page`;
 
-/** As it was written, but for what a terminal would take for its own. */
+/** Removes characters that control a terminal. */
 export const legible = (text: string): string => clean(text).replace(/\p{Cc}+/gu, " ");
 
 function fetchedWords({ result, before }: CountedResult, truncated: boolean): string | null {
@@ -210,11 +210,11 @@ function unfollowed({ before }: CountedResult): string {
   return `; not followed, it would be redirect ${before.redirects + 1} in a row`;
 }
 
-/** What a visit says of the page's links. */
+/** What a visit shows of the page's links. */
 export interface LinkFacts {
-  /** Null: as many as before. */
+  /** Null when unchanged. */
   readonly outLinks: number | null;
-  /** Anansi's C (results/change-ratio); null: nothing to compare with. */
+  /** Anansi's C (results/change-ratio); null without a comparison. */
   readonly changeRatio: number | null;
 }
 
@@ -222,6 +222,6 @@ export interface Batch {
   readonly crawlerId: CrawlerId;
   readonly results: readonly CountedResult[];
   readonly now: Date;
-  /** Of pages, by their names. */
+  /** By page name. */
   readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }

@@ -1,4 +1,4 @@
-/** What a site states of the uses of a page, as the API's answers have it (room results). */
+/** API schema of a site's statements about a page's uses (room results). */
 import { z } from "zod";
 import { contentUses, preferenceAnswers, statedPreference } from "#protocol/preferences";
 import { dateTime } from "../../web/api-operation.ts";

@@ -1,6 +1,6 @@
 /**
- * What a site states of the uses of a page (protocol/preferences), as it is kept with the page, obeyed, and told. A page that
- * is not to be searched is kept without its text, whatever its crawler shipped.
+ * A site's statements about the uses of a page (protocol/preferences): stored with the page, obeyed and displayed. A
+ * page that must not be searched is stored without its text, whatever its crawler sent.
  */
 import { howMany } from "#core/format";
 import {
@@ -16,20 +16,20 @@ import type { ToldOf } from "../../web/api-operation.ts";
 import type { ArrivedResult } from "./accepted-result.ts";
 import type { statedCountSchema } from "./stated-uses-api.ts";
 
-/** As pages, commands and exports tell it. */
+/** As pages, commands and exports show it. */
 export interface StatedUses {
   readonly answers: UseAnswers;
   /** Each as it was found. */
   readonly statements: readonly StatedPreference[];
-  /** The fetch that found this list first, and the latest that found it again. */
+  /** When a fetch first and last found this list. */
   readonly since: string;
   readonly confirmedAt: string;
 }
 
-/** Of one list; a site that states more, in many words, has the rest cut. */
+/** Limit per list; longer ones are cut. */
 const mostCharacters = 2000;
 
-/** The strictest first, each once: two pages which state the same have the same list. */
+/** Strictest first, without duplicates, so that equal statements make equal lists. */
 export function listOfStatements(stated: readonly StatedPreference[]): readonly StatedPreference[] {
   const byText = new Map(stated.map((one) => [JSON.stringify(inOrder(one)), inOrder(one)]));
   let left = mostCharacters;
@@ -43,21 +43,21 @@ export function listOfStatements(stated: readonly StatedPreference[]): readonly 
     });
 }
 
-/** Of what is equally strict, what is said of the search stays: it is what is obeyed here. */
+/** Of equally strict ones, those about search come first, since search is what is obeyed here. */
 const strictness = ({ answer, uses }: StatedPreference) =>
   2 * preferenceAnswers.indexOf(answer) + Number(uses.includes("search"));
 
 function inOrder({ standard, place, uses, answer, text }: StatedPreference): StatedPreference {
   const ordered = contentUses.filter((use) => uses.includes(use));
-  // No character that a terminal or a line of a list would take for its own.
+  // Removes control characters, which would break terminals and lists.
   const legible = clean(text).replace(/\p{Cc}+/gu, " ");
   return { standard, place, uses: ordered, answer, text: legible };
 }
 
-/** Found in the page itself, and so not by whoever was told that it is as it was. */
+/** Statements within the page, which an unchanged response does not repeat. */
 const inBody: readonly StatedPreference["place"][] = ["meta", "link"];
 
-/** What holds of a page that is as it was: what was stated around it now, and in it before. */
+/** Statements that apply to an unchanged page: the new ones around it, and the former ones in it. */
 export function statedOfUnchanged(
   now: readonly StatedPreference[],
   before: readonly StatedPreference[],
@@ -67,7 +67,7 @@ export function statedOfUnchanged(
 
 const noSimhash = "0".repeat(16);
 
-/** The result without the page's words where the site does not want it searched. */
+/** Removes the page's words where its site does not want it searched. */
 export function withoutUnwantedText<Arrived extends ArrivedResult>(arrived: Arrived): Arrived {
   const { result } = arrived;
   const { page, preferences = [] } = result;
@@ -109,7 +109,7 @@ export function statementWords({ standard, place, text }: StatedPreference): str
   return `${standardWords[standard]} ${placeWords[place]}: ${text}`;
 }
 
-/** Each text once, with what it comes to: `Content-Signal in robots.txt: search=no (search denied)`. */
+/** Each text once with its meaning: `Content-Signal in robots.txt: search=no (search denied)`. */
 export function statementLines(statements: readonly StatedPreference[]): string[] {
   const parts = new Map<string, string[]>();
   for (const one of statements) {
@@ -120,7 +120,7 @@ export function statementLines(statements: readonly StatedPreference[]): string[
   return [...parts].map(([line, words]) => (words.length === 0 ? line : `${line} (${words.join(", ")})`));
 }
 
-/** `search: allowed; ai-train: denied`; uses that nobody spoke of are left out. */
+/** `search: allowed; ai-train: denied`; unmentioned uses are omitted. */
 export function answersWords(answers: UseAnswers): string {
   const said = contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}: ${answers[use]}`]));
   return said.length === 0 ? "of no use that is known" : said.join("; ");
@@ -135,12 +135,12 @@ export function answerTexts(answers: UseAnswers): string[] {
   return contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}=${answers[use]}`]));
 }
 
-/** "ai-train: denied on 40 pages, search: allowed on 38"; empty: no page states anything. */
+/** "ai-train: denied on 40 pages, search: allowed on 38"; empty when no page states anything. */
 export function countWords(counts: readonly StatedCount[]): string {
   return counts.map(({ use, answer, pages }) => `${use}: ${answer} on ${howMany(pages, "page")}`).join(", ");
 }
 
-/** Each answer for each use, of many pages; the most frequent first. */
+/** Counts of answers per use, most frequent first. */
 export type StatedCount = ToldOf<typeof statedCountSchema>;
 
 export function countAnswers(
@@ -159,7 +159,7 @@ export function countAnswers(
   );
 }
 
-/** Why nothing of the page is shown. */
+/** Explains why nothing of the page is shown. */
 export function notSearchedWords(statements: readonly StatedPreference[]): string {
   const against = statements.filter((one) => !maySearch([one])).map(statementWords);
   return `The site states that this page is not to be searched, so nothing of it is shown (${against.join("; ")}).`;

@@ -2,12 +2,12 @@
 import type { Challenge } from "#protocol/bot-gate";
 import type { ChangeFrequency, FetchOutcome } from "#protocol/result";
 
-/** What the estimate of a page's changes is made from (recrawl/change-rate). */
+/** Sums from which a page's change rate is estimated (recrawl/change-rate). */
 export interface VisitSums {
-  /** Visits whose content could be compared with the one before. */
+  /** Visits whose content could be compared with the previous one. */
   readonly comparedVisits: number;
   readonly contentChanges: number;
-  /** Time between a visit and the one before it, in all: where a change was found, and where none was. */
+  /** Total time between consecutive visits, with and without a change. */
   readonly changedSeconds: number;
   readonly unchangedSeconds: number;
 }
@@ -19,56 +19,56 @@ export const noVisits: VisitSums = {
   unchangedSeconds: 0,
 };
 
-/** What the lists of a page's host state of it. */
+/** What the host's lists state about the page. */
 export interface StatedChanges {
   readonly changeFrequency?: ChangeFrequency;
   readonly modifiedAt?: Date;
 }
 
-/** Of a URL before the visit. */
+/** The URL before the visit. */
 export interface KnownPage {
   readonly sums: VisitSums;
   readonly lastFetchedAt: Date | null;
-  /** When this visit was to be. */
+  /** The planned time of this visit. */
   readonly plannedAt: Date;
-  /** SHA-256 of the body, hex; null: nothing to compare with. */
+  /** SHA-256 of the body, hex; null without a comparison. */
   readonly digest: string | null;
   readonly backLinks: number;
   readonly pageRank: number | null;
-  /** By the host's sitemaps and feeds; absent: nothing. */
+  /** From the host's sitemaps and feeds. */
   readonly stated?: StatedChanges;
-  /** Of its host: mean changes a day, priority group, multiplier; null: not known. */
+  /** Of its host: mean changes per day, priority group, multiplier; null when unknown. */
   readonly channelChangesPerDay: number | null;
   readonly channelGroup: number | null;
   readonly hostMultiplier: number | null;
 }
 
 export interface VisitFindings {
-  /** Null: nothing to compare with. */
+  /** Null without a comparison. */
   readonly hasChanged: boolean | null;
-  /** Since the visit before; null: the first one, or not to be believed. */
+  /** Since the previous visit; null for the first or when not believed. */
   readonly gapSeconds: number | null;
-  /** What the visit adds. */
+  /** To be added to the sums. */
   readonly sums: VisitSums;
-  /** The estimate after it; null: the visit says nothing of it. */
+  /** The new estimate; null when the visit shows nothing. */
   readonly changesPerDay: number | null;
-  /** To the next visit; null: as the fixed interval says. */
+  /** Time to the next visit; null for the fixed interval. */
   readonly intervalSeconds: number | null;
-  /** Too little is known of the page yet: it waits no longer than the fixed interval, whatever is estimated. */
+  /** While too little is known of the page, it waits no longer than the fixed interval. */
   readonly isLearning: boolean;
 }
 
-/** 402: the site wants to be paid for the page. That is no error, and no more tries change it. */
+/** 402: the site wants payment for the page. That is no error, and retries do not help. */
 export function asksPayment(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && outcome.status === 402;
 }
 
-/** A bot gate's answer in place of the site's; null: it is none. */
+/** A bot gate's answer, or null. */
 export function challengeOf(outcome: FetchOutcome): Challenge | null {
   return outcome.type === "failed" ? (outcome.challenge ?? null) : null;
 }
 
-/** Whether this outcome counts as a failure in a row; anything else sets the count back to zero. */
+/** Whether it counts as a consecutive failure; anything else resets the count. */
 export function isFailure(outcome: FetchOutcome): boolean {
   return outcome.type === "failed" || outcome.type === "http-error";
 }

@@ -1,45 +1,45 @@
 /**
- * All writes of table address_turn: whose turn an address is, and how many open leases that crawler has on hosts there. All of
- * this is part of the leases' transaction: turns are taken just before leases are written, those of hosts that got none after
- * all are given back, and turns end with the leases.
+ * All writes of table address_turn: which crawler's turn an address is, and how many open leases it has on hosts
+ * there. They belong to the leases' transaction: turns are taken just before leases are written, returned for hosts
+ * that got none, and ended with the leases.
  *
- * A turn is over when the latest of its leases would have run out and its address has rested, whatever it counts. One that is
- * over may begin anew, of the same crawler or another, before an old lease's end is told. That end is then not taken off the new
- * turn: a lease is of a turn only if it ran out after the turn began, and not after the turn does.
+ * A turn is over once its latest lease would have expired and its address has rested, whatever its count. A new turn
+ * may then begin before the end of an old lease is reported; that end must not be subtracted from the new turn. So a
+ * lease belongs to a turn only if it expired after the turn began and not after the turn ends.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { inTransaction, prepared } from "../../database/transaction.ts";
 
-/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+/** The longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
 const defaultRestSeconds = 10;
 
-/**
- * Rests after a lease that ran out: a crawler that lost its lease may be in the middle of a request, which takes a minute at
- * most.
- */
+/** Rests after an expired lease, whose crawler may be in the middle of a request of at most a minute. */
 const restsAfterExpiry = 6;
 
-/** Then somebody else may be waiting. */
+/** After this time others may be waiting. */
 const turnSeconds = 30;
 
-/** SQL: the turn `t` has open leases at that time. */
+/** SQL: turn `t` has open leases at that time. */
 export const hasLeases = (at: string): string => `(t.leases > 0 and t.expires_at > ${at})`;
 
-/** SQL: true for a turn `t` in which the crawler may begin nothing at time $2. */
+/** SQL: the crawler may begin nothing in turn `t` at time $2. */
 export const isTaken = (crawlerId: string): string => `(
   (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
   and (${hasLeases("$2::timestamptz")} or t.free_at > $2))`;
 
-// An address's time is shared between the registrable domains that have hosts there. Its crawler asks one host after the other,
-// and sees to it that each domain has the same time (migrating-crawler/limits/address-pace.ts); here hosts of each domain must be
-// leased at all. Counts and times are kept with the turn: a restart forgives nobody.
+// Registrable domains with hosts at one address share its time. The crawler gives each domain equal time
+// (migrating-crawler/limits/address-pace.ts), provided that hosts of each are leased at all. Counts and times are
+// stored with the turn, so a restart resets nothing.
 
-/** Open leases of one domain at an address: as many hosts as keep it busy, since it rests for a quarter of a host's rest. */
+/** Open leases per domain at an address. It keeps the address busy, which rests a quarter as long as a host. */
 const mostOfDomain = 8;
 
-/** SQL: the turn `t` has as many open leases of that domain as it may: a single one of whoever uses most of an address with others. */
+/**
+ * SQL: turn `t` has all the open leases of that domain that are allowed: one for the domain that uses most of a shared
+ * address.
+ */
 export const hasItsShare = (domain: string): string => {
   const used = `coalesce((t.used_ms ->> ${domain})::float8, 0)`;
   const all = "coalesce((t.used_ms ->> '')::float8, 0)";
@@ -47,16 +47,15 @@ export const hasItsShare = (domain: string): string => {
     >= case when ${used} * 2 > ${all} and ${used} < ${all} * 0.99 then 1 else ${mostOfDomain} end)`;
 };
 
-/** After so long, what a domain used counts half. Postgres before 17 cannot subtract infinite times, so a day is the longest that is looked back. */
+/** Half-life of a domain's use. Postgres before 17 cannot subtract infinite times, so it looks back at most a day. */
 const halfOfUseSeconds = 600;
 
-/** A transaction that writes leases, and the turns that go with them. */
+/** A transaction that writes leases together with their turns. */
 export interface LeaseTransaction {
   readonly client: PoolClient;
   readonly turns: TurnsInHand;
 }
 
-/** Runs `work` in one transaction, as `inTransaction` does. */
 export async function writingLeases<T>(
   pool: Pool,
   work: (on: LeaseTransaction) => Promise<T>,
@@ -87,18 +86,17 @@ interface TurnTerms {
   readonly now: Date;
 }
 
-/** A lease of which a turn is told. */
 export interface LeaseOfTurn {
   readonly crawler_id: CrawlerId;
-  /** An array of cidr, and a time: as text, since they are only handed back. */
+  /** cidr[] and timestamp, kept as text because they are only passed back. */
   readonly addresses: string;
   readonly expires_at: string;
   readonly host: string;
-  /** How long its host's answers took in all. */
+  /** Total time its host took to answer. */
   readonly used_ms: number;
 }
 
-/** SQL: the columns of a LeaseOfTurn; what it used is looked up where `isEnding`. */
+/** SQL: the columns of a LeaseOfTurn; usage is only looked up where `isEnding`. */
 export const turnColumns = (lease: string, isEnding = "true"): string =>
   `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at::text as expires_at, ${lease}.host,
     case when ${isEnding} then (
@@ -109,17 +107,15 @@ export const turnColumns = (lease: string, isEnding = "true"): string =>
 
 interface EndOfLease {
   readonly lease: LeaseOfTurn;
-  /** Null: it was never written, and nobody asked anything. */
+  /** Null when the lease was never written and nothing was requested. */
   readonly closedAt: string | null;
   readonly ranOut: boolean;
 }
 
-/** What one transaction takes and ends. */
 class TurnsInHand {
   readonly #client: PoolClient;
-  /** That the transaction runs under. */
+  /** The database settings that the transaction runs under. */
   readonly #settings: string;
-  /** By their hosts; those that were not kept. */
   readonly #taken = new Map<HostHash, LeaseOfTurn>();
   readonly #ended: EndOfLease[] = [];
 
@@ -128,7 +124,7 @@ class TurnsInHand {
     this.#settings = settings;
   }
 
-  /** Of these hosts, which are locked, those whose addresses are all their crawler's turn now: leases may begin on them. */
+  /** Returns those of the locked hosts whose addresses are all their crawler's turn now, so that they may be leased. */
   async begin<Host extends HostOfTurn>(hosts: readonly Host[], terms: TurnTerms): Promise<Host[]> {
     const { claims, claimants } = claimsOf(hosts);
     if (claimants.length === 0) return [];
@@ -142,12 +138,12 @@ class TurnsInHand {
     return claimants.filter(({ address_keys }) => address_keys.every((key) => turns.has(key)));
   }
 
-  /** These hosts have got leases. The turns of all others are given back when the transaction ends. */
+  /** Marks hosts that got leases. All other turns are given back when the transaction ends. */
   keep(hosts: Iterable<HostHash>): void {
     for (const host of hosts) this.#taken.delete(host);
   }
 
-  /** These leases, which were open, have ended. */
+  /** Marks formerly open leases as ended. */
   end(
     leases: readonly LeaseOfTurn[],
     { closedAt, ranOut }: { readonly closedAt: Date; readonly ranOut: boolean },
@@ -157,7 +153,7 @@ class TurnsInHand {
       if (lease.addresses !== "{}") this.#ended.push({ lease, closedAt: at, ranOut });
   }
 
-  /** One statement for all that ended or is given back; none where there is nothing. */
+  /** Writes all ended and returned turns in one statement. */
   async write(): Promise<void> {
     const unused = [...this.#taken.values()].map((lease) => ({ lease, closedAt: null, ranOut: false }));
     const ends = [...this.#ended, ...unused];
@@ -173,8 +169,8 @@ interface Claim {
 }
 
 /**
- * What hosts want of the addresses, and those that can be in turn: of two crawlers that want the same address, it is theirs
- * whose host comes first, and the other's hosts there are left out. So are those of a domain that has its share of an address.
+ * Determines which hosts can take their addresses. When two crawlers want an address, the one whose host comes first
+ * gets it and the other's hosts are left out, as are hosts of a domain that has its share.
  */
 function claimsOf<Host extends HostOfTurn>(
   hosts: readonly Host[],
@@ -197,8 +193,8 @@ function claimsOf<Host extends HostOfTurn>(
 }
 
 /**
- * Takes the turns at these addresses as far as they are free, and counts their leases; gives the addresses that were got. In
- * the order of the addresses, so that two who want the same ones wait for each other.
+ * Takes the free turns among these addresses, counts their leases and returns the addresses obtained. Address order
+ * prevents deadlocks.
  */
 async function takeTurns(
   client: PoolClient,
@@ -233,11 +229,11 @@ async function takeTurns(
   return new Set(rows.map(({ address }) => address));
 }
 
-/** Takes these leases off their turns; the addresses rest then, unless nobody asked anything. In the order of the addresses. */
+/** Subtracts these leases from their turns; used addresses then rest. Address order prevents deadlocks. */
 async function endTurns(client: PoolClient, ends: readonly EndOfLease[], settings: string): Promise<void> {
   await prepared(
     client,
-    // A text for each settings: a plan that was made under others would be kept.
+    // The settings make each statement's text distinct, because a plan prepared under others would be reused.
     `/* ${settings} */
      with by_domain as (
        select address, crawler_id, domain, count(*)::int as leases, sum(used_ms) as used_ms,
@@ -285,14 +281,11 @@ async function endTurns(client: PoolClient, ends: readonly EndOfLease[], setting
 
 const longestRest = `make_interval(secs => t.rest_seconds * ${restsAfterExpiry})`;
 
-/** By a clock that went back since; coordinators' clocks differ by less. */
+/** Written by a clock that was set back since; coordinators' clocks differ by less. */
 const isOfTheFuture = `(t.leases > 0 and t.since > $1::timestamptz + interval '10 minutes'
        or t.free_at > $1::timestamptz + ${longestRest} + interval '10 minutes')`;
 
-/**
- * Turns that are over although they count leases count none from then on, and rows of addresses where nothing has been leased
- * for an hour go.
- */
+/** Resets the count of turns that are over and removes rows of addresses without a lease for an hour. */
 export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
   await pool.query(
     `update address_turn t

@@ -1,6 +1,6 @@
 /**
- * How URLs come into the frontier: one row per URL whatever collides, and never more per host than the
- * scope allows. Both hold because the URLs of a host change only under the lock on the host's row.
+ * Adds URLs to the frontier: one row per URL even with concurrent writers, and no more per host than the scope allows.
+ * Both hold because a host's URLs change only under the lock on its row.
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -29,7 +29,7 @@ import {
 } from "./place-urls.ts";
 import { capDelaysMs } from "./site-cap-reads.ts";
 
-/** One entry per URL, with its smallest depth; without those that are too deep. */
+/** Keeps each URL once, at its smallest depth, without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
   const byUrl = new Map<string, AdmittedUrl>();
   for (const url of urls) {
@@ -41,8 +41,8 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
 }
 
 /**
- * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives those it added.
- * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be.
+ * Adds up to `most` unknown hosts that have not opted out, and returns them. Must run before `lockHosts`, which locks
+ * them too. They are due at once, as their first URLs will be.
  */
 export async function addHosts(
   client: PoolClient,
@@ -54,17 +54,17 @@ export async function addHosts(
   return await insertHosts(client, await withoutOptedOut(client, oneOfEach), { most, now });
 }
 
-/** What new hosts have from the start, by host: that spares writing their rows once more. */
+/** Initial values by host, which save writing the rows again. */
 interface HostsAtFirst {
   readonly most?: number | null;
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
   readonly counts?: ReadonlyMap<HostHash, HostCounts>;
-  /** How many hosts of its domain were there before it; absent: of no account, as for those that people name. */
+  /** How many hosts its domain had before it; absent when that is ignored, as for hosts named by people. */
   readonly places?: ReadonlyMap<HostHash, number>;
   readonly now: Date;
 }
 
-/** A key of each. */
+/** Expects one key per host. */
 async function insertHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
@@ -106,15 +106,15 @@ async function insertHosts(
   return rows.map((row) => row.host_hash);
 }
 
-/** Hosts that came with their first URLs: those still have to be written, by `addUrls`. */
+/** Hosts inserted with their first URLs counted; `addUrls` must still write those URLs. */
 interface WelcomedHosts {
   readonly hosts: ReadonlySet<HostHash>;
   readonly placed: readonly PlacedUrl[];
 }
 
 /**
- * Adds hosts that the frontier does not hold and that did not opt out (`keys`, one of each), with those of the URLs that
- * are theirs counted; before `lockHosts`. A host that somebody else added meanwhile is not among those given back.
+ * Inserts unknown hosts that have not opted out (`keys`, one of each), with their URLs counted; must run before
+ * `lockHosts`. Returns only hosts that nobody else added meanwhile.
  */
 export async function welcomeHosts(
   client: PoolClient,
@@ -135,7 +135,7 @@ export async function welcomeHosts(
   return { hosts, placed: placed.filter(({ url }) => hosts.has(url.key.hostHash)) };
 }
 
-/** Locks the rows of these hosts in the order of their hashes, until the transaction ends. */
+/** Locks these hosts' rows in hash order until the transaction ends. */
 export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): Promise<void> {
   await prepared(
     client,
@@ -147,21 +147,20 @@ export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): 
 export interface Admission {
   /** The operator's limit. */
   readonly pagesPerHost: number;
-  /** Whether the hosts' budgets hold too; what is over them is held. */
+  /** Whether hosts' budgets apply too; URLs beyond them are held. */
   readonly budgeted: boolean;
-  /** Hosts that this transaction added, whose URLs are counted. */
+  /** Hosts added by this transaction, with their URLs already counted. */
   readonly welcomed?: WelcomedHosts;
-  /** Links from other hosts that came, less those that went, to be counted by host. */
+  /** Net change of links from other hosts, to be counted by host. */
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
-  /** Links that came and went, which count for a URL that the frontier holds, or does from now on; each URL once. */
+  /** Net link changes, each URL once; they count for URLs that the frontier holds or is about to. */
   readonly links: readonly LinkedUrl[];
   readonly now: Date;
 }
 
 /**
- * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
- * host is refused with it, and one of a host that opted out, or that its channel leaves out, is left out. The hosts are
- * locked. `given` as `distinctUrls` gives them.
+ * Adds unknown URLs, shallowest first, as far as their hosts have room. URLs of refused hosts are refused; those of
+ * hosts that opted out or that channels exclude are left out. Hosts must be locked and `given` made by `distinctUrls`.
  */
 export async function addUrls(
   client: PoolClient,
@@ -205,7 +204,7 @@ export async function addUrls(
   };
 }
 
-/** Without what channels leave out, and without URLs that opted out: none of them comes in, whoever names it. */
+/** Removes URLs excluded by channels or opt-outs, whoever names them. */
 async function wanted<Url extends AdmittedUrl>(
   client: PoolClient,
   given: readonly Url[],
@@ -221,13 +220,13 @@ async function wanted<Url extends AdmittedUrl>(
 const nobody: WelcomedHosts = { hosts: new Set(), placed: [] };
 
 export interface AddedUrls {
-  /** Without those that are merely held. */
+  /** Excludes held URLs. */
   readonly newUrls: number;
-  /** Of those given, what the frontier holds now. */
+  /** Those of the given URLs that the frontier now holds. */
   readonly held: readonly UrlHash[];
 }
 
-/** Places among those given. The planner would read all URLs that there are, if it were left the choice. */
+/** Indexes into the given URLs. The query fixes the join order; otherwise the planner would read every URL. */
 async function knownAmong(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<ReadonlySet<number>> {
   if (urls.length === 0) return new Set();
   const { rows } = await prepared<{ known: number[] }>(
@@ -244,7 +243,7 @@ async function knownAmong(client: PoolClient, urls: readonly AdmittedUrl[]): Pro
   return new Set(rows[0]!.known.map((ordinal) => ordinal - 1));
 }
 
-/** Of hosts that opted out there is none. */
+/** Omits hosts that opted out. */
 async function roomsOf(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
@@ -259,7 +258,7 @@ async function roomsOf(
   return new Map(rows.map((row) => [row.hostHash, row]));
 }
 
-/** The hosts are read by the list of their hashes: joined by hash, the planner may go through all hosts that there are. */
+/** Hosts are read by a list of hashes: with a hash join, the planner might read all hosts. */
 const roomStatement = (budget: string): string =>
   `select h.host_hash as "hostHash", case when h.state = 'refused' then coalesce(h.state_reason, '') end as refused,
      greatest(0, ${budget} - h.url_count) as open,
@@ -270,7 +269,7 @@ const roomStatement = (budget: string): string =>
 
 const readRooms = { budget: roomStatement(hostBudgetSql("h", "$2::int")), limit: roomStatement("$2::int") };
 
-/** Each host's row is written once. */
+/** Writes each host's row once. */
 async function countAtHosts(
   client: PoolClient,
   given: {
@@ -309,9 +308,9 @@ async function countAtHosts(
   );
 }
 
-// URLs that were found while their host's budget was used up, and wait for it to grow (frontier/budgets.ts).
+// URLs found while their host's budget was used up, waiting for it to grow (frontier/budgets.ts).
 
-/** Held URLs of these hosts, which are locked, become due as far as the budgets have grown; the shallowest first. */
+/** Makes held URLs of these locked hosts due, shallowest first, as far as budgets have grown. */
 export async function releaseHeld(
   client: PoolClient,
   hosts: readonly HostHash[],
@@ -320,7 +319,7 @@ export async function releaseHeld(
   await letIn(client, await takeWithinBudget(client, hosts, pagesPerHost), now);
 }
 
-/** Those of the URLs that are held become due, whatever the budgets of their hosts, which are locked. */
+/** Makes the named held URLs due, whatever the budgets. Hosts must be locked. */
 export async function releaseNamed(
   client: PoolClient,
   keys: readonly UrlAddress[],
@@ -329,7 +328,10 @@ export async function releaseNamed(
   await letIn(client, await takeNamed(client, keys), now);
 }
 
-/** What a channel leaves out by now goes, and what the frontier holds (an old coordinator did not see it held) is in it. */
+/**
+ * Drops URLs that a channel now excludes and those the frontier already holds (an older coordinator ignores held
+ * URLs).
+ */
 async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): Promise<void> {
   if (taken.length === 0) return;
   const counts = new Map<HostHash, HostCounts>();

@@ -1,4 +1,7 @@
-/** URLs from people (seeds): canonical keys go to the frontier, what has no key is recorded with the reason. */
+/**
+ * Admits URLs from people (seeds): canonical keys go to the frontier, texts without a key are recorded with the
+ * reason.
+ */
 
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
@@ -26,7 +29,7 @@ interface AdmitUrlsPorts {
   readonly rejected: RejectedUrlStore;
 }
 
-/** Why a URL can never be crawled, as far as it shows by itself; null: nothing does. */
+/** Why the URL can never be crawled, as far as its text shows; otherwise null. */
 export function seedFault(text: string, allowed: AllowedSpecialPurpose = false): string | null {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string") return faultWords[key];
@@ -37,7 +40,7 @@ export function seedFault(text: string, allowed: AllowedSpecialPurpose = false):
 
 const batchSize = 2000;
 
-/** Admits seeds at depth 0; new hosts are always welcome from people, whatever the scope says of links. */
+/** Admits seeds at depth 0; hosts named by people are admitted whatever the scope says about links. */
 export async function admitUrls(
   texts: Iterable<string>,
   ports: AdmitUrlsPorts,

@@ -1,4 +1,4 @@
-/** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
+/** Column back_links of frontier_url: how many links lead to a URL, updated as pages gain and lose links. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { isInPart, type SitePart, withoutScheme } from "#core/ip/url-host";
@@ -7,18 +7,18 @@ import { mostLinks } from "#protocol/exchange";
 import { listOf, prepared } from "../../database/transaction.ts";
 import { optedOutUrl } from "./frontier.ts";
 
-/** How many links to a URL came, less those that went. */
+/** Net change of the links to a URL. */
 export interface LinkedUrl extends UrlAddress {
   links: number;
 }
 
 /**
- * In SQL: a sum (bigint) of links as one message can say it. A coordinator that invents links, or is away for years,
- * must not bring a sum beyond its column, which would end everybody's transactions that add to it.
+ * SQL: clamps a sum (bigint) of links to the range of one message, so that a faulty coordinator cannot overflow the
+ * column and abort everybody's transactions.
  */
 export const linksWithin = (sum: string) => `greatest(-${mostLinks}, least(${mostLinks}, ${sum}))::int`;
 
-/** The hosts are locked. */
+/** The hosts must be locked. */
 export async function addBackLinks(client: PoolClient, targets: readonly LinkedUrl[]): Promise<void> {
   if (targets.length === 0) return;
   await prepared(
@@ -35,7 +35,7 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
   );
 }
 
-/** Each URL once, without those where as many links came as went. */
+/** Each URL once, without those whose changes cancel out. */
 export function sumLinks(
   added: readonly UrlAddress[],
   removed: readonly UrlAddress[] = [],
@@ -52,24 +52,24 @@ export function sumLinks(
   return [...sums.values()].filter(({ links }) => links !== 0);
 }
 
-// What opt-outs in force cover: whole hosts, by their name or by one of their addresses (column opt_out_id of frontier_host,
-// which opt-outs/mark-writes keeps in line), or single URLs (`isOptedOut` of frontier_url). A host that is marked has nothing
-// due, so it gets no lease, no probe and no look-up, and nothing of it is admitted; a URL that is marked is refused.
+// Opt-outs in force cover whole hosts, by name or address (column opt_out_id of frontier_host, kept by
+// opt-outs/mark-writes), or single URLs (`isOptedOut` of frontier_url). A marked host has nothing due, so it gets no
+// lease, probe or DNS look-up, and admits nothing; a marked URL is refused.
 
 /**
- * SQL: the key of an advisory lock, which whoever adds hosts shares, and whoever records an opt-out has alone. Of each
- * schema its own: worlds beside each other on one server don't wait for one another.
+ * SQL: key of an advisory lock, shared by whoever adds hosts and exclusive for recording an opt-out. Each schema has
+ * its own, so that separate installations on one server do not block each other.
  */
 export const optOutLock = "hashtextextended('nearcrawl opt-outs ' || current_schema(), 0)";
 
 /**
- * SQL: the host's name is the site, or lies below it. Read backwards, such names are a range of index
- * frontier_host_site, whatever characters they have: of bytes, only `/` comes right after `.`. Null: neither is named.
+ * SQL: the host is the site or a subdomain of it. Reversed, such names form a range of index frontier_host_site,
+ * because no byte but `/` directly follows `.`.
  */
 export const isOfSite = (host: string, site: string): string => `(reverse(${host}) = reverse(${site})
   or (reverse(${host}) ~>=~ reverse('.' || ${site}) and reverse(${host}) ~<~ reverse('/' || ${site})))`;
 
-/** SQL: the opt-out in force (as `o`) covers the host (as `h`). */
+/** SQL: the opt-out in force (`o`) covers the host (`h`). */
 const coversHost = `((o.scope is null and ${isOfSite("h.host", "o.site")})
   or (o.scope = 'host' and h.host = o.site)
   or (o.site is null and exists (
@@ -79,25 +79,28 @@ const optOutWith = (condition: string) => `(select o.opt_out_id from opt_out o
   where o.ended_at is null and o.in_force_at is not null and ${condition}
   order by o.opt_out_id limit 1)`;
 
-/** SQL: the number of the opt-out that covers the host (as `h`); null: none does. */
+/** SQL: the number of the opt-out that covers the host (`h`), or null. */
 const optOutOfHost = optOutWith(coversHost);
 
-/** SQL: the same, of all but the one with this number, which a replica may not know to have ended. */
+/** SQL: the same, except for this opt-out, whose end a replica may not know yet. */
 export const otherOptOutOfHost = (optOutId: string): string =>
   optOutWith(`o.opt_out_id <> ${optOutId} and ${coversHost}`);
 
-/** SQL: the row of frontier_url is marked; its host may have opted out beside it. */
+/** SQL: the frontier_url row itself is marked; its host may have opted out as well. */
 export const isOptedOut = (u: string): string =>
   `(${u}.state = 'refused' and ${u}.last_outcome = '${optedOutUrl}')`;
 
-/** SQL: the canonical URL lies in the part of a site that an opt-out with these columns names (core/ip/url-host, isInPart). */
+/**
+ * SQL: the canonical URL lies in the part of a site that an opt-out with these columns names (core/ip/url-host,
+ * isInPart).
+ */
 export const isInPartSql = (url: string, scope: string, of: string): string => {
   const rest = `substr(${url}, strpos(${url}, '//'))`;
   return `(${rest} = ${of} or (${scope} = 'prefix' and starts_with(${rest}, ${of})
     and substr(${rest}, length(${of}) + 1, 1) in ('/', '?')))`;
 };
 
-/** Of these URLs, those (by `url`) that opted out without their whole host. */
+/** Of these URLs, those (by `url`) that opted out individually. */
 export async function optedOutAmong(
   client: Pool | PoolClient,
   keys: readonly Pick<UrlKey, "host" | "url">[],
@@ -117,7 +120,7 @@ export async function optedOutAmong(
   return new Set(keys.map(({ url }) => url).filter(isOut));
 }
 
-/** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
+/** Keys whose hosts have not opted out. Call before adding hosts; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
   await prepared(client, `select pg_advisory_xact_lock_shared(${optOutLock})`, []);
@@ -138,8 +141,8 @@ export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[
 }
 
 /**
- * Hosts, which are locked, have new addresses: those in a network that opted out are marked, others not any more.
- * Gives the hosts for which that changed, to be settled.
+ * Updates the marks of locked hosts with new addresses by opted-out networks. Returns the changed hosts, which must be
+ * settled.
  */
 export async function markByAddress(client: PoolClient, hosts: readonly HostHash[]): Promise<HostHash[]> {
   if (hosts.length === 0) return [];

@@ -1,7 +1,6 @@
 /**
- * How many hosts that nobody knew each crawler's results have named today (UTC). One that names them without end
- * would fill the frontier, and have the whole fleet ask whom it likes. In memory: a coordinator that starts anew
- * begins at zero.
+ * Limits how many unknown hosts each crawler's results may name per day (UTC). A crawler that names them without end
+ * would fill the frontier and direct the whole fleet at hosts of its choice. Held in memory: a restart begins at zero.
  */
 
 import type { CrawlerId } from "#core/ids";
@@ -10,10 +9,13 @@ import type { PageWorth } from "../batch/found-urls.ts";
 
 const dayMs = 86_400_000;
 
-/** What a crawler's day is spent on: any host; of those, hosts of large domains; beside them, hosts that wait for another day. */
+/**
+ * What a crawler's daily budget pays for: any host, among those hosts of large domains, and separately hosts that wait
+ * for another day.
+ */
 export type NewHostKind = "any" | "of-large-domains" | "waiting";
 
-/** Large domains together have a quarter of the places, so that the others find theirs however many hosts a domain makes up. */
+/** Large domains together get a quarter, so that others find room however many hosts a domain invents. */
 const partOfDay: Readonly<Record<NewHostKind, number>> = { any: 1, "of-large-domains": 1 / 4, waiting: 1 };
 
 export class NewHostBudget {
@@ -21,7 +23,7 @@ export class NewHostBudget {
   #day = Number.NaN;
   readonly #named = new Map<string, number>();
 
-  /** `perDay`: or what gives it, where it may change. */
+  /** `perDay` may be a function when the limit can change. */
   constructor(perDay: number | (() => number)) {
     this.#perDay = typeof perDay === "number" ? () => perDay : perDay;
   }
@@ -50,24 +52,27 @@ export class NewHostBudget {
   }
 }
 
-// How many hosts a registrable domain may have, which cost whoever runs it nothing (a wildcard in DNS). A domain grows by as
-// many a day as it has, up to the operator's limit: one with two thousand hosts is complete within a week or two, and one that
-// makes them up has had next to nothing by then. What comes beyond waits for its day; what comes beyond that is left out, until
-// pages that name it are fetched again.
+// Limits how many hosts a registrable domain may have, since they cost its owner nothing (wildcard DNS). A domain may
+// grow each day by as many hosts as it has, up to the operator's limit: one with two thousand hosts is complete within
+// two weeks, while an inventor of hosts has gained little by then. Further hosts wait for their day; beyond that they
+// are dropped until pages name them again.
 
-/** Hosts of a domain that are let in on its first day; those after them have a share of places of their own. */
+/** Hosts of a domain admitted on its first day; later ones share a separate allotment. */
 export const firstHosts = 20;
 
-/** Hosts of a domain that may be let in on a day that it began with `hosts`; `limit` is the operator's. */
+/** Hosts admitted on a day that the domain began with `hosts`; `limit` is the operator's. */
 export const newHostsADay = (hosts: number, limit: number): number => Math.min(limit, firstHosts + hosts);
 
-/** What a host of a domain that nobody knew takes of the linking site's day, where others take 1: it brings a domain's share with it. */
+/**
+ * Cost of a host of an unknown domain, in hosts, to the linking site's daily budget, because it brings a domain's
+ * allotment.
+ */
 export const newDomainCost = 5;
 
-/** URLs that wait for the day of one domain, or of one linking site, at most: what it may have in so many days. */
+/** Limits the waiting URLs of a domain or linking site, in days of its allotment. */
 export const mostDaysWaiting = 2;
 
-/** In how many days the host is let in before which `before` others of its domain wait; 1 is tomorrow. */
+/** In how many days a host with `before` other waiting hosts of its domain is admitted; 1 is tomorrow. */
 export function daysUntilLetIn(before: number, hosts: number, limit: number): number {
   let [ahead, known, days] = [before, hosts, 1];
   for (let a = newHostsADay(known, limit); a > 0 && ahead >= a; a = newHostsADay(known, limit)) {
@@ -78,33 +83,32 @@ export function daysUntilLetIn(before: number, hosts: number, limit: number): nu
   return days;
 }
 
-// How many URLs of a host are crawled: a few at first, more with every page that is worth it, fewer with what
-// is not, up to the operator's limit. A trap (an endless calendar, session ids in paths, soft errors) stops
-// paying for itself and so stops growing; a large good site is not held up, since each page pays for several.
-// Links from other hosts count as IRLbot's budgets have it (Lee and others 2008, section 5), but only as far as there are
-// good pages: links are cheap to make.
+// How many URLs of a host are crawled: a few at first, more for every good page, fewer for bad ones, up to the
+// operator's limit. A trap (endless calendars, session ids, soft errors) thus stops growing, while a large good site
+// does not, since each page pays for several. Links from other hosts count as in IRLbot's budgets (Lee and others
+// 2008, section 5), but only in proportion to good pages, because links are cheap to make.
 //
-// A host goes on growing while at least about half of what is fetched of it is good: each URL takes one place,
-// a good page brings four, a bad one takes two.
+// A host keeps growing while about half of its fetches are good: each URL takes one place, a good page brings four, a
+// bad one takes two more.
 
-/** Places that a host starts with. */
+/** Initial places of a host. */
 export const firstUrls = 50;
 
-/** Places that are left to any host. */
+/** Minimum for any host. */
 export const fewestUrls = 10;
 
-/** What a good page brings; and more for as many of them as there are links from other hosts. */
+/** Places that a good page brings; links from other hosts add to it. */
 export const goodPageUrls = 4;
 
 export const outsideLinkUrls = 8;
 
-/** What a bad URL takes. */
+/** Places that a bad URL takes. */
 export const badUrls = 2;
 
-/** So many links that the crawler left out as traps take one place. */
+/** This many links left out as traps take one place. */
 export const trappedLinksPerUrl = 10;
 
-/** What is known of a host's pages: URLs by what they are worth, each counted once. */
+/** A host's URLs by their worth, each counted once. */
 export interface HostPages {
   readonly good: number;
   readonly nearDuplicates: number;
@@ -113,11 +117,11 @@ export interface HostPages {
   readonly failed: number;
   /** Links that crawlers left out because they look like a trap. */
   readonly trappedLinks: number;
-  /** Links to this host from pages of others. */
+  /** Links to this host from other hosts. */
   readonly outsideLinks: number;
 }
 
-/** URLs of the host that may be in the frontier; `limit` is the operator's. */
+/** Limit of the host's URLs in the frontier; `limit` is the operator's. */
 export function hostBudget(pages: HostPages, limit: number): number {
   const earned =
     firstUrls +
@@ -128,13 +132,13 @@ export function hostBudget(pages: HostPages, limit: number): number {
   return Math.min(limit, Math.max(fewestUrls, earned));
 }
 
-// What a fetched URL is worth to the crawl of its host: the grounds of the host's budget.
-// Trouble that may pass says nothing of the URL, and leaves what it counted for as it was.
+// What a fetched URL is worth, on which the host's budget rests. Temporary trouble says nothing about the URL and
+// leaves its former worth unchanged.
 
 /** A page with fewer words has no text to speak of. */
 const fewestWords = 5;
 
-/** Null: it counts for nothing (a redirect, a sitemap, a refusal). `before` is what it counted for until now. */
+/** Null for URLs that do not count (redirect, sitemap, refusal). `before` is the former worth. */
 export function pageWorth(
   fetched: { readonly outcome: FetchOutcome; readonly page: PageExtract | null },
   isNearDuplicate: boolean,
@@ -147,7 +151,7 @@ export function pageWorth(
     case "unchanged":
       return before;
     case "http-error":
-      // What has its price is neither good nor bad for the rest of its host.
+      // A paid page is neither good nor bad for the rest of its host.
       if (outcome.status === 402) return null;
       return isFinal(outcome.status) ? "failed" : before;
     case "failed":
@@ -168,20 +172,20 @@ function worthOfPage(page: PageExtract, isNearDuplicate: boolean): PageWorth | n
   return page.robots.noindex ? null : "good";
 }
 
-/** Statuses that tell of the URL and not of the moment. */
+/** Statuses that describe the URL and not a temporary condition. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429;
 }
 
-// A host that asks to be paid for page after page (402) is not for us as a whole: it rests, and is then asked for one URL
-// at a time, until it answers with anything else.
+// A host that asks for payment (402) for page after page rests and is then asked for one URL at a time, until it
+// answers differently.
 
-/** Answers 402 in a row from which on it counts as one. */
+/** Consecutive 402 answers from which this applies. */
 export const paymentsInARow = 5;
 
 export const paidHostRestDays = 7;
 
-/** URLs of one lease; `payments_asked`: answers 402 in a row; `challenges`: answers of a bot gate in a row. */
+/** URLs per lease, given consecutive 402 answers (`payments_asked`) and bot-gate answers (`challenges`). */
 export function leasedOfHost(
   most: number,
   {
@@ -193,30 +197,29 @@ export function leasedOfHost(
   return isTried ? Math.min(1, most) : most;
 }
 
-// Subnets of one crawler take turns: of the hosts that it gets in a row, a subnet with very many of them gets a quarter
-// at most, as long as others have something due. So does a registrable domain, and so do all hosts together that are beyond the
-// first of their domains. Fair queueing over counts of what was handed out, since the time that hosts take is not known
-// beforehand.
+// A crawler's subnets take turns: among its consecutive hosts a subnet with very many gets at most a quarter while
+// others have due work. The same holds for a registrable domain, and for all hosts beyond the first of their domains.
+// Fair queueing by counts handed out, since hosts' durations are unknown beforehand.
 
-/** So many hosts in a row are looked at together, when fewer are asked for at a time. */
+/** The window of consecutive hosts when fewer are requested at a time. */
 export const hostsInARow = 20;
 
 const shares = 4;
 
-/** Hosts of one subnet, at most, of `wanted` hosts and those before them. */
+/** The most hosts of one subnet among `wanted` hosts and those before them. */
 export function largestShare(wanted: number): number {
   return Math.floor(Math.max(wanted, hostsInARow) / shares);
 }
 
-/** What a host counts for: its subnet first, then what is of its domain. */
+/** The shares a host counts towards: its subnet first, then those of its domain. */
 export interface Sharing {
   readonly shares: readonly [subnet: string, ...ofDomain: readonly string[]];
 }
 
 /**
- * The hosts within all their shares, at most `wanted`, and those beyond one, which go when there are no others: first those
- * that are beyond their subnet's alone. Each in the order given, which says who goes first. `recent` is what the hosts counted
- * for that the crawler got before, the latest last.
+ * Splits at most `wanted` hosts within all their shares from those beyond one, which are used only when there are no
+ * others, first those beyond their subnet's share alone. Both keep the given order. `recent` lists the shares of the
+ * crawler's previous hosts, latest last.
  */
 export function splitByShare<Host extends Sharing>(
   hosts: readonly Host[],
@@ -248,5 +251,5 @@ export function countEach<Name>(names: readonly Name[]): Map<Name, number> {
   return counts;
 }
 
-/** Of hosts that wait, each further one of the same domain stands as if it were due so much later than it is. */
+/** Each further waiting host of a domain is ranked as if due this much later. */
 export const apartInDomainMinutes = 10;

@@ -1,4 +1,4 @@
-/** Table channel: its rows as channels. */
+/** Table channel: reads its rows as channels. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { listOf, prepared } from "../../database/transaction.ts";
@@ -36,7 +36,7 @@ export async function channelsWhere(
   }));
 }
 
-/** They were read before they were kept. */
+/** Stored patterns were validated before. */
 function patternOf(text: string): UrlPattern[] {
   const pattern = parseUrlPattern(text);
   return typeof pattern === "string" ? [] : [pattern];
@@ -45,13 +45,13 @@ function patternOf(text: string): UrlPattern[] {
 export interface Channel extends ChannelRules {
   readonly channelId: number;
   readonly createdAt: Date;
-  /** Pages that the index has of it, at the last count; null: not counted yet. */
+  /** Indexed pages at the last count; null before it. */
   readonly expectedPages: number | null;
-  /** False: URLs that were already in the frontier are still being updated. */
+  /** False while URLs already in the frontier are still being updated. */
   readonly settled: boolean;
 }
 
-/** Of a host so many pages are looked at. */
+/** Limits the pages counted per host. */
 const mostCounted = 1_000_000;
 
 export async function countPages(
@@ -74,21 +74,21 @@ export async function countPages(
   );
 }
 
-/** Path and query of the canonical URL in a column. */
+/** SQL: path and query of the canonical URL in a column. */
 export const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
 
-/** The path lies in one of the directories of row `c` of table channel. */
+/** SQL: the path lies in a directory of row `c` of table channel. */
 const holdsPath = (path: string) =>
   `exists (select from unnest(c.directories) directory where starts_with(${path}, directory))`;
 
-/** Its number; 0: none. `u`: a row with `host_hash` and `url`. */
+/** SQL: the channel's number, or 0. `u` is a row with `host_hash` and `url`. */
 export const channelOfUrl = (u: string) => `coalesce((
   select min(c.channel_id)
   from channel c
   where c.host_hash = ${u}.host_hash and ${holdsPath(pathSql(`${u}.url`))}
 ), 0)`;
 
-/** Without those that the channel they lie in does not want. */
+/** Removes URLs that their channel excludes. */
 export async function withinChannels<Url extends AdmittedUrl>(
   client: PoolClient,
   urls: readonly Url[],

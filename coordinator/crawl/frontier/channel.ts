@@ -1,6 +1,6 @@
 /**
- * A channel (SARSS section 2.1): a host, a directory of a host, or a set of directories of a host, with what is crawled
- * of it. What is in no channel is crawled as the scope says.
+ * A channel (SARSS section 2.1) is a host or a set of its directories, with rules of what is crawled there. URLs in no
+ * channel follow the scope.
  */
 import { UsageError } from "#core/errors";
 import { canonicalEscapes } from "#core/ip/url-escapes";
@@ -11,17 +11,17 @@ export interface ChannelRules {
   readonly host: string;
   /** Each begins and ends with `/`; `/` is the whole host. */
   readonly directories: readonly string[];
-  /** Canonical URLs; crawled whatever `include` says. */
+  /** Canonical URLs, crawled whatever `include` says. */
   readonly seeds: readonly string[];
-  /** Empty: everything. */
+  /** Empty includes everything. */
   readonly include: readonly UrlPattern[];
-  /** Goes before `include`. */
+  /** Takes precedence over `include`. */
   readonly exclude: readonly UrlPattern[];
-  /** Links from a seed; null: as the scope says. */
+  /** Links from a seed; null follows the scope. */
   readonly maxDepth: number | null;
 }
 
-/** What is left out, and why; null: it is crawled. `depth` in links from a seed. */
+/** Why the URL is excluded, or null when it is crawled. `depth` counts links from a seed. */
 export function leftOut(channel: ChannelRules, { url, depth }: ChannelUrl): string | null {
   const path = pathOf(url);
   const excluded = channel.exclude.find((pattern) => patternFits(pattern, path));
@@ -40,24 +40,23 @@ interface ChannelUrl {
   readonly depth: number;
 }
 
-/** Whether the URL, of the channel's host, lies in one of its directories. */
+/** Whether a URL of the channel's host lies in one of its directories. */
 export function channelHolds({ directories }: Pick<ChannelRules, "directories">, url: string): boolean {
   const path = pathOf(url);
   return directories.some((directory) => path.startsWith(directory));
 }
 
-/** Path and query as they stand in a canonical URL. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
-// What makes a channel's settings impossible, contradictory or without effect; each fault names the values.
+// Finds settings that are impossible, contradictory or without effect; each fault names the values.
 
 export interface OtherChannel extends Pick<ChannelRules, "directories"> {
   readonly channelId: number;
 }
 
-/** None: the channel can be. `others`: the host's channels that there are. */
+/** Empty when the channel is valid. `others` are the host's existing channels. */
 export function channelFaults(channel: ChannelRules, others: readonly OtherChannel[]): string[] {
   return [
     ...nestedDirectories(channel),
@@ -68,7 +67,7 @@ export function channelFaults(channel: ChannelRules, others: readonly OtherChann
   ];
 }
 
-/** A set that holds itself again: one directory within another of the same channel. */
+/** A directory inside another one of the same channel. */
 function nestedDirectories({ directories }: ChannelRules): string[] {
   return directories.flatMap((outer, at) =>
     directories.flatMap((inner, place) =>
@@ -124,7 +123,7 @@ function lostFilters({ include, exclude, directories }: ChannelRules): string[] 
   ];
 }
 
-/** With depth 0 links are not followed: without seeds nothing is crawled, and filters of links have no effect. */
+/** With depth 0 no links are followed: without seeds nothing is crawled, and link filters have no effect. */
 function depthFaults({ maxDepth, seeds, include }: ChannelRules): string[] {
   if (maxDepth !== 0) return [];
   return [
@@ -136,21 +135,21 @@ function depthFaults({ maxDepth, seeds, include }: ChannelRules): string[] {
 }
 
 /**
- * Patterns of paths with their queries: `*` for anything, a final `$` for the end, as robots.txt has them (RFC 9309
- * section 2.2.3). SARSS filters by regular expressions, which an evil pattern can keep busy for ever; these match in
- * one pass over the path. `/news/` is everything that begins so, `/*.html$` every path that ends so.
+ * Patterns of paths with queries as in robots.txt (RFC 9309 section 2.2.3): `*` for anything, a final `$` for the end.
+ * SARSS uses regular expressions, which a malicious pattern can keep busy for ever; these match in one pass. `/news/`
+ * matches every path that begins so, `/*.html$` every path that ends so.
  */
 export interface UrlPattern {
   readonly text: string;
   /** Literal pieces between `*`. */
   readonly pieces: readonly string[];
-  /** It ends in `$`. */
+  /** True for a final `$`. */
   readonly anchored: boolean;
 }
 
 const mostPatternCharacters = 300;
 
-/** The pattern, with its octets as URLs have them, or what is wrong with it. */
+/** Returns the pattern with its octets encoded as in URLs, or what is wrong with it. */
 export function parseUrlPattern(given: string): UrlPattern | string {
   const text = canonicalEscapes(given);
   if (text.length > mostPatternCharacters)
@@ -163,7 +162,7 @@ export function parseUrlPattern(given: string): UrlPattern | string {
   return { text, pieces: (anchored ? text.slice(0, -1) : text).split(/\*+/), anchored };
 }
 
-/** Leftmost fit of each piece in turn: right for `*`, because an earlier fit never hinders a later one. */
+/** Matches each piece at its leftmost fit, which is correct for `*` because an earlier fit never hinders a later one. */
 export function patternFits({ pieces, anchored }: UrlPattern, path: string): boolean {
   const first = pieces[0]!;
   if (!path.startsWith(first)) return false;
@@ -179,7 +178,7 @@ export function patternFits({ pieces, anchored }: UrlPattern, path: string): boo
   return path.length - end.length >= at && path.endsWith(end);
 }
 
-/** Whether everything that fits `inner` is known to fit `outer`; false also where it cannot be told at a glance. */
+/** Whether everything that fits `inner` also fits `outer`; false when that is not evident. */
 function patternCovers(outer: UrlPattern, inner: UrlPattern): boolean {
   if (outer.text === inner.text) return true;
   if (outer.anchored) return false;
@@ -193,13 +192,13 @@ interface ChannelAsked {
   readonly seeds: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Null: as the scope has it. */
+  /** Null follows the scope. */
   readonly maxDepth: number | null;
 }
 
 export const channelBounds = { directories: 50, seeds: 200, patterns: 50, depth: 1000 } as const;
 
-/** Throws a UsageError that lists every fault of the texts; what contradicts is found beside the host's other channels. */
+/** Throws a UsageError that lists every fault of the texts; conflicts with other channels are checked separately. */
 export function readChannel(asked: ChannelAsked): ChannelRules {
   const faults: string[] = [];
   const taken = <T>(value: T | string): T[] => {
@@ -260,14 +259,13 @@ function seedOf(text: string): { readonly host: string; readonly url: string } |
 
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
-// In plain words: that a URL is not crawled since the channel it lies in leaves it out.
+// Explains that a URL is not crawled because its channel excludes it.
 
 export interface LeavingChannel {
   readonly channelId: number;
-  /** Host and directory of each of its parts. */
   readonly prefixes: readonly string[];
   readonly why: string;
 }
 
-/** `last_outcome` of URLs that were in the frontier before a channel left them out. */
+/** `last_outcome` of URLs that were in the frontier before a channel excluded them. */
 export const outsideChannel = "outside-channel";

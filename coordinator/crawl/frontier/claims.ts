@@ -1,6 +1,6 @@
 /**
- * What a coordinator owns: domain sets by name (`.gr`, `example.org not blog.example.org`; WEB-SAILOR's DSets). No languages:
- * a page's language is known only once it is fetched, so that two coordinators would own one URL.
+ * What a coordinator owns: domain sets by name (`.gr`, `example.org not blog.example.org`; WEB-SAILOR's DSets).
+ * Languages cannot be claimed: they are known only after a fetch, so two coordinators would own one URL.
  */
 import {
   type DomainSet,
@@ -14,10 +14,10 @@ import {
 
 export type Claims = readonly DomainSet[];
 
-/** Names and exceptions of one coordinator, in all: whoever claims more needs fewer, higher ones. */
+/** Limit of one coordinator's names and exceptions; larger claims should use higher domains. */
 const mostClaimTerms = 5000;
 
-/** The claims, or what is wrong with them, in words that name the value. */
+/** Returns the claims, or a message that names the invalid value. */
 export function readClaims(texts: readonly string[]): Claims | string {
   const sets: DomainSet[] = [];
   for (const text of texts) {
@@ -35,7 +35,7 @@ const languageFault = (text: string) =>
   `${JSON.stringify(text)} names a language: a coordinator owns names, ` +
   "since whose a URL is must be known before it is fetched (crawlers may have languages)";
 
-/** By which claim it is owned, as text; null: by none. */
+/** The text of the claim that covers the host, or null. */
 export function claimOf(claims: Claims, host: string): string | null {
   const set = byName(claims)
     .around(host)
@@ -43,7 +43,7 @@ export function claimOf(claims: Claims, host: string): string | null {
   return set ? domainSetText(set) : null;
 }
 
-/** What both own, in words; null: nothing. */
+/** Describes the overlap of two claims, or returns null. */
 export function overlapOf(ones: Claims, others: Claims): string | null {
   const { near } = byName(others);
   for (const a of ones) {
@@ -55,7 +55,7 @@ export function overlapOf(ones: Claims, others: Claims): string | null {
   return null;
 }
 
-/** Claims are read seldom, and asked for every URL that is found. */
+/** Claims are read rarely but checked for every URL found. */
 const indexes = new WeakMap<Claims, SetsByName>();
 
 function byName(sets: Claims): SetsByName {
@@ -68,13 +68,16 @@ function byName(sets: Claims): SetsByName {
 
 const nameWords = (name: string) => (name === "." ? "every name that neither mentions" : name);
 
-/** The first claim that reaches beyond `outer`, as text; null: all are within it. */
+/** The text of the first claim that exceeds `outer`, or null when all are within it. */
 export function claimBeyond(inner: Claims, outer: Claims): string | null {
   const beyond = inner.find((set) => !isWithin(set, byName(outer).near(set)));
   return beyond === undefined ? null : domainSetText(beyond);
 }
 
-/** Between the names that somebody mentions, and for all that nobody does (the empty name), a set is all or nothing. */
+/**
+ * Between mentioned names, and for everything unmentioned (the empty name), a set is all or nothing, so checking the
+ * mentioned names suffices.
+ */
 function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
   const mentioned = ["", ...set.names.keys(), ...outer.flatMap(({ names }) => [...names.keys()])];
   return mentioned.every((host) => {
@@ -83,34 +86,33 @@ function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
   });
 }
 
-// Whose a URL is, as one coordinator sees it: its child's that owns it; its own; or of somebody above or beside it,
-// which is for its parent to know. The coordinator without a parent owns the rest, so that every URL has one owner
-// (WEB-SAILOR section 4.4). Ownership is a tree: a child owns part of what its parent owns, and no two children own
-// the same.
+// Decides which coordinator owns a URL: the child that owns it, this one, or one above or beside it, which its parent
+// knows. The root owns the rest, so every URL has one owner (WEB-SAILOR section 4.4). Ownership is a tree: a child
+// owns part of what its parent owns, and no two children own the same.
 
-/** The parent's number among the related coordinators; children have the numbers above. */
+/** The parent's number among the related coordinators; children have higher numbers. */
 export const parentId = 0;
 
 /** `here`, or the number of the related coordinator that the URL goes to next. */
 type Owner = "here" | number;
 
 export interface Relatives {
-  /** What this coordinator owns; null: it has no parent, and owns the rest. */
+  /** What this coordinator owns; null for the root, which owns the rest. */
   readonly own: Claims | null;
   readonly children: readonly { readonly peerId: number; readonly name: string; readonly claims: Claims }[];
 }
 
-/** After so many coordinators a URL stays where it is: settings that contradict each other pass nothing round for ever. */
+/** A URL stays after this many coordinators, so that contradictory settings cannot pass it on for ever. */
 export const mostHops = 8;
 
-/** `host`: as in `UrlKey`. */
+/** `host` as in `UrlKey`. */
 export function ownerOf(host: string, { own, children }: Relatives): Owner {
   const child = children.find(({ claims }) => claimOf(claims, host) !== null);
   if (child !== undefined) return child.peerId;
   return own === null || claimOf(own, host) !== null ? "here" : parentId;
 }
 
-/** Why `childId` may not be below a coordinator, or null. `chain`: of that coordinator, itself first, then upward. */
+/** Why `childId` may not be below a coordinator, or null. `chain` lists that coordinator and its ancestors. */
 export function cycleFault(childId: string, chain: readonly string[]): string | null {
   const at = chain.indexOf(childId);
   if (at === 0) return "it is this coordinator itself, or runs with a copy of its database";

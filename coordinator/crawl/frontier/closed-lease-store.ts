@@ -1,6 +1,6 @@
 /**
- * Closed leases are let go after a while: a lease is needed while it is open. Table day_figures keeps how they ended, counted by
- * day in the statement that deletes them.
+ * Removes leases some time after they closed. The deleting statement counts how they ended, by day, in table
+ * day_figures.
  */
 import type { Pool } from "pg";
 import { alone, inTurns, type TurnClock } from "../../database/bounded-work.ts";
@@ -10,8 +10,8 @@ const lockName = "nearcrawl-closed-leases";
 const deletedAtOnce = 5000;
 
 /**
- * Those that closed before then; null: another coordinator is at it. Leases are walked in the order in which they were granted,
- * up to the first that is younger: no lease was closed before it was granted.
+ * Removes leases closed before then; returns null when another coordinator is doing so. Walks leases in the order
+ * granted up to the first younger one, since none closes before it is granted.
  */
 export async function forgetClosedLeases(pool: Pool, before: Date, turn: TurnClock): Promise<number | null> {
   return await alone(pool, lockName, async () => {

@@ -1,8 +1,10 @@
 /**
- * Tables domain_count and deferred_link: which new hosts links may bring in, by registrable domain and by linking site (the registrable
- * domain of the page that names them). Hosts that come too early wait for their day, as far as there is room for them.
+ * Tables domain_count and deferred_link: how many new hosts links may add per registrable domain and per linking site
+ * (the registrable domain of the linking page). Hosts beyond the daily limit wait for their day, as far as there is
+ * room.
  *
- * Counted in the step's transaction, which one coordinator makes at a time: neither a restart nor a takeover gives anybody more.
+ * Counts change in the step's transaction, which one coordinator runs at a time, so restarts and takeovers grant
+ * nothing extra.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -34,20 +36,20 @@ interface DomainCounts {
 
 const none: DomainCounts = { hosts: 0, newHosts: 0, linked: 0, leftOut: 0 };
 
-/** Registrable domains that had to wait, or lost something: what was named on behalf of them in one step. */
+/** Registrable domains for which hosts named in one step had to wait or were dropped. */
 export interface DomainFlood {
   readonly domain: string;
-  /** As what: the domain of the hosts, or of the pages that name them. */
+  /** Whether it is the domain of the hosts or of the linking pages. */
   readonly as: "domain" | "linking-site";
   readonly waiting: number;
   readonly leftOut: number;
 }
 
-/** By one crawler's results, in hosts; what is refused because its day is used up is left out. */
+/** Hosts by one crawler's results; those dropped because the day is used up are not counted. */
 type Spent = Record<NewHostKind | "left-out", number>;
 
 export interface NewHosts {
-  /** A key of each, with how many hosts its domain has before it. */
+  /** One key per host, with the number of hosts its domain has before it. */
   readonly welcome: readonly UrlKey[];
   readonly places: ReadonlyMap<HostHash, number>;
   readonly spent: ReadonlyMap<CrawlerId, Readonly<Spent>>;
@@ -55,17 +57,20 @@ export interface NewHosts {
 }
 
 interface NewHostTerms {
-  /** In place of a crawler: people, whose hosts are always welcome. */
+  /** Stands for people, whose hosts are always admitted. */
   readonly people: CrawlerId;
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
   readonly scope: CrawlScope;
   readonly budget: NewHostBudget | undefined;
-  /** All that the step does, to hosts that are known, too. */
+  /** All effects of the step, also on known hosts. */
   readonly effects: readonly LinkEffect[];
   readonly now: Date;
 }
 
-/** Of hosts that nobody knows, a key of each, those that may come in now; keeps what waits, and counts. */
+/**
+ * Returns those of the unknown hosts (one key each) that may be admitted now; stores those that wait, and updates the
+ * counts.
+ */
 export async function chooseNewHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
@@ -139,7 +144,7 @@ class Choice {
     return this.#changes;
   }
 
-  /** What was refused waits for its day while there is room for it. */
+  /** Stores refused hosts for their day while there is room. */
   async keepRefused(client: PoolClient): Promise<readonly DomainFlood[]> {
     if (this.#refused.size === 0) return [];
     const { effects, scope, now } = this.#terms;
@@ -286,10 +291,10 @@ async function waitingFor(
   return new Map(rows.map((row) => [row.waits_for, row.effects]));
 }
 
-/** Further than that nothing waits: such a day was written by a clock that was wrong. */
+/** A day further ahead was written by a wrong clock. */
 const mostDaysAhead = 200;
 
-/** What has waited for its day goes back to the outbox. */
+/** Moves links whose day has come back to the outbox. */
 export async function releaseDeferred(client: PoolClient, now: Date): Promise<void> {
   await prepared(
     client,
@@ -310,7 +315,7 @@ type HeldBackDomain = Pick<DomainReport, "domain" | "waiting" | "leftOut">;
 const heldBackColumns = `d.domain, d.left_out::float8 as "leftOut",
   coalesce((select sum(effects) from deferred_link where waits_for = d.domain), 0)::float8 as waiting`;
 
-/** Null: links have brought in nothing of it, and its pages nothing. */
+/** Null when links added nothing of the domain and its pages added nothing. */
 export async function domainReport(
   pool: Pick<Pool, "query">,
   domain: string,
@@ -326,7 +331,7 @@ export async function domainReport(
   return rows[0] ?? null;
 }
 
-/** Those that have most waiting and left out. */
+/** The domains with most waiting and dropped hosts. */
 export async function heldBackDomains(
   pool: Pick<Pool, "query">,
   most: number,

@@ -1,13 +1,11 @@
 /**
- * Which hosts crawlers get next: those of their subnets that have no finer delegation, and those of their finer
- * delegations; longest due first, with at most a share for any one subnet (budgets.ts), and with a share
- * for the worthiest where the order asks for them (order/mix.ts).
+ * Chooses the hosts that crawlers get next, from their subnets and their finer delegations: longest due first, with a
+ * maximum share per subnet (budgets.ts) and a share for the worthiest where the order asks for it (order/mix.ts).
  *
- * Many crawlers' requests are answered together: each step is one statement for all that it concerns. Where it is known
- * which of a crawler's subnets have something due, those are looked into. Otherwise the front of all that is due is, in
- * the order of an index; and where it does not hold enough (others' hosts have been due for longer, or one subnet has
- * all of it), the crawler's subnets in turn, a few at a time. Each step reads a bounded number of rows, however many
- * hosts there are.
+ * Many requests are answered together, one statement per step. If a crawler's subnets with due work are known, only
+ * those are searched. Otherwise the front of all due work is read in index order; if that is not enough (others' hosts
+ * were due longer, or one subnet has all of it), the crawler's subnets are searched in turn, a few at a time. Each
+ * step reads a bounded number of rows, however many hosts there are.
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
@@ -30,79 +28,73 @@ import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn
 export interface HostRow {
   host_hash: HostHash;
   host: string;
-  /** Whose it is to be. */
   crawler_id: CrawlerId;
   addresses: string[];
-  /** What has to be the crawler's turn (address-turn-writes.ts). */
+  /** All of them must be the crawler's turn (address-turn-writes.ts). */
   address_keys: string[];
-  /** The pace that the last crawler left, or an operator's cap where that is slower; null: nobody has told. */
+  /** The last crawler's pace, or an operator's slower cap; null when neither is known. */
   crawl_delay_ms: number | null;
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
-  /** Answers 402 in a row; null: none. */
+  /** Consecutive 402 answers; null for none. */
   payments_asked: number | null;
-  /** Tries in a row that a bot gate answered; null: none. */
+  /** Consecutive tries answered by a bot gate; null for none. */
   challenges: number | null;
   tolerated: KeptRate | null;
 }
 
-/** SQL: what a HostRow tells of the pace of the host `h`. */
+/** SQL: the pace columns of a HostRow for host `h`. */
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
        h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
 
-/** As it was found, not locked. */
+/** As found, not locked. */
 interface DueHost {
   host_hash: HostHash;
   crawler_id: CrawlerId;
   due_at: Date;
-  /** When it stands as due: later than it is, where others of its domain are due before it. */
+  /** Its rank by due time, later than the real one when other hosts of its domain are due before it. */
   stands_at: Date;
-  /** A subnet, or a finer delegation, which counts as one; its domain; and, where that is so, the hosts beyond their domains' first. */
+  /** Its subnet or finer delegation, its domain, and where it applies the hosts beyond their domains' first. */
   shares: Sharing["shares"];
   subnet_id: SubnetId;
-  /** What its best new URL is worth (order/order-sql.ts); null: not known, or there is none. */
+  /** Worth of its best new URL (order/order-sql.ts); null when unknown or none is new. */
   worth: number | null;
-  /** Set where it goes by that: the least score of what is leased of it. */
+  /** Set for hosts chosen by worth: the least score of the URLs to lease. */
   leastWorth?: number | null;
 }
 
-/** A host that is locked, with what was found of it. */
 export interface LockedHost extends HostRow {
   readonly leastWorth: number | null;
-  /** Carried from its lease before (frontier/order/mix); null: no lease of it was mixed yet. */
+  /** Carried over from its previous lease (frontier/order/mix); null before its first mixed lease. */
   readonly mix_carry: number | null;
 }
 
-/** What a crawler's request comes to. */
 export interface Asked extends LeaseNeeds {
   readonly request: LeaseRequest;
-  /** Where it has due work, if at all; null: of that nothing is known, and the crawler has many subnets. */
+  /** The crawler's subnets with due work; null when unknown and the crawler has many subnets. */
   readonly dueSubnets: readonly SubnetId[] | null;
 }
 
 /** Most leases in one message (messages.ts). */
 const maxLeases = 1_000;
 
-/** Hosts at the front that are looked at: of everybody's, so that a crawler with a hundredth of the work finds 20. */
+/** Hosts read at the front of everybody's, so that a crawler with a hundredth of the work finds 20. */
 const front = 2_000;
 
-/** Times that a crawler's subnets are looked into for one request, a few of them each time. */
+/** Rounds of searching a crawler's subnets per request. */
 const mostLooks = 8;
 
-/**
- * Hosts of one subnet that are looked at, for those at whose addresses it is the crawler's turn: where many names share
- * an address that is taken, those behind them wait.
- */
+/** Hosts read per subnet, to find some whose addresses are free: many names may share one taken address. */
 const mostOfSubnet = 500;
 
-/** Of those, so many at a time stand in the order of their domains' shares. */
+/** Of those, how many are ranked by their domains' shares at a time. */
 const sharedOfSubnet = 64;
 
-/** Looked for again where others had a host's row in hand, once. */
+/** One retry when other coordinators had locked the rows. */
 const tries = 2;
 
-/** Locks them; hosts that another coordinator has in hand are passed over. Each crawler asks once. */
+/** Locks the chosen hosts and skips those locked by others. Each crawler asks once. */
 export async function lockDueHosts(
   client: PoolClient,
   asked: readonly Asked[],
@@ -122,7 +114,7 @@ export async function lockDueHosts(
   return locked;
 }
 
-/** The hosts of a statement are held by one partition, and of one protocol. */
+/** Groups requests with the same partition and protocol, as one statement needs. */
 function byPartition(asked: readonly Asked[]): Asked[][] {
   const groups = new Map<string, Asked[]>();
   for (const one of asked) {
@@ -145,7 +137,7 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
   await find.into(anywhere, atFront, (search) => search.missing);
   const known = searches.filter((search) => search.dueSubnets !== null);
   await lookIntoDue(find, known);
-  // One more tells what those that come next are worth.
+  // One extra host shows what the next ones are worth.
   const byWorth = searches.filter((search) => search.byWorth > 0);
   const worthiest = await find.all(byWorth, atWorth, (search) => search.byWorth + 1);
   for (const search of byWorth) search.goByWorth(worthiest.get(search.crawlerId) ?? []);
@@ -156,16 +148,16 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
   for (const search of searches) search.share();
 }
 
-/** What was found for one crawler, and what of it is chosen. */
+/** The candidates for one crawler, and the choice among them. */
 class Search {
   readonly asked: Asked;
   readonly crawlerId: CrawlerId;
-  /** What was asked with, without those that were looked into. */
+  /** The requested subnets not yet searched. */
   dueSubnets: SubnetId[] | null;
-  /** Of those, what may have more than was looked for. */
+  /** Of those, the ones that may have more than was read. */
   fullSubnets: SubnetId[] = [];
   byWorth: number;
-  /** True: there are subnets that were not looked into in turn. */
+  /** True while some subnets have not been searched in turn. */
   hasMoreSubnets = true;
   readonly looked = new Set<SubnetId>();
   readonly #turns: SubnetTurns;
@@ -185,7 +177,7 @@ class Search {
     this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
   }
 
-  /** Hosts that it has yet to get. */
+  /** Hosts still missing. */
   get missing(): number {
     return this.#missing;
   }
@@ -194,7 +186,7 @@ class Search {
     return this.#missing > 0;
   }
 
-  /** Without going beyond a subnet's share. */
+  /** Hosts missing within the subnets' shares. */
   get lacking(): number {
     return this.#missing - this.#within.length;
   }
@@ -207,13 +199,13 @@ class Search {
     return this.#hosts.length === 0;
   }
 
-  /** A subnet that has had its share. */
+  /** True when the subnet has its share. */
   isFull(subnetId: SubnetId): boolean {
     const hosts = this.#within.filter((host) => host.subnet_id === subnetId).length;
     return hosts >= largestShare(this.#missing);
   }
 
-  /** Gives those of them that are new, so many at most. */
+  /** Adds at most `most` new hosts and returns them. */
   add(hosts: readonly DueHost[], most = hosts.length): DueHost[] {
     const added = hosts.filter(({ host_hash }) => !this.#known.has(host_hash)).slice(0, most);
     for (const { host_hash } of added) this.#known.add(host_hash);
@@ -221,7 +213,7 @@ class Search {
     return added;
   }
 
-  /** Under an order that asks what hosts are worth some of them go by that (order/mix.ts). */
+  /** Under an order that asks for worth, chooses some of the hosts by it (order/mix.ts). */
   goByWorth(worthiest: readonly DueHost[]): void {
     const longestDue = this.#hosts.toSorted(longestDueFirst);
     const { byWorth } = this;
@@ -229,7 +221,7 @@ class Search {
     for (const { host_hash } of this.#hosts) this.#known.add(host_hash);
   }
 
-  /** Before the crawler's other subnets are looked into, and after. */
+  /** Runs before and after the crawler's other subnets are searched. */
   share(): void {
     if (this.byWorth === 0 && this.#within.length + this.#beyond.length === 0)
       this.#hosts.sort(longestDueFirst);
@@ -243,7 +235,7 @@ class Search {
     return [...this.#within, ...this.#beyond].slice(0, this.#missing);
   }
 
-  /** Of those chosen the crawler got these; where others had some in hand, it is to be looked for more. */
+  /** Records which chosen hosts were locked; when others had some, the search continues. */
   got(hosts: readonly DueHost[]): void {
     this.#turns.note(
       this.crawlerId,
@@ -262,7 +254,7 @@ class Search {
     this.dueSubnets = this.#subnets();
   }
 
-  /** Those named are in an order already; of all that it has, those whose turn it is go first among equals. */
+  /** Named subnets are already ordered; of all a crawler's subnets, those next in turn go first among equals. */
   #subnets(): SubnetId[] | null {
     const { dueSubnets, request } = this.asked;
     if (dueSubnets === null) return null;
@@ -275,8 +267,8 @@ class Search {
 const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
 
 /**
- * Into the subnets of which it is known that something is due, as many at a time as hosts are missing; and once more into
- * those that had more, where all of them together did not have enough.
+ * Searches subnets known to have due work, as many at a time as hosts are missing; then once more those that had more,
+ * if all together were not enough.
  */
 async function lookIntoDue(find: Finder, searches: readonly Search[]): Promise<void> {
   for (let look = 0; look < mostLooks; look++) {
@@ -312,13 +304,12 @@ async function lookInto(
   }
 }
 
-/** Looked into at a time, where fewer hosts are missing. */
+/** Minimum number of subnets searched at a time. */
 const leastSubnets = 8;
 
 /**
- * Hosts of the crawlers' other subnets, from the one whose turn it is: one look where hosts beyond the share would do
- * as well, otherwise until there are enough. All of a crawler's subnets are swept where it has more of them than that,
- * and nothing else was found.
+ * Searches the crawlers' other subnets in turn: once when hosts beyond the share would do, otherwise until there are
+ * enough. When nothing else was found and a crawler has more subnets than that, all of them are swept.
  */
 async function lookInTurn(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
   let open = searches.filter((search) => search.lacking > 0);
@@ -350,16 +341,16 @@ async function lookInTurn(find: Finder, searches: readonly Search[], turns: Subn
   }
 }
 
-/** A host is where its first address is, and IPv4 addresses come first. */
+/** A host is placed by its first address; IPv4 addresses come first. */
 const isIpv4 = (host: string) => `family(${host}.addresses[1]) = 4`;
 
-/** May be leased at time $2: due, and rested. */
+/** SQL: may be leased at time $2, that is, due and rested. */
 const isReady = (host: string) => `${host}.state = 'resolved'
          and ${host}.lease_id is null
          and ${host}.due_at is not null
          and greatest(${host}.due_at, ${host}.not_before) <= $2`;
 
-/** The same of hosts that are known by key, without the words of an index that the planner would go through for it. */
+/** SQL: the same for hosts known by key, phrased so that the planner does not use the due index. */
 const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
          and num_nonnulls(${host}.lease_id) = 0
          and greatest(${host}.due_at, ${host}.not_before) <= $2
@@ -368,7 +359,7 @@ const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
 const foundColumns = [
   ...["host_hash", "due_at", "subnet_id", "finer_id", "worth", "host", "domain", "domain_place"],
 ] as const;
-/** What it takes beside them to tell whether a host may be had. */
+/** The other columns needed to decide whether a host can be leased. */
 const soughtColumns = [
   ...foundColumns,
   ...["language", "addresses", "seen_addresses", "not_before"],
@@ -377,7 +368,7 @@ const columns = (names: readonly string[], of: string) => names.map((name) => `$
 
 const domainOf = (host: string) => `coalesce(${host}.domain, ${host}.host)`;
 
-/** SQL: when a host stands as due, by its place among those of its domain that wait; `order` is what they wait by. */
+/** SQL: a host's rank by due time, given its position among its domain's waiting hosts; `order` is what they wait by. */
 const standsAt = (
   host: string,
   within: string,
@@ -385,24 +376,23 @@ const standsAt = (
 ) => `${host}.due_at + interval '${apartInDomainMinutes} minutes'
   * (row_number() over (partition by ${within}${domainOf(host)} order by ${order}) - 1)`;
 
-/** How hosts are found for the crawlers `asked`, so many for each; $1 are their ids, $2 is the time. */
+/** How hosts are found for the crawlers `asked`; $1 are their ids, $2 is the time. */
 interface Way {
-  /** What is the same for all of them. */
   readonly before: string;
-  /** The rows `h` of one crawler, in their order. */
+  /** Selects one crawler's rows `h`, in order. */
   readonly hosts: string;
   readonly order: string;
 }
 
 /**
- * So many rows of an index, of which those are sought that lie in subnets of the crawlers asked for. They are put together
- * by crawler before: looked for anew for each crawler, they would be gone through as often as there are crawlers.
+ * Reads rows of an index and keeps those in the crawlers' subnets. Grouped by crawler once, since reading again per
+ * crawler would scan them as often as there are crawlers.
  */
 const fromIndex = (rows: {
   readonly where: string;
-  /** Of the index. */
+  /** Order of the index. */
   readonly order: string;
-  /** In which they are handed out: by a column of theirs. */
+  /** The column by which they are handed out. */
   readonly by: string;
   readonly limit: number;
 }): Way => ({
@@ -428,7 +418,7 @@ const fromIndex = (rows: {
        ) theirs
        group by crawler_id
      )`,
-  // One host after the other, until there are enough: turns at addresses are looked up for no more.
+  // Hosts are checked one by one, so that turns of addresses are looked up only until there are enough.
   hosts: `
        select ${columns(foundColumns, "f")}, one.stands_at
        from (
@@ -445,13 +435,10 @@ const fromIndex = (rows: {
   order: `h.${rows.by}, h.host_hash`,
 });
 
-/** The longest due of everybody's. */
+/** Everybody's longest due. */
 const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", by: "stands_at", limit: front });
 
-/**
- * The worthiest of everybody's, as far as an index has them in order. Of those that are looked at first some rest or are
- * not due any more.
- */
+/** Everybody's worthiest, in index order. Some of the first ones may be resting or no longer due. */
 const atWorth = fromIndex({
   where: "i.worth is not null",
   order: "i.worth desc",
@@ -474,7 +461,7 @@ const byFiner: Way = {
   order: "h.due_at, h.host_hash",
 };
 
-/** Everything that is due for the crawler. */
+/** Everything due for the crawler. */
 const bySubnets: Way = {
   before: "",
   hosts: `
@@ -493,8 +480,8 @@ const bySubnets: Way = {
 };
 
 /**
- * Of a subnet, so many at most that may be leased, in the order in which they wait; the first of them in that of their domains'
- * shares. The first hosts of all domains have an index of their own, so that however many of one domain hide none of another.
+ * The first leasable hosts of a subnet in waiting order, the foremost ranked by their domains' shares. The first hosts
+ * of all domains have an index of their own, so that one domain's many hosts cannot hide the others.
  */
 const ofSubnet = (places: string) => {
   const waiting = (more: string, limit: number) => `
@@ -517,7 +504,7 @@ const ofSubnet = (places: string) => {
          limit asked.most`;
 };
 
-/** The first of each subnet that a crawler asks for, then the second of each, and so on, so many of each at most. */
+/** The first host of each requested subnet, then the second of each, and so on. */
 const inTurn = `
      select asked.crawler_id, ${columns(foundColumns, "h")}, h.stands_at
      from unnest($1::int[], $3::int[], $4::int[]) with ordinality as asked (crawler_id, most, subnet_id, turn)
@@ -541,7 +528,7 @@ interface FoundHost extends Omit<DueHost, "shares"> {
   readonly domain_place: number;
 }
 
-/** Asks for many crawlers at once; nothing where there is nobody. */
+/** Queries for many crawlers at once, and not at all for none. */
 class Finder {
   readonly client: PoolClient;
   readonly #asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">;
@@ -602,7 +589,7 @@ class Finder {
   }
 }
 
-/** Those that nobody else has got meanwhile, and that nobody has in hand; in the order in which they are due. */
+/** Locks those that nobody else has leased or locked meanwhile; in due order. */
 async function lockChosen(
   client: PoolClient,
   searches: readonly Search[],
@@ -628,12 +615,12 @@ async function lockChosen(
     .map(({ row, as }) => ({ ...row, crawler_id: as.crawler_id, leastWorth: as.leastWorth ?? null }));
 }
 
-// What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.
+// Looks up, for all requests together, which searches each needs, so that what a crawler lacks costs nothing.
 
 interface LeaseNeeds {
-  /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
+  /** The crawler's domain sets that its hosts must match, in addition to the request's. */
   readonly partition: Partition;
   readonly hasFinerDelegations: boolean;
-  /** True: it speaks no IPv6, as its last hello said. */
+  /** True when its last hello said that it speaks no IPv6. */
   readonly withoutIpv6: boolean;
 }

@@ -1,15 +1,14 @@
 /**
- * What of the frontier is open (due, and in nobody's hands) by whose it is: asked once for many crawlers, by a coordinator
- * that keeps in mind who has nothing (idle-crawlers.ts). Whether an address rests, or a domain set holds the host, is
- * left to the lease.
+ * Open work of the frontier (due and not leased) by crawler, read for many crawlers at once by a coordinator that
+ * remembers who has nothing (idle-crawlers.ts). Resting addresses and domain sets are left to the lease.
  */
 import type { Pool } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { prepared } from "../../database/transaction.ts";
 
-/** Hosts of one subnet, or of one delegation finer than a subnet, that are open at that time. */
+/** Open hosts of one subnet or of one finer delegation at that time. */
 export interface OpenWork {
-  /** Whose the subnet is, the caller knows; set where a delegation finer than the subnet names its crawler. */
+  /** Set when a delegation finer than the subnet names its crawler; otherwise the caller knows the subnet's. */
   readonly crawlerId: CrawlerId | null;
   readonly subnetId: SubnetId;
   readonly openAt: Date;
@@ -17,13 +16,13 @@ export interface OpenWork {
 
 export type DueWorkReads = ReturnType<typeof createDueWorkReads>;
 
-/** As the index of hosts by readiness has it. */
+/** Matches the index of hosts by readiness. */
 const isOpen = (now: string) => `h.state = 'resolved'
   and h.lease_id is null
   and h.due_at is not null
   and greatest(h.due_at, h.not_before) <= ${now}`;
 
-/** A look into an index for each subnet, which ends with the first host that is open. */
+/** One index look-up per subnet, which stops at the first open host. */
 const withWork = `
   select c.crawler_id as "crawlerId"
   from unnest($1::int[]) as c (crawler_id)
@@ -65,13 +64,13 @@ const openOf = `
 
 export function createDueWorkReads(pool: Pool) {
   return {
-    /** Of these, the crawlers for which something is open now. */
+    /** Of these crawlers, those with open work now. */
     async crawlersWithWork(crawlerIds: readonly CrawlerId[], now: Date): Promise<CrawlerId[]> {
       const { rows } = await prepared<{ crawlerId: CrawlerId }>(pool, withWork, [crawlerIds, now]);
       return rows.map(({ crawlerId }) => crawlerId);
     },
 
-    /** What became due after `from` and until `until`, at most so much, and until when it was read. */
+    /** What became due after `from` and until `until`, limited, and the time up to which it was read. */
     async dueBetween(
       from: Date,
       until: Date,
@@ -84,7 +83,7 @@ export function createDueWorkReads(pool: Pool) {
       return { work: rows, until: isAll ? until : new Date(lastMs) };
     },
 
-    /** What of these hosts is in nobody's hands, from when on. */
+    /** Which of these hosts are not leased, and from when they are open. */
     async openOf(hosts: readonly HostHash[]): Promise<OpenWork[]> {
       const { rows } = await prepared<OpenWork>(pool, openOf, [hosts]);
       return rows;

@@ -1,4 +1,4 @@
-/** URLs that somebody wants fetched again now: they are due, and get their turn as others do. */
+/** Makes URLs due that somebody wants fetched again; they wait their turn like others. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
@@ -8,9 +8,9 @@ import { isGivenUp, settleHosts } from "./lease-end-writes.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 
 /**
- * Makes due what the frontier holds of them: scheduled for later, held over its host's budget, or given up (a host whose
- * name did not resolve is looked up again). What a crawler has in hand, what a channel leaves out and what lies at a
- * special-purpose address stays as it is. Politeness holds as for every fetch. Gives the number of URLs that are due.
+ * Makes those URLs due that are scheduled for later, held over their host's budget or given up (an unresolved host is
+ * looked up again). Leased URLs, those a channel excludes and special-purpose addresses stay unchanged, and politeness
+ * applies. Returns the number of due URLs.
  */
 export async function fetchAgain(
   pool: Pool,

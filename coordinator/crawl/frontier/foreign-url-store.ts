@@ -1,6 +1,6 @@
 /**
- * Table foreign_url: URLs of other coordinators, written in the transaction that finds them. What is known of them
- * later (links that came or went) adds up in the row until it is told.
+ * Table foreign_url: URLs of other coordinators, written in the transaction that finds them. Later changes of their
+ * links are summed in the row until they are sent.
  */
 
 import { LRUCache } from "lru-cache";
@@ -19,19 +19,19 @@ interface ForeignUrl {
   readonly redirects: number;
   readonly lists: number;
   readonly hops: number;
-  /** Links that came, less those that went. */
+  /** Net change of links. */
   readonly links: number;
 }
 
 interface SplitUrls {
   readonly own: readonly AdmittedUrl[];
-  /** Null: this coordinator has neither parent nor children. */
+  /** Null when this coordinator has neither parent nor children. */
   readonly foreign: readonly ForeignUrl[] | null;
 }
 
 /**
- * What was found here, by whose it is, once each. One of others that is too deep here goes to its owner all the same,
- * who counts the links to it if it knows it.
+ * Splits found URLs by owner, each once. URLs of others go to their owner even if too deep here, because it may know
+ * them and count the links.
  */
 export async function splitByOwner(
   client: PoolClient,
@@ -59,8 +59,8 @@ const given = rowsGiven(
 );
 
 /**
- * Unknown ones wait to be told; of known ones, only links are news. In the order of their keys, so that transactions
- * do not wait for each other in a ring; after the hosts' locks.
+ * Unknown URLs are stored to be sent; for known ones only link changes are. Runs after the host locks and in key order
+ * to avoid deadlocks.
  */
 export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[], now: Date): Promise<void> {
   if (urls.length === 0) return;
@@ -80,7 +80,7 @@ export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[
   );
 }
 
-/** In the transaction that found them, after everything else. */
+/** Runs last in the transaction that found the URLs. */
 export async function noteForeign(
   client: PoolClient,
   { foreign }: SplitUrls,
@@ -91,7 +91,7 @@ export async function noteForeign(
   await countForeignLinks(client, links, now);
 }
 
-/** As `countBackLinks` does for URLs of the frontier: links to those of others that are known here. */
+/** Like `countBackLinks`, for known URLs of other coordinators. */
 export async function countForeignLinks(
   client: PoolClient,
   changed: readonly LinkedUrl[],
@@ -119,38 +119,38 @@ export async function countForeignLinks(
   );
 }
 
-/** Claims by their texts, which are read for every batch of results. */
+/** Parsed claims by text, since every batch of results needs them. */
 const known = new LRUCache<string, Claims>({ max: 200 });
 
 export interface KnownRelatives extends Relatives {
-  /** Changes whenever somebody claims something else, comes or leaves. */
+  /** Changes whenever a claim changes or a coordinator joins or leaves. */
   readonly text: string;
-  /** The parent and all children, those that have claimed nothing yet too. */
+  /** The parent and all children, including those without claims yet. */
   readonly peers: ReadonlySet<number>;
 }
 
-/** The text of a coordinator that is alone. */
+/** The text for a coordinator without relatives. */
 export const withoutRelatives = "[]";
 
 const lockName = "nearcrawl-claims";
 
 /**
- * As they are until the transaction ends: who places URLs by claims is done before they change, so that settle-claims
- * finds what it placed. Waits while somebody claims something else, and so comes before any host is locked.
+ * Holds the relatives unchanged until the transaction ends, so that settle-claims sees everything placed under the old
+ * claims. It may wait for a change of claims, so it must come before host locks.
  */
 export async function holdRelatives(client: PoolClient): Promise<KnownRelatives | null> {
   await prepared(client, `select pg_advisory_xact_lock_shared(${lockKeys})`, [lockName]);
   return await readRelatives(client);
 }
 
-/** Claims are about to change, in this transaction; the relative's row is locked already. */
+/** Announces a change of claims in this transaction; the relative's row must be locked. */
 export async function holdClaims(client: PoolClient): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(${lockKeys})`, [lockName]);
 }
 
 const lockKeys = "hashtext($1), hashtext(current_schema())";
 
-/** Null: this coordinator is alone, and everything is its own. */
+/** Null for a coordinator without relatives, which owns everything. */
 export async function readRelatives(client: Pool | PoolClient): Promise<KnownRelatives | null> {
   const { rows } = await prepared<{ peer_id: number; name: string; claims: string[] }>(
     client,
@@ -168,7 +168,7 @@ export async function readRelatives(client: Pool | PoolClient): Promise<KnownRel
   return { own: parent ? claimsOf(parent.claims) : null, children, text, peers };
 }
 
-/** Null: none, of a child that has not spoken yet. What is stored was checked. */
+/** Null for a child that has not connected yet. Stored claims were validated before. */
 function claimsOf(texts: readonly string[]): Claims | null {
   const name = texts.join("\n");
   const before = known.get(name);

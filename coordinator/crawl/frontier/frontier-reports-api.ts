@@ -1,10 +1,10 @@
-/** What the API says of a URL, a host and a subnet's hosts, as the frontier knows them. */
+/** API schemas of a URL, a host and a subnet's hosts in the frontier. */
 import { z } from "zod";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";
 import type { StatedUses } from "../batch/stated-uses.ts";
 import { statedCountSchema, statedUsesSchema } from "../batch/stated-uses-api.ts";
 
-/** Fetches of one URL that are told, the latest. */
+/** Latest fetches listed per URL. */
 export const visitsListed = 50;
 
 export const fetchLine = z

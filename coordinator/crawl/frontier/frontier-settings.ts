@@ -1,4 +1,4 @@
-/** What is set of the URLs that are crawled, their order, their leases, and the crawlers' pace. */
+/** Settings of what is crawled, its order, the leases and the crawlers' pace. */
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
@@ -63,8 +63,8 @@ export const leaseSettings = z.strictObject({
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
   /**
-   * An address is left alone for so long before another crawler asks it than the last one, six times that after a
-   * lease that ran out: the longest rest that a crawler keeps for an address, and the longest request.
+   * How long an address rests before another crawler uses it, and a sixth of the rest after an expired lease: the
+   * longest rest that a crawler keeps itself.
    */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
 });
@@ -88,7 +88,7 @@ export const frontierSettings = z.strictObject({
   linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
 });
 
-/** When crawlers are told to slow down or to hurry up (frontier/pace), in host slices due or in hand. */
+/** Thresholds for slowing down and speeding up crawlers (frontier/pace), in host slices due or leased. */
 export const paceSettings = z.strictObject({
   slowDownUnder: policy(z.number().min(0).max(1_000_000).default(4), {
     title: "Slow down under",

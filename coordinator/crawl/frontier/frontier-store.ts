@@ -1,4 +1,4 @@
-/** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
+/** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has leased it. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
@@ -24,12 +24,12 @@ import {
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
-/** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
+/** Arriving crawlers or returned leases handled by one statement. */
 const mostArriving = 200;
 
 export type FrontierStore = ReturnType<typeof createFrontierStore>;
 
-/** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
+/** `onOpened` is called after commit with hosts that may now be leased when due. */
 export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostHash[]) => void = () => {}) {
   const ofSubnets = new SubnetTurns();
   const ends = new Gathered(
@@ -51,8 +51,8 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
   );
   return {
     /**
-     * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
-     * They come from people: the operator's limit per host holds for them, the host's budget does not.
+     * Adds unknown URLs and hosts, and counts a back-link for known ones; returns how many were new. They come from
+     * people, so the operator's limit applies but the host's budget does not.
      */
     async admit(
       urls: readonly AdmittedUrl[],
@@ -63,50 +63,50 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
       if (admitted.newUrls > 0) onOpened(urls.map(({ key }) => key.hostHash));
       return admitted;
     },
-    /** Hosts whose addresses are to be asked for (again), and claims them for two minutes. */
+    /** Claims, for two minutes, hosts whose addresses must be looked up. */
     hostsToResolve: async (limit: number, now: Date) => await hostsToResolve(pool, limit, now),
-    /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
+    /** Saves addresses, subnets and refusals; the URLs of a refused host are refused with its reason. */
     async saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void> {
       await saveResolutions(pool, resolutions, now);
       onOpened(resolutions.map(({ host }) => hostHashOf(host)));
     },
-    /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
+    /** Leases host slices that the crawler's delegations cover and politeness allows, longest due first. */
     leaseHosts: async (request: LeaseRequest) => await together.ask(request),
-    /** Returns what is left of a lease to the frontier, if this crawler owns it. */
+    /** Returns the rest of a lease to the frontier if this crawler owns it. */
     async returnLease(lease: ReturnedLease, now: Date): Promise<boolean> {
       const host = await ends.ask({ lease, now });
       if (host !== null) onOpened([host]);
       return host !== null;
     },
-    /** Leases past their deadline return; gives their number. */
+    /** Returns expired leases to the frontier; returns their number. */
     returnExpired: async (now: Date) => await opened(returnExpired(pool, now)),
     /**
-     * URLs that were given up (robots.txt, RFC 9309 section 2.4; no public address; gone) and whose wait is over are due
-     * again; gives their number.
+     * Makes URLs due again whose wait after being given up is over (robots.txt, RFC 9309 section 2.4; no public
+     * address; gone); returns their number.
      */
     reopenRefused: async (now: Date) => await reopenRefused(pool, now),
-    /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
+    /** Returns a crawler's open leases to the frontier except those it still holds; returns their number. */
     async returnLeasesOf(crawlerId: CrawlerId, now: Date, held: readonly LeaseId[] = []): Promise<number> {
       const owner = { crawlerId, held };
       return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
     },
-    /** New subnets for known addresses, after the tree changed. */
+    /** Assigns known addresses to subnets again after the tree changed. */
     reassignSubnets: async (subnetOf: (address: string) => SubnetId | null) =>
       await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
   };
 }
 
-// Requests for work that arrive while others are being answered wait for those, and are then answered together: the more
-// crawlers ask, the less each costs.
+// Requests for work that arrive while others are being answered are answered together next: the more crawlers ask, the
+// less each request costs.
 
-/** Answered together, at most. */
+/** Requests answered together. */
 const mostTogether = 128;
 
-/** Batches under way: while one computes here, another does in the database. */
+/** Concurrent batches: one computes while another waits for the database. */
 const mostBatches = 2;
 
-/** Class of Postgres' errors that come from values. */
+/** Class of Postgres errors caused by values. */
 const dataException = "22";
 
 interface Waiting {
@@ -118,7 +118,7 @@ interface Waiting {
 class RequestsTogether {
   readonly #answer: (requests: readonly LeaseRequest[], terms: LeaseTerms) => Promise<Lease[][]>;
   #waiting: Waiting[] = [];
-  /** Of a crawler one request is answered at a time: it would look for the same hosts twice. */
+  /** One request per crawler at a time, since two would find the same hosts. */
   readonly #crawlers = new Set<CrawlerId>();
   #batches = 0;
 
@@ -146,7 +146,7 @@ class RequestsTogether {
     });
   }
 
-  /** Those that have waited longest, on the terms of the first of them. */
+  /** The longest-waiting requests with the same terms as the first. */
   #nextBatch(): Waiting[] {
     const batch: Waiting[] = [];
     const others: Waiting[] = [];
@@ -165,7 +165,7 @@ class RequestsTogether {
     return batch;
   }
 
-  /** Where a value was wrong, each is tried by itself, so that nobody fails for what another asked. */
+  /** After a data error, each request is tried alone, so that none fails because of another. */
   async #serve(batch: readonly Waiting[]): Promise<void> {
     const requests = batch.map(({ request }) => request);
     try {
@@ -183,7 +183,7 @@ class RequestsTogether {
 const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
   JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
-/** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
+/** Depth 0 is a seed from a person; any other depth is a link and counts as one. */
 async function admit(
   pool: Pool,
   given: readonly AdmittedUrl[],
@@ -214,7 +214,7 @@ export type RejectedUrlStore = ReturnType<typeof createRejectedUrlStore>;
 
 export function createRejectedUrlStore(pool: Pool) {
   return {
-    /** Records what was given to the crawler and has no key; again only counts. */
+    /** Records a rejected text without a key; repetitions are only counted. */
     async record(
       rejected: readonly { readonly url: string; readonly reason: string }[],
       source: string,
@@ -236,18 +236,15 @@ export function createRejectedUrlStore(pool: Pool) {
 
 const rejectedAtOnce = 5000;
 
-/** Those that nobody named again since then. */
+/** Removes texts not named again since then. */
 export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClock): Promise<number> {
   const aged = { table: "rejected_url", column: "last_seen_at" };
   return await inTurns(turn, async () => await deleteOldest(pool, aged, before, rejectedAtOnce));
 }
 
-// How far the crawl is, counted afresh: exact, and some ten milliseconds for tens of thousands of URLs.
+// Counts the crawl's progress exactly: some ten milliseconds for tens of thousands of URLs.
 
-/**
- * A host counts as fetched with its first result of any kind. URLs of hosts that are refused or that DNS does
- * not know are not pending: nothing is to be fetched there.
- */
+/** A host counts as fetched with its first result of any kind. URLs of refused or unresolvable hosts are not pending. */
 async function progress(pool: Pool): Promise<FrontierProgress> {
   const { rows } = await pool.query<FrontierProgress>(
     `select hosts.*, urls.*,

@@ -1,27 +1,27 @@
-/** What the frontier keeps: URLs as they are admitted, the scope of the crawl, and how far it is. */
+/** Types of the frontier: admitted URLs, the scope of the crawl, and its progress. */
 import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
 import type { Partition } from "../../place/domain-sets/partition.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
-/** Outcome (`last_outcome`) of a URL that is refused because it opted out; its reason names the opt-out. */
+/** `last_outcome` of a URL refused by an opt-out; its reason names the opt-out. */
 export const optedOutUrl = "opted-out";
 
 /* ------------------------------------------------------------------ frontier */
 
-/** Where and how far the crawl goes. */
+/** Limits of the crawl. */
 export interface CrawlScope {
-  /** Pages per host, at most; how many of them is for the host to earn (budgets.ts). */
+  /** Maximum pages per host; a host must earn them (budgets.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
-  /** False: links to hosts that the frontier does not hold yet are recorded as links but not admitted. */
+  /** When false, links to unknown hosts are recorded but not admitted. */
   readonly admitNewHosts: boolean;
-  /** True: links with rel=nofollow are followed like others. Absent: they are not. */
+  /** When true, links with rel=nofollow are followed like others. */
   readonly followNofollow?: boolean;
-  /** Hosts that nobody knew and that one crawler's results may bring in, a day; absent: any number. */
+  /** Daily limit of unknown hosts named by one crawler's results; unlimited when absent. */
   readonly newHostsPerCrawlerAndDay?: number;
-  /** The same of one registrable domain, which begins with fewer (frontier/budgets.ts); absent: any number. */
+  /** Daily limit per registrable domain, which begins lower (frontier/budgets.ts); unlimited when absent. */
   readonly newHostsPerDomainAndDay?: number;
-  /** The same of all that the pages of one registrable domain link to; absent: any number. */
+  /** Daily limit for all links from one registrable domain's pages; unlimited when absent. */
   readonly newHostsPerLinkingSiteAndDay?: number;
 }
 
@@ -41,28 +41,28 @@ export type Resolution =
     }
   | { readonly type: "failed"; readonly host: string; readonly reason: string };
 
-/** A lease that its crawler gives back before all of its URLs have results. */
+/** A lease that its crawler returns before all URLs have results. */
 export interface ReturnedLease {
   readonly leaseId: LeaseId;
   readonly crawlerId: CrawlerId;
-  /** The host must be left alone for so long; without it, as long as its results have said. */
+  /** How long the host must be left alone; by default, as its results said. */
   readonly hostWaitMs?: number;
 }
 
 export interface LeaseRequest {
   readonly crawlerId: CrawlerId;
-  /** The coordinator's own domain sets, beside those that are stored of the crawler; left out: every host. */
+  /** The coordinator's own domain sets, in addition to the crawler's; every host when omitted. */
   readonly partition?: Partition;
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly leaseSeconds: number;
-  /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
+  /** Seconds before another crawler may use an address; defaults to 10. */
   readonly addressRestSeconds?: number;
-  /** Which due URLs of a host go first; the longest due when left out. */
+  /** Order of a host's due URLs; longest due first when omitted. */
   readonly order?: FrontierOrder;
   /**
-   * The crawler's subnets that are known to have something due, the longest due first: hosts are sought there alone, and in
-   * its finer delegations. Left out: wherever the crawler's subnets have something.
+   * The crawler's subnets known to have due work, longest due first; only these and its finer delegations are
+   * searched. When omitted, all its subnets are.
    */
   readonly dueSubnets?: readonly SubnetId[];
   readonly now: Date;
@@ -73,12 +73,12 @@ export interface FrontierProgress {
   readonly hostsUnresolved: number;
   readonly hostsRefused: number;
   readonly hostsFetched: number;
-  /** Hosts whose subnet has a delegation. */
+  /** Hosts whose subnet is delegated. */
   readonly hostsDelegated: number;
   readonly urls: number;
-  /** Never fetched yet and still to be: due or leased. */
+  /** Never fetched, and due or leased. */
   readonly urlsPending: number;
-  /** URLs of other hosts that results named or linked to, and that wait in the outbox. */
+  /** Found URLs of other hosts that wait in the outbox. */
   readonly linksWaiting: number;
   readonly subnetsWaiting: number;
   readonly subnetsDelegated: number;

@@ -1,6 +1,6 @@
 /**
- * A crawler asks for work when it has room: it gets host slices of the subnets delegated to it, or the
- * reason why there is nothing now and when asking again makes sense.
+ * Answers a crawler that asks for work: host slices of its delegated subnets, or why there is nothing now and when to
+ * ask again.
  */
 
 import type { CrawlerId } from "#core/ids";
@@ -14,13 +14,13 @@ interface HandOutSettings {
   readonly leaseSeconds: number;
   readonly urlsPerHost: number;
   readonly hostsPerRequest: number;
-  /** Before another crawler than the last one asks an address; the store's own when left out. */
+  /** Seconds before another crawler may use an address; the store's default when omitted. */
   readonly addressRestSeconds?: number;
-  /** Which due URLs of a host go first; the longest due when left out. */
+  /** Order of a host's due URLs; longest due first when omitted. */
   readonly order?: FrontierOrder;
-  /** Of each page so many links are asked for their type; none when left out. */
+  /** Links per page whose type is checked; none when omitted. */
   readonly linkTypeChecks?: number;
-  /** What this coordinator has crawled by its own domain sets; left out: every host. */
+  /** The coordinator's own domain sets; every host when omitted. */
   readonly partition?: Partition;
 }
 
@@ -28,7 +28,7 @@ export type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks"
   readonly leases: Lease[];
 };
 
-/** What a crawler without work is told, and says of itself from then on: it holds nothing back. */
+/** Sent to a crawler without work, which then reports it: nothing holds it back. */
 export const nothingDueReason = "no URL of its subnets is due";
 export const askAgainSoonMs = 500;
 const askAgainWhenIdleMs = 2000;
@@ -37,12 +37,12 @@ interface WorkRequest {
   readonly crawlerId: CrawlerId;
   readonly freeHosts: number;
   readonly draining: boolean;
-  /** False: its key is for measurements only. */
+  /** False when its key only allows measurements. */
   readonly mayCrawl?: boolean;
   readonly pagesLeftToday: number;
 }
 
-/** Why the crawler gets no work whatever is due; null: it may get some. */
+/** Why the crawler gets no work whatever is due; null when it may get some. */
 export function withoutWork(request: WorkRequest): Tasks | null {
   if (request.draining) return nothing("this crawler is being drained", 30_000);
   if (request.mayCrawl === false) return nothing("this crawler's key is for measurements only", 60_000);
@@ -58,7 +58,7 @@ export async function handOutTasks(
 ): Promise<Tasks> {
   const idle = withoutWork(request);
   if (idle !== null) return idle;
-  // All slices together stay within what the day has left.
+  // All slices together stay within the rest of the day's limit.
   const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);
   const affordableHosts = Math.floor(request.pagesLeftToday / urlsPerHost);
   const leases = await frontier.leaseHosts({

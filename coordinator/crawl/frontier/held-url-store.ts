@@ -1,7 +1,7 @@
 /**
- * Table held_urls: URLs over their hosts' budgets, many of a host in a row. Most of a page's new URLs are such, and as rows
- * of frontier_url they would take most of what it costs to take a page in. They change under the lock of their host's row, as
- * those of the frontier do, and a URL is in one of the two tables.
+ * Table held_urls: URLs over their hosts' budgets, many of a host in one row. Most new URLs are such, and single rows
+ * of frontier_url would dominate the cost of storing a page. They change under the lock of their host's row, and a URL
+ * is in only one of the two tables.
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -11,7 +11,7 @@ import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { deepest, linksIn, type NewUrl } from "./new-url-writes.ts";
 
-/** Of a row, which is read whole when one of its URLs is looked for. */
+/** Per row, which is read whole to find one URL. */
 const mostUrls = 64;
 const mostChars = 16_384;
 
@@ -25,7 +25,7 @@ interface Row {
   chars: number;
 }
 
-/** Nobody holds them yet, and the frontier neither. */
+/** The URLs must be neither held nor in the frontier yet. */
 export async function writeHeld(client: PoolClient, urls: readonly NewUrl[], now: Date): Promise<void> {
   if (urls.length === 0) return;
   const rows = rowsOf(urls);
@@ -49,7 +49,7 @@ export async function writeHeld(client: PoolClient, urls: readonly NewUrl[], now
   );
 }
 
-/** Those of a row were found alike; they are given host by host, the shallowest first. */
+/** Groups URLs found alike into rows; the input is sorted by host, then depth. */
 function rowsOf(urls: readonly NewUrl[]): Row[] {
   const rows: Row[] = [];
   for (const one of urls) {
@@ -69,7 +69,6 @@ const areAlike = (a: AdmittedUrl, b: AdmittedUrl): boolean =>
   (a.redirects ?? 0) === (b.redirects ?? 0) &&
   (a.lists ?? 0) === (b.lists ?? 0);
 
-/** Of those given. */
 export async function heldAmong(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
@@ -91,7 +90,6 @@ export async function heldAmong(
   return new Set(rows[0]!.held.map((ordinal) => urls[ordinal - 1]!));
 }
 
-/** A row of view held_url. */
 export interface HeldUrl {
   readonly host_hash: HostHash;
   readonly url: string;
@@ -104,10 +102,10 @@ export interface HeldUrl {
 
 const columns = "u.host_hash, u.url, u.depth, u.redirects, u.lists, u.back_links, u.discovered_at";
 
-/** With 64 URLs each; a limit that was raised may have room for all that many hosts hold. The others follow later. */
+/** Rows of 64 URLs each. After a limit was raised, the remaining ones follow later. */
 const mostRowsAtOnce = 200;
 
-/** Takes out what the hosts, which are locked, have room for by now: the shallowest first, then as they were found. */
+/** Removes and returns URLs for which the locked hosts now have room, shallowest first, then oldest. */
 export async function takeWithinBudget(
   client: PoolClient,
   hosts: readonly HostHash[],
@@ -150,7 +148,7 @@ export async function takeWithinBudget(
   return rows;
 }
 
-/** Takes those out that are held, but for those of refused hosts. The hosts are locked. */
+/** Removes and returns the named held URLs, except those of refused hosts. Hosts must be locked. */
 export async function takeNamed(client: PoolClient, keys: readonly UrlAddress[]): Promise<HeldUrl[]> {
   const { rows } = await client.query<HeldUrl>(
     `with given as materialized (

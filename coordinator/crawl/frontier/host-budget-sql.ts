@@ -1,4 +1,4 @@
-/** The host's budget (frontier/budgets.ts) as SQL, for statements that hold many hosts. */
+/** The host's budget (frontier/budgets.ts) as SQL, for statements over many hosts. */
 import {
   badUrls,
   fewestUrls,
@@ -9,7 +9,7 @@ import {
   trappedLinksPerUrl,
 } from "./budgets.ts";
 
-/** The columns of frontier_host by the names of the rule's figures. */
+/** Maps the rule's figures to columns of frontier_host. */
 export const hostPageColumns: Readonly<Record<keyof HostPages, string>> = {
   good: "good_pages",
   nearDuplicates: "near_duplicates",

@@ -1,4 +1,4 @@
-/** How leases begin: slices of hosts that are due, each for one crawler alone, with what is known of the host's pace. */
+/** Begins leases: slices of due hosts, each for one crawler alone, with the host's known pace. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
@@ -17,16 +17,13 @@ import {
 } from "./order/order-sql.ts";
 import type { SubnetTurns } from "./turn-store.ts";
 
-/** What of a host's due URLs (`u`, of frontier_url) is leased first. */
+/** SQL: order in which a host's due URLs (`u`, of frontier_url) are leased. */
 const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
 
-/** What is the same for all requests that are answered together. */
+/** Terms shared by all requests of a batch. */
 export type LeaseTerms = Pick<LeaseRequest, "leaseSeconds" | "addressRestSeconds" | "order" | "now">;
 
-/**
- * Answers requests of as many crawlers in one transaction, each as it would be by itself: as many statements for all of
- * them as for one.
- */
+/** Answers several crawlers' requests in one transaction, with as many statements as for one. */
 export async function leaseHosts(
   pool: Pool,
   requests: readonly LeaseRequest[],
@@ -62,7 +59,7 @@ export interface LeasedUrl {
 interface SliceRow {
   readonly lease_id: string;
   readonly host_hash: HostHash;
-  /** Of each its values in the order of `LeasedUrl`. */
+  /** Each holds the values in the order of `LeasedUrl`. */
   readonly urls: [string, string | null, string | null, string | null, number][];
 }
 
@@ -98,7 +95,7 @@ const asLeasedUrl = ([url, etag, last_modified, digest, redirects]: SliceRow["ur
   redirects,
 });
 
-/** An index has them in this order; where very many became due in one moment, some of those are looked at. */
+/** Index order; when very many became due at one moment, only some of those are read. */
 const longestDue: Slices = {
   before: "",
   due: `
@@ -121,7 +118,7 @@ const longestDue: Slices = {
   from: "",
 };
 
-/** What the host is worth without the slice, and what the mix leaves over, is kept with it. */
+/** Stores the host's worth without the slice, and the mix's remainder. */
 const inOrder = (order: LeaseOrder): Slices => ({
   ...order,
   kept: `,
@@ -131,14 +128,14 @@ const inOrder = (order: LeaseOrder): Slices => ({
 });
 
 interface Slices extends Pick<LeaseOrder, "before" | "due" | "after"> {
-  /** Further columns of hosts, and where they come from. */
+  /** Further columns of hosts, and their source. */
   readonly kept: string;
   readonly from: string;
 }
 
 /**
- * Writes leases and hosts, and no URL: what is due of a host is nobody else's while it has a lease. A host that has
- * nothing due after all gets no lease, and is due again when its next URL is.
+ * Writes leases and hosts but no URLs, since a host's due URLs are exclusive while it has a lease. A host with nothing
+ * due gets no lease and becomes due with its next URL.
  */
 const leaseStatement = ({ before, due, after, kept, from }: Slices) => `
   with ${before}due as materialized (${due}
@@ -170,7 +167,7 @@ const leaseStatement = ({ before, due, after, kept, from }: Slices) => `
   from opened
   join slice on slice.host_hash = opened.host_hash`;
 
-/** The lease as its crawler gets it; all URLs of the slice are under one lease. */
+/** Builds the lease message; all URLs of the slice are under one lease. */
 export function leaseOf(
   host: HostRow,
   { leaseId, urls }: Slice,
@@ -194,7 +191,7 @@ export function leaseOf(
   };
 }
 
-/** What whoever crawled the host last said of its pace, with the time gone since; null when nobody said anything. */
+/** The pace last reported for the host, with its age; null when none was reported. */
 function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
   if (host.crawl_delay_ms === null && host.back_off_ms === null) return null;
   const agoMs = now.getTime() - (host.backed_off_at?.getTime() ?? now.getTime());

@@ -1,15 +1,15 @@
 /**
- * Who has nothing to do is told so once, and woken when something of its own becomes due: until then its questions are
- * answered from here, and the database is asked for all of the fleet together.
+ * Tells an idle crawler once that it has no work and wakes it when something of its own becomes due. Until then its
+ * requests are answered from memory, and the database is queried for the whole fleet together.
  *
  *   unknown ─ asks, nothing is open ─► idle ─ something opens ─► woken ─ asks ─► leases, or idle again
  *
- * What opens is told of (hosts whose leases ended, subnets that were delegated), or read once a second in the order in
- * which it becomes due. What neither tells of (another coordinator's doing, an opt-out that ended) is found by looking
- * at all idle crawlers in turn, a share of them at a time.
+ * Openings are reported (hosts whose leases ended, delegated subnets) or read once a second in due order. Openings
+ * that neither reveals (by other coordinators, or the end of an opt-out) are found by checking all idle crawlers in
+ * turn.
  *
- * Something may be open and cannot be leased now: its address rests, or no domain set holds it. Its crawler is woken
- * again after a while that doubles.
+ * Open work may not be leasable now, when its address rests or no domain set matches. Its crawler is woken again after
+ * a delay that doubles.
  */
 import { Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
@@ -19,37 +19,37 @@ import { askAgainSoonMs, nothing, nothingDueReason, type Tasks } from "./hand-ou
 interface IdleCrawlerPorts {
   readonly reads: DueWorkReads;
   readonly ownerOf: (subnetId: SubnetId) => CrawlerId | null;
-  /** False: it is not connected, or too old to be woken. */
+  /** Returns false when the crawler is not connected or too old to be woken. */
   readonly wake: (crawlerId: CrawlerId) => boolean;
-  /** Something was told of that is worth a look before the next turn. */
+  /** Called when something is worth a check before the next turn. */
   readonly onNews: () => void;
   readonly now: () => Date;
-  /** Monotonic, whatever happens to the clock. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
-/** Asking is a fall-back for whoever can be woken: after so long, and up to half as long again. */
+/** Polling interval for crawlers that can be woken, extended by up to half. */
 const fallBackMs = 300_000;
-/** For whoever cannot. */
+/** Polling interval for crawlers that cannot be woken. */
 const pollMs = 2000;
-/** Every idle crawler is looked at once in so many turns; of a small fleet all are, each time. */
+/** Every idle crawler is checked once in this many turns; in a small fleet, every turn. */
 const turnsPerRound = 120;
 const leastPerTurn = 50;
-/** Hosts read at a time of those that became due. */
+/** Newly due hosts read at a time. */
 const readTogether = 5000;
 const readsPerTurn = 10;
-/** Read twice: what was written with this time may be committed later. */
+/** Reading overlaps by this much, since a write with an earlier time may commit later. */
 const overlapMs = 1000;
-/** What is told of beyond that is found by looking. */
+/** Notes beyond this are dropped; the periodic check finds the work. */
 const mostTold = 100_000;
 const mostLookedAtTogether = 500;
 const firstBlockedMs = 1000;
 const mostBlockedMs = 16_000;
 
 interface Idle {
-  /** It was woken for something that it could not be leased: not again before this time. */
+  /** Earliest next wake, after one for work that could not be leased. */
   readonly notBeforeMs: number;
   /** Something opened meanwhile. */
   hasNews: boolean;
@@ -57,20 +57,20 @@ interface Idle {
 
 export class IdleCrawlers {
   readonly #ports: IdleCrawlerPorts;
-  /** Those that were looked at longest ago first. */
+  /** Longest unchecked first. */
   readonly #idle = new Map<CrawlerId, Idle>();
-  /** Requests under way: whether something opened since. */
+  /** Requests under way, and whether something opened since they began. */
   readonly #asking = new Map<CrawlerId, { hasNews: boolean }>();
-  /** Of which something is known: who arrives is not among them until it has asked. */
+  /** Crawlers with a known state; a new arrival is unknown until it asks. */
   readonly #known = new Set<CrawlerId>();
   readonly #wakeable = new Set<CrawlerId>();
-  /** For which something was open when it was last looked. */
+  /** Crawlers that had open work when last checked. */
   readonly #expecting = new Set<CrawlerId>();
-  /** Times in a row that open work could not be leased. */
+  /** Consecutive times that open work could not be leased. */
   readonly #inVain = new Map<CrawlerId, number>();
   readonly #looks: Gathered<CrawlerId, boolean>;
   #told = new Set<HostHash>();
-  /** By the second in which it opens: whose it is then. */
+  /** Crawlers by the second in which their next work opens. */
   readonly #opening = new Map<number, Set<CrawlerId>>();
   #openingCount = 0;
   #readUntil: Date | null = null;
@@ -91,7 +91,7 @@ export class IdleCrawlers {
     return this.#idle.has(crawlerId);
   }
 
-  /** A session begins. `canBeWoken`: its crawler knows what a wake is. */
+  /** Begins a session. `canBeWoken` says whether the crawler understands wake messages. */
   arrived(crawlerId: CrawlerId, canBeWoken: boolean): void {
     this.left(crawlerId);
     if (canBeWoken) this.#wakeable.add(crawlerId);
@@ -102,7 +102,7 @@ export class IdleCrawlers {
     for (const marks of [this.#known, this.#expecting, this.#wakeable, this.#inVain]) marks.delete(crawlerId);
   }
 
-  /** The answer to a crawler that asks for work; `handOut` is begun where there may be some. */
+  /** Answers a request for work; runs `handOut` only when there may be some. */
   async answer(crawlerId: CrawlerId, handOut: () => Promise<Tasks>): Promise<Tasks> {
     if (this.#idle.has(crawlerId)) return this.#nothingDue(crawlerId);
     const asking = { hasNews: false };
@@ -123,7 +123,7 @@ export class IdleCrawlers {
     }
   }
 
-  /** Something of this crawler's may be open. */
+  /** This crawler may have open work. */
   note(crawlerId: CrawlerId): void {
     const asking = this.#asking.get(crawlerId);
     if (asking !== undefined) asking.hasNews = true;
@@ -133,7 +133,7 @@ export class IdleCrawlers {
     if (idle.notBeforeMs <= this.#ports.nowMs()) this.#wake(crawlerId);
   }
 
-  /** The same, told many times at once: it is woken with the next turn. */
+  /** Like `note`, for frequent notes: wakes the crawler at the next turn. */
   noteLater(crawlerId: CrawlerId): void {
     const asking = this.#asking.get(crawlerId);
     if (asking !== undefined) asking.hasNews = true;
@@ -143,14 +143,14 @@ export class IdleCrawlers {
     this.#ports.onNews();
   }
 
-  /** These hosts may be in nobody's hands from now on. */
+  /** These hosts may be open from now on. */
   noteHosts(hosts: readonly HostHash[]): void {
     if (this.#idle.size + this.#asking.size === 0) return;
     for (const host of hosts) if (this.#told.size < mostTold) this.#told.add(host);
     if (hosts.length > 0) this.#ports.onNews();
   }
 
-  /** By the clock, once a second, and after news; returns how many crawlers were woken. */
+  /** Runs once a second and after news; returns how many crawlers were woken. */
   async turn(): Promise<number> {
     const before = this.#idle.size;
     await this.#readTold();
@@ -193,7 +193,7 @@ export class IdleCrawlers {
     else this.#expect(owner, openAt.getTime());
   }
 
-  /** A second late, so that it is open by then. */
+  /** One second late, so that the work is open by then. */
   #expect(owner: CrawlerId, openAtMs: number): void {
     if (this.#openingCount >= mostTold) return;
     const second = Math.floor(openAtMs / 1000) + 1;
@@ -225,7 +225,7 @@ export class IdleCrawlers {
     const now = this.#ports.now();
     const from = this.#readUntil ?? now;
     this.#readUntil = now;
-    // A clock that jumped says nothing of what became due meanwhile: looking finds it.
+    // After a clock jump, only the periodic check can find what became due.
     const isClockSound = now >= from && now.getTime() - from.getTime() < fallBackMs;
     if (!isClockSound || this.#idle.size + this.#asking.size === 0) return;
     let reached = new Date(from.getTime() - overlapMs);

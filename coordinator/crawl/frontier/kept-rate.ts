@@ -1,17 +1,16 @@
 /**
- * The rate that a host tolerates (migrating-crawler/limits/tolerated-rate), as the crawler that asked it last found it: column
- * frontier_host.tolerated, always written and read as a whole. It goes with the host's next lease, whoever has it.
+ * The request rate that a host tolerates (migrating-crawler/limits/tolerated-rate), as last reported: column
+ * frontier_host.tolerated, always read and written as a whole. It goes with the host's next lease, whoever gets it.
  */
 import type { ToleratedReport } from "#protocol/result";
 
 export interface KeptRate extends Pick<ToleratedReport, "perHour" | "limitedBy" | "refusedPerHour"> {
-  /** Null: no refusal is remembered. */
+  /** Null when no refusal is remembered. */
   readonly refusedAt: string | null;
-  /** When this was found. */
   readonly at: string;
 }
 
-/** `at`: by the coordinator's clock. */
+/** `at` is by the coordinator's clock. */
 export function keptRate(told: ToleratedReport, at: Date): KeptRate {
   const { perHour, limitedBy, refusedPerHour, refusedMsAgo, saidMsAgo } = told;
   const before = (ms: number) => new Date(at.getTime() - ms).toISOString();
@@ -32,7 +31,7 @@ export function toldRate(kept: KeptRate, now: Date): ToleratedReport {
   return { perHour, limitedBy, refusedPerHour, refusedMsAgo: ago(refusedAt), saidMsAgo: ago(at) };
 }
 
-/** As the protocol has it; the memory of it has faded long before. */
+/** The protocol's limit; by then the memory has long faded. */
 const longestAgoMs = 366 * 86_400_000;
 
 const tenth = (value: number) => Math.round(10 * value) / 10;

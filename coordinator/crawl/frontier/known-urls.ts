@@ -1,10 +1,11 @@
 /**
- * URLs that the frontier holds, as far as this coordinator has seen lately: most links of a page lead to such, and need no
- * look-up. Whole 64-bit hashes, which are the frontier's own keys, so that nothing unknown passes for known. What is
- * forgotten is looked up again. A row that went away meanwhile (its channel leaves it out, its host was given to another
- * coordinator) passes for known for an hour at most; then whoever names it brings it back.
+ * Caches URLs that this coordinator recently saw in the frontier, since most links lead to known URLs and need no
+ * look-up. It stores whole 64-bit hashes, the frontier's own keys, so no unknown URL passes for known. A removed row
+ * (excluded by its channel, or given to another coordinator) may pass for known for an hour at most; after that,
+ * naming it again restores it.
  *
- * Two sets, of which the older one goes when the newer is full, and at every half hour: 32 MB, and 0.8 to 1.6 million URLs.
+ * There are two sets; the older is dropped when the newer is full and every half hour: 32 MB, and 0.8 to 1.6 million
+ * URLs.
  */
 import type { UrlHash } from "#core/ids";
 
@@ -15,7 +16,7 @@ const defaultSlots = 2 ** 21;
 
 const fullestShare = 0.4;
 
-/** Further than that a URL has no place: so many with the same bits are of somebody who chose them. */
+/** Maximum probe distance; longer runs of equal bits are made by an attacker. */
 const furthest = 32;
 
 export class KnownUrls {
@@ -24,10 +25,10 @@ export class KnownUrls {
   #newer: Int32Array;
   #older: Int32Array;
   #count = 0;
-  /** Since 1970. */
+  /** Half hours since 1970. */
   #halfHour = Number.NaN;
 
-  /** `slots`: of one set, 8 bytes each; a power of two. */
+  /** `slots` per set, 8 bytes each; a power of two. */
   constructor(slots: number = defaultSlots) {
     this.#mask = slots - 1;
     this.#most = Math.floor(fullestShare * slots);
@@ -41,7 +42,7 @@ export class KnownUrls {
     return this.#placeIn(this.#newer) === "there" || this.#placeIn(this.#older) === "there";
   }
 
-  /** When the transaction that saw or admitted them is committed. */
+  /** Call after the transaction that saw or admitted them has committed. */
   add(urls: Iterable<UrlHash>, now: Date): void {
     this.#turn(now);
     for (const url of urls) {
@@ -55,7 +56,7 @@ export class KnownUrls {
     }
   }
 
-  /** Of the hash that was read: the empty slot where it belongs. */
+  /** Returns the empty slot for the hash last read. */
   #placeIn(set: Int32Array): number | "there" | "no-room" {
     const [low, high] = [words[0]!, words[1]!];
     for (let step = 0; step < furthest; step++) {
@@ -67,7 +68,7 @@ export class KnownUrls {
     return "no-room";
   }
 
-  /** A clock that went back ends both. */
+  /** A clock that was set back drops both sets. */
   #turn(now: Date): void {
     const halfHour = Math.floor(now.getTime() / halfHourMs);
     if (halfHour === this.#halfHour) return;

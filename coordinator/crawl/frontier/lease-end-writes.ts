@@ -1,7 +1,7 @@
 /**
- * How leases end: a host slice belongs to one crawler until every URL of it has a result ('done'), the crawler
- * gives it back ('returned') or its time is over ('expired'). Until then the lease has the list of those without one;
- * they are due all the while, which nobody can lease of a host that has a lease.
+ * Ends leases. A host slice belongs to one crawler until every URL has a result ('done'), the crawler returns it
+ * ('returned') or it expires ('expired'). Until then the lease lists the URLs without results; they stay due, but a
+ * leased host cannot be leased again.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId, UrlHash } from "#core/ids";
@@ -20,7 +20,7 @@ export interface LeaseEnd {
   readonly now: Date;
 }
 
-/** Of each, the host that is in nobody's hands any more; null: it was not that crawler's open lease. */
+/** For each, the host that is free now; null when it was not that crawler's open lease. */
 export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
@@ -47,7 +47,7 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
   });
 }
 
-/** Those of the leases given that are their crawlers' and open; and their hosts, which the statements that follow write. */
+/** Selects the given leases that are open and owned by their crawlers, and locks them with their hosts. */
 const lockLeasesAndHosts = `
   with held as materialized (
     select l.lease_id, l.host_hash, ${turnColumns("l")}
@@ -67,7 +67,7 @@ const lockLeasesAndHosts = `
   from held
   where (select count(*) from locked) > 0`;
 
-/** A crawler has learnt that the host must be left alone, though none of its results could say so. */
+/** A wait that a crawler learnt outside its results. */
 interface HostWait {
   readonly host: HostHash;
   readonly until: Date;
@@ -75,11 +75,14 @@ interface HostWait {
 
 export interface LetGo {
   readonly crawlerId: CrawlerId;
-  /** What it still holds. */
+  /** Leases it still holds. */
   readonly held: readonly LeaseId[];
 }
 
-/** Of each, whether it has other open leases than those. A fleet that arrives at once has let go of them, or they ran out. */
+/**
+ * Whether each crawler has open leases besides those. In a fleet that arrives at once, most have been returned or
+ * expired.
+ */
 export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ crawler_id: CrawlerId; lease_id: LeaseId }>(
     "select crawler_id, lease_id from lease where crawler_id = any($1::int[]) and closed_at is null",
@@ -106,7 +109,7 @@ export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promi
   });
 }
 
-/** Every open lease on these hosts returns, whoever has it: the hosts are not to be crawled any more. */
+/** Ends all leases on hosts that must not be crawled any more. */
 export async function endLeasesOn(
   on: LeaseTransaction,
   hosts: readonly HostHash[],
@@ -124,7 +127,7 @@ export async function endLeasesOn(
   return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
 }
 
-/** Before the hosts are locked, by whoever takes URLs off their leases. */
+/** Call before locking hosts, when URLs will be removed from their leases. */
 export async function lockLeasesOn(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
   await client.query(
     "select from lease where host_hash = any($1::bigint[]) and closed_at is null order by lease_id for update",
@@ -132,10 +135,7 @@ export async function lockLeasesOn(client: PoolClient, hosts: readonly HostHash[
   );
 }
 
-/**
- * URLs of a host that are not to be crawled any more: its lease, which is locked, goes on without them, and ends where nothing
- * is left of it. Gives the lease that ended.
- */
+/** Removes URLs from the host's locked lease, and ends the lease when none are left. Returns the ended lease. */
 export async function takeOffLease(
   on: LeaseTransaction,
   { hostHash, urls }: { readonly hostHash: HostHash; readonly urls: readonly UrlHash[] },
@@ -158,11 +158,11 @@ export async function takeOffLease(
 
 const leasesPerBatch = 500;
 
-/** Granted by a clock that went back since, so that the lease's end may never come; coordinators differ by less. */
+/** Granted by a clock that was set back since, so that the lease might never end; coordinators differ by less. */
 const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 
-/** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
+/** In batches, so that an outage does not lock hosts for long. Skips leases whose results are being stored. */
 export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> {
   const total: HostHash[] = [];
   while (true) {
@@ -183,7 +183,7 @@ export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> 
   }
 }
 
-/** On the wire a lease's number has up to 19 digits, which can be more than a bigint holds: no lease has such a number. */
+/** A lease number in a message has up to 19 digits, which may exceed bigint; no lease has such a number. */
 export function isLeaseNumber(leaseId: LeaseId): boolean {
   return BigInt(leaseId) < 2n ** 63n;
 }
@@ -199,7 +199,7 @@ interface Closing {
   readonly waits?: readonly HostWait[];
 }
 
-/** Closes open leases, which are locked. Their URLs' rows are as they were, and their hosts anybody's. */
+/** Closes locked open leases. Their URLs' rows stay unchanged, and their hosts become free. */
 async function close(
   { client, turns }: LeaseTransaction,
   leases: readonly OpenLease[],
@@ -208,13 +208,13 @@ async function close(
   if (leases.length === 0) return [];
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
-  // Not prepared: a plan that is made here would be one for other settings than those of `returnLeases`.
+  // Not prepared: a plan made here would suit other settings than those of `returnLeases`.
   await client.query(closeLeases, valuesOf(leases, as));
   turns.end(leases, { closedAt: as.now, ranOut: as.ending === "expired" });
   return hosts;
 }
 
-/** The leases and their hosts are locked. */
+/** The leases and their hosts must be locked. */
 const closeLeases = `
   with closed as (
     update lease
@@ -237,7 +237,7 @@ function valuesOf(leases: readonly OpenLease[], { ending, now, waits = [] }: Clo
   ];
 }
 
-/** SQL: when something of a host is next due. Of one that opted out nothing is. */
+/** SQL: when the host is next due; never, if it opted out. */
 function dueAtOf(host: string): string {
   return `(
     select min(u.next_fetch_at)
@@ -247,13 +247,13 @@ function dueAtOf(host: string): string {
 }
 
 /**
- * Given up for a while: refused by robots.txt, at an address that is none of the public Internet (a host that still has
- * no other one stays refused), or gone; `u` is a row of frontier_url.
+ * SQL over frontier_url `u`: given up for a while, because refused by robots.txt, at a non-public address (a host
+ * without another one stays refused), or gone.
  */
 export const isGivenUp = `(u.state = 'gone'
            or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
 
-/** A batch of the URLs that were given up long enough ago. */
+/** Reopens a batch of URLs given up long enough ago. */
 export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ host_hash: HostHash }>(
@@ -292,7 +292,7 @@ export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   });
 }
 
-/** Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. */
+/** Updates due time and lease state of locked hosts from their URLs and leases. */
 export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
   await prepared(
     client,

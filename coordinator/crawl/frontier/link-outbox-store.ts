@@ -1,8 +1,8 @@
 /**
- * Tables link_outbox and link_outbox_bite: what results do to other hosts than their pages' own waits here until it is
- * applied (frontier/link-outbox.ts). A bite is so much of it as fits into memory, summed; it is applied in steps of a
- * transaction each, so that hosts are not locked for long. Whoever applies a step has the bite's row meanwhile, and moves
- * it on with the step: each effect counts once, whoever is ended in the middle and whoever races for it.
+ * Tables link_outbox and link_outbox_bite: effects of results on other hosts wait here until they are applied
+ * (frontier/link-outbox.ts). A bite is the part that fits into memory, summed and applied in steps of one transaction
+ * each, so that hosts are not locked for long. Each step locks the bite's row and advances it, so every effect counts
+ * once, despite crashes and concurrent coordinators.
  */
 
 import type { Pool, PoolClient } from "pg";
@@ -27,7 +27,7 @@ import {
   unpackEffects,
 } from "./link-outbox.ts";
 
-/** In the transaction of the results; gives the number of the effects. */
+/** Runs in the results' transaction; returns the number of effects. */
 export async function postEffects(
   client: PoolClient,
   crawlerId: CrawlerId,
@@ -44,38 +44,38 @@ export async function postEffects(
 
 export interface OutboxSettings {
   readonly scope: CrawlScope;
-  /** Absent: results may name as many new hosts as they like. */
+  /** No limit when absent. */
   readonly newHosts?: NewHostBudget;
-  /** Learns what the frontier holds; absent: nobody asks. */
+  /** Learns what the frontier holds, if present. */
   readonly known?: KnownUrls;
-  /** Of one bite, in URLs before they are summed; one row goes in any case. Some 400 bytes of memory each. */
+  /** Limit of a bite in URLs before summing, at some 400 bytes of memory each; one row is always taken. */
   readonly biteEffects: number;
-  /** Of one transaction, in URLs: their hosts are locked so long. */
+  /** Limit of a transaction in URLs, which bounds how long hosts are locked. */
   readonly stepUrls: number;
-  /** A bite that somebody has begun, and that has not moved on for so long, is anybody's. */
+  /** A bite without progress for this long may be taken over by anyone. */
   readonly stalledMs: number;
 }
 
 export const defaultOutboxBounds = { biteEffects: 100_000, stepUrls: 500, stalledMs: 5000 };
 
 export interface AppliedLinks {
-  /** Before they were summed. */
+  /** Before summing. */
   readonly effects: number;
   readonly newUrls: number;
   readonly newHosts: number;
-  /** Crawlers whose results may name no more hosts today that nobody knows. */
+  /** Crawlers whose results may name no more unknown hosts today. */
   readonly floods: readonly CrawlerId[];
-  /** What had to wait or was left out because its domain, or the site that links to it, had its day's hosts. */
+  /** Domains and linking sites whose hosts had to wait or were dropped. */
   readonly domains: readonly DomainFlood[];
-  /** Of effects that the database cannot hold, and that were left out, why. */
+  /** Why effects that the database cannot store were dropped. */
   readonly faults: readonly string[];
-  /** As much as fits into a bite: more may wait. */
+  /** True when the bite was full, so more may wait. */
   readonly isFull: boolean;
 }
 
 /**
- * Applies one bite; null: nothing waits, or somebody else is at it. `stopping`: what is left of the bite when it aborts is
- * for the next one.
+ * Applies one bite; returns null when nothing waits or another coordinator is at it. If `stopping` aborts, the rest is
+ * left for the next run.
  */
 export async function applyLinks(
   pool: Pool,
@@ -93,7 +93,7 @@ export async function applyLinks(
   const left = read.sums.effects.filter((effect) => isAfter(effect, bite.reached));
   let { reached } = bite;
   let done = 0;
-  /** Until there, one after the other, so that no other is left out with a faulty one. */
+  /** Up to this position, effects are applied one by one, so that a faulty one drops no other. */
   let singlyUntil = 0;
   do {
     const end = done + (done < singlyUntil ? 1 : settings.stepUrls);
@@ -135,7 +135,7 @@ interface Bite {
   readonly reached: { readonly hostHash: HostHash; readonly urlHash: UrlHash } | null;
 }
 
-/** So many rows at most, each of a batch of results. */
+/** Maximum rows per bite, each of one batch of results. */
 const mostRows = 5000;
 
 async function openBite(client: PoolClient, bounds: OutboxSettings, now: Date): Promise<Bite | null> {
@@ -189,7 +189,7 @@ async function oldestRows(client: PoolClient, biteEffects: number): Promise<stri
   return rows.map((row) => row.outbox_number);
 }
 
-/** Null: somebody else has finished the bite. */
+/** Null when somebody else has finished the bite. */
 async function readRows(
   pool: Pool,
   bite: Bite,
@@ -212,7 +212,7 @@ async function readRows(
 
 interface Step {
   readonly bite: Bite;
-  /** Where the step before it ended. */
+  /** Where the previous step ended. */
   readonly reached: Bite["reached"];
   readonly effects: readonly LinkEffect[];
   readonly isLast: boolean;
@@ -232,7 +232,7 @@ interface Applied {
   readonly domains: readonly DomainFlood[];
 }
 
-/** Null: somebody else has moved the bite on. */
+/** Null when somebody else has advanced the bite. */
 async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
   const { newHosts } = at.settings;
   const done = await inTransaction(pool, async (client) => {
@@ -252,14 +252,14 @@ async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
   return { newUrls: done.newUrls, newHosts: done.newHosts, floods, domains: done.chosen.floods };
 }
 
-/** Instead of a step's effects, which the database cannot hold. */
+/** Advances past a step whose effects the database cannot store. */
 async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null> {
   if (!(await holdBite(client, step))) return null;
   await moveOn(client, step);
   return { newUrls: 0, newHosts: 0, floods: [], domains: [] };
 }
 
-/** Who only looks has it for a moment, which is waited for: nobody else would go on with this bite until it is stalled. */
+/** Waits for the row lock: a mere reader holds it briefly, and nobody else continues this bite until it has stalled. */
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
   const { rowCount } = await prepared(
     client,
@@ -290,7 +290,7 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
   );
 }
 
-/** As results do it to their own hosts (results/result-store.ts). */
+/** Like results do for their own hosts (results/result-store.ts). */
 async function applyEffects(
   client: PoolClient,
   { step, namers, settings, now }: StepAt,
@@ -320,10 +320,10 @@ async function applyEffects(
   return { newUrls, held, newHosts: welcomed.hosts.size, chosen };
 }
 
-/** In place of a crawler: people, or results that only linked to hosts and named none. */
+/** Stands for people, or for results that linked to hosts but named none. */
 export const nobody = asCrawlerId(0);
 
-/** A key of each. */
+/** Expects one key per host. */
 async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   const oneOfEach = new Map(keys.map((key) => [key.hostHash, key]));
   const { rows } = await prepared<{ host_hash: HostHash }>(
@@ -338,7 +338,7 @@ async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promis
 interface OutboxBacklog {
   readonly rows: number;
   readonly effects: number;
-  /** Of the oldest row; 0: there is none. */
+  /** Age of the oldest row; 0 when there is none. */
   readonly ageSeconds: number;
 }
 
@@ -351,7 +351,7 @@ export async function outboxBacklog(pool: Pool): Promise<OutboxBacklog> {
   return rows[0]!;
 }
 
-/** As the settings are whenever they are read. */
+/** Reads the settings at each use. */
 export function outboxSettings(
   config: { readonly scope: ScopeSettings },
   ports: Required<Pick<OutboxSettings, "known">>,

@@ -1,7 +1,7 @@
 /**
- * What a batch of results does to hosts other than its pages' own: URLs that it names there, and links to them that came
- * or went. It is packed into one row of an outbox; whoever applies the outbox sums what many batches did to a URL and does
- * it once, in the order of hosts and URLs. IRLbot's DRUM (Lee and others 2008, section 4), with tables for its buckets.
+ * Packs a batch's effects on other hosts (URLs it names there, links that came or went) into one row of an outbox.
+ * Whoever applies the outbox sums many batches' effects per URL and applies each sum once, in host and URL order, like
+ * IRLbot's DRUM (Lee and others 2008, section 4) with tables for its buckets.
  *
  *   byte 0        2
  *   then          count (32 bits) · host hashes · URL hashes (64 bits each) · links (32 bits, signed) ·
@@ -15,11 +15,11 @@ import type { AdmittedUrl } from "../batch/found-urls.ts";
 import type { LinkedUrl } from "./back-link-writes.ts";
 
 export interface LinkEffect extends LinkedUrl {
-  /** To be admitted if the frontier does not hold it; null: only links to it came or went. */
+  /** To be admitted if unknown; null when only links changed. */
   readonly named: AdmittedUrl | null;
 }
 
-/** One effect for each URL; `urls` and `links` have each URL once. */
+/** One effect per URL; `urls` and `links` must not repeat URLs. */
 export function effectsOf(urls: readonly AdmittedUrl[], links: readonly LinkedUrl[]): LinkEffect[] {
   const effects = new Map<string, LinkEffect>();
   for (const named of urls) {
@@ -35,24 +35,23 @@ export function effectsOf(urls: readonly AdmittedUrl[], links: readonly LinkedUr
   return [...effects.values()];
 }
 
-/** What many batches did, summed. */
 export interface SummedEffects {
-  /** In the order of hosts and URLs. */
+  /** Sorted by host and URL. */
   readonly effects: readonly LinkEffect[];
   /** Who named URLs of the host. */
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
 }
 
-/** A crawler's result that named a host: of a page of that registrable domain; null: not known, or named by people. */
+/** A crawler whose result named a host, and the registrable domain of the page; null when unknown or named by people. */
 export interface Namer {
   readonly crawlerId: CrawlerId;
   readonly site: string | null;
 }
 
-/** Of each host, the first of them: whether one of them may name it is asked for each. */
+/** Limit per host, because admission is checked for each. */
 const mostNamers = 8;
 
-/** Of a URL that several named, the shallowest naming counts, and of those the first. */
+/** Of several namings of a URL the shallowest counts, and of those the first. */
 export function sumEffects(
   rows: readonly { readonly crawlerId: CrawlerId; readonly effects: readonly LinkEffect[] }[],
 ): SummedEffects {
@@ -91,7 +90,7 @@ function both(a: LinkEffect, b: LinkEffect): LinkEffect {
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Where an effect has its place among those after the one that was reached; null: none was. */
+/** Whether an effect comes after the reached position; true for null. */
 export function isAfter(
   { hostHash, urlHash }: LinkEffect,
   reached: { readonly hostHash: HostHash; readonly urlHash: UrlHash } | null,
@@ -132,7 +131,7 @@ export function packEffects(effects: readonly LinkEffect[]): Buffer {
   return Buffer.concat([packed, ...texts, namedBy, Buffer.from([...sites.keys()].join("\n"))]);
 }
 
-/** Throws RangeError for bytes that are none of ours. */
+/** Throws RangeError for malformed bytes. */
 export function unpackEffects(packed: Buffer): LinkEffect[] {
   if (packed.length < headBytes || packed[0] !== formatMark)
     throw new RangeError(`a row of the link outbox begins with byte ${packed[0]}, not with ${formatMark}`);
@@ -178,7 +177,7 @@ function columnsAt(count: number) {
   return { hosts, urls, links, depths, redirects, lists, lengths, texts: lengths + 2 * count };
 }
 
-/** Of a canonical URL (core/url-key), which has neither user nor password, and a path. */
+/** Expects a canonical URL (core/url-key), which has a path but neither user nor password. */
 function hostOf(url: string): string {
   const start = url.indexOf("://") + 3;
   const authority = url.slice(start, url.indexOf("/", start));

@@ -1,15 +1,15 @@
 /**
- * Rows of URLs that the frontier did not hold, in bulk: by COPY, so that the rows that fit into a block are one record of
- * the log together. Their hosts are locked, so nobody else writes the same.
+ * Inserts URLs new to the frontier in bulk by COPY, which logs the rows of a block as one record. Their hosts are
+ * locked, so nobody else writes the same.
  */
 import type { PoolClient } from "pg";
 import { writeCopy } from "#db/copy";
 import type { PlacedUrl } from "./place-urls.ts";
 
 export interface NewUrl extends PlacedUrl {
-  /** Links to it that came, less those that went. */
+  /** Net change of links to it. */
   readonly links: number;
-  /** Absent: now. */
+  /** Now, when absent. */
   readonly foundAt?: Date;
 }
 
@@ -28,12 +28,12 @@ const columns = [
   "last_reason",
 ];
 
-/** As their columns hold them. */
+/** The largest depth that the column holds. */
 export const deepest = 32_767;
 const mostLinks = 2_147_483_647;
 export const linksIn = (links: number): number => Math.max(0, Math.min(mostLinks, links));
 
-/** Their indexes are written host by host, as they are given. */
+/** Sorted by host, since the indexes are written in that order. */
 export async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], now: Date): Promise<void> {
   if (urls.length === 0) return;
   await writeCopy(client, { table: "frontier_url", columns }, async (rows) => {

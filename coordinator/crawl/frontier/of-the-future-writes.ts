@@ -1,8 +1,7 @@
 /**
- * What a clock that was ahead has put into the future comes back when it is right again: hosts and URLs whose last fetch,
- * admission or robots.txt lies beyond now were written by it. Each keeps the span that its rule gave it, counted from now: a host
- * that was to rest for a second rests for a second, one behind a bot gate for its days. Open leases and turns come back by
- * themselves (lease-end-writes, address-turn-writes).
+ * Repairs times written by a clock that was ahead: hosts and URLs whose last fetch, admission or robots.txt lies in
+ * the future. Each keeps the span that its rule gave it, counted from now. Open leases and turns recover by themselves
+ * (lease-end-writes, address-turn-writes).
  */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
@@ -11,15 +10,15 @@ import { forgetTurns } from "./address-turn-writes.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { settleHosts } from "./lease-end-writes.ts";
 
-/** Coordinators' clocks differ by less. SQL, of a column and the parameter that is now. */
+/** SQL: the column is beyond now; coordinators' clocks differ by less. */
 const isBeyond = (column: string, now: string) => `${column} > ${now}::timestamptz + interval '10 minutes'`;
 
-/** Of a host, when somebody asked it or what it said was noted. */
+/** Columns that record when a host was asked or its answer noted. */
 const hostTimes = ["robots_at", "challenged_since", "challenged_at", "payment_asked_at", "backed_off_at"];
 
 const hostsPerBatch = 500;
 
-/** Whether a lease was given or closed later than now: a look at one table, which tells that a clock was ahead. */
+/** Whether a lease was granted or closed in the future, which shows that a clock was ahead. */
 export async function wasAhead(pool: Pool, now: Date): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>(
     `select exists (select from lease where ${isBeyond("closed_at", "$1")} or ${isBeyond("granted_at", "$1")}) as found`,
@@ -28,7 +27,7 @@ export async function wasAhead(pool: Pool, now: Date): Promise<boolean> {
   return rows[0]!.found;
 }
 
-/** Looks at all hosts and URLs. Gives how many hosts came back. */
+/** Checks all hosts and URLs; returns how many hosts were repaired. */
 export async function bringBack(pool: Pool, now: Date): Promise<number> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     `select host_hash from frontier_host

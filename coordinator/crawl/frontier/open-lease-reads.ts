@@ -1,4 +1,4 @@
-/** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
+/** Opens leases for due pages or comparisons: one per host slice, which reserves the host. */
 import type { PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { maxLeaseUrls } from "#protocol/lease";
@@ -9,9 +9,9 @@ import type { Asked, HostRow } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 
 /**
- * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, crawler_id,
- * and `items`, an array of what is leased of the host, which may be empty), and `leaseValues` for its parameters. The hosts
- * are locked, and to be given their leases by the caller.
+ * SQL part `opened` (lease_id, host_hash). Requires a preceding `slice` (host_hash, host, addresses, crawler_id, and
+ * `items`, the possibly empty array to lease) and the parameters of `leaseValues`. The hosts must be locked; the
+ * caller writes their leases.
  */
 export const openLeases = (of: "pages" | "checks"): string => `
   opened as (
@@ -24,17 +24,17 @@ export const openLeases = (of: "pages" | "checks"): string => `
     returning lease_id, host_hash
   )`;
 
-/** What is leased, a row for each: lease_id, host_hash, item. */
+/** SQL: one row per leased item: lease_id, host_hash, item. */
 export const leasedItems = `(
   select opened.lease_id, slice.host_hash, unnest(slice.items) as item
   from slice
   join opened on opened.host_hash = slice.host_hash)`;
 
-/** The hosts that are leased, as rows; of each `slots` URLs at most. */
+/** SQL: the hosts to lease, with at most `slots` URLs each. */
 export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[], $1::int[], $7::int[])
       as h (host_hash, host, addresses, crawler_id, slots)`;
 
-/** $1 to $7: whose each host is to be, the time, the leases' seconds, and the others of `leasedHosts`. */
+/** $1 to $7: each host's crawler, the time, the lease seconds, and the parameters of `leasedHosts`. */
 export function leaseValues(
   hosts: readonly HostRow[],
   { now, leaseSeconds }: Pick<LeaseRequest, "now" | "leaseSeconds">,
@@ -51,19 +51,19 @@ export function leaseValues(
   ];
 }
 
-/** SQL: the URLs of a host that are under its open lease, an array of their hashes; `hostHash` is an expression. */
+/** SQL: hashes of a host's URLs under its open lease; `hostHash` is an expression. */
 export const urlsInHand = (hostHash: string): string => `coalesce((
   select in_hand.open_url_hashes
   from lease in_hand
   where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
 ), '{}')`;
 
-/** When a URL of the frontier is fetched, wherever it is told. */
+/** When a URL of the frontier is fetched. */
 export type UrlTurn = "in-progress" | "due" | "scheduled" | "blocked-by-robots" | "refused" | "gone";
 
 /**
- * SQL: the turn of `u`, a row of frontier_url. in-progress: a crawler has it. due: it may be fetched now. scheduled: later.
- * blocked-by-robots: robots.txt disallows it. `inHand`: its host's URLs under a lease; `now`: a timestamptz.
+ * SQL: the turn of row `u` of frontier_url. in-progress: leased. due: fetchable now. scheduled: later.
+ * blocked-by-robots: disallowed. `inHand` are its host's leased URLs; `now` is a timestamptz.
  */
 export const urlTurn = (u: string, { inHand, now }: { readonly inHand: string; readonly now: string }) =>
   `case when ${u}.url_hash = any (${inHand}) then 'in-progress'
@@ -80,10 +80,10 @@ interface NeedsRow {
   readonly subnets: SubnetId[];
 }
 
-/** A crawler with no more subnets than these is looked into all of them: everybody's front need not be gone through for it. */
+/** All subnets of such a crawler are searched, instead of everybody's front. */
 const fewSubnets = 8;
 
-/** Of each request what it takes to answer it. */
+/** Looks up what each request needs. */
 export async function leaseNeeds(client: PoolClient, requests: readonly LeaseRequest[]): Promise<Asked[]> {
   const { rows } = await prepared<NeedsRow>(
     client,

@@ -1,10 +1,10 @@
-/** Why a host is asked slowly, in words: what its robots.txt asks for, and what it was found to tolerate. */
+/** Explains why a host is crawled slowly: by its robots.txt, or by what it was found to tolerate. */
 
 import { spanWords, whenWords } from "#core/format";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { HostReport } from "./frontier-reports-api.ts";
 
-/** In part sentences; none: nothing but the usual pace. */
+/** Clauses; empty when only the usual pace applies. */
 export function paceReasons(
   { pace, capDelayMs }: Pick<HostReport, "pace" | "capDelayMs">,
   now: Date,
@@ -32,7 +32,7 @@ export function paceReasons(
   return reasons;
 }
 
-/** Crawl-delays are short, and may be parts of a second. */
+/** Crawl-delays are short and may be fractions of a second. */
 export function delayWords(ms: number): string {
   return ms < 10_000 ? `${ms / 1000} s` : spanWords(ms / 1000);
 }

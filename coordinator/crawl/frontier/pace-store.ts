@@ -1,4 +1,4 @@
-/** How much due work a crawler has, counted no further than it takes to tell its pace; and what it was told. */
+/** Counts a crawler's due work as far as needed to decide its pace, and stores what it was told. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
@@ -7,13 +7,13 @@ import { isHeld, type Partition, withHeldHosts } from "../../place/domain-sets/p
 
 export type PaceStore = ReturnType<typeof createPaceStore>;
 
-/** `own`: the coordinator's own domain sets, which hold for every crawler. */
+/** `own` are the coordinator's domain sets, which apply to every crawler. */
 export function createPaceStore(pool: Pool, own: Partition = []) {
   return {
-    /** Of each crawler the host slices that are due for it or in its hands, counted up to `most`. */
+    /** Each crawler's host slices that are due or leased, counted up to `most`. */
     dueSlices: async (crawlerIds: readonly CrawlerId[], most: number, now: Date) =>
       await dueSlices(pool, crawlerIds, { most, now, own }),
-    /** What was told last, for whoever asks; of each crawler one. */
+    /** Stores the last pace sent; one per crawler. */
     told: async (told: readonly ToldPace[]): Promise<void> => await noteTold(pool, told),
   };
 }
@@ -21,12 +21,12 @@ export function createPaceStore(pool: Pool, own: Partition = []) {
 export interface ToldPace {
   readonly crawlerId: CrawlerId;
   readonly pace: WorkPace;
-  /** Host slices, due or in hand; of many, no more than it takes to tell. */
+  /** Host slices due or leased, capped as the rule needs. */
   readonly due: number;
   readonly at: Date;
 }
 
-/** As messages have it (protocol/coordinator-messages). */
+/** As in messages (protocol/coordinator-messages). */
 export type WorkPace = "slow-down" | "steady" | "hurry-up";
 
 const isDue = `h.state = 'resolved'
@@ -41,7 +41,7 @@ interface Counting {
   readonly own: Partition;
 }
 
-/** Crawlers that are held to no domain set are counted in one statement, the others one by one. */
+/** Crawlers without domain sets are counted in one statement, the others one by one. */
 async function dueSlices(
   pool: Pool,
   crawlerIds: readonly CrawlerId[],

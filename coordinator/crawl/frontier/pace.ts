@@ -1,22 +1,21 @@
 /**
- * Pace of work (WEB-SAILOR section 4.3): a crawler with less due work than a threshold is to slow down, one with more
- * than another is to hurry up, and changes its number of parallel connections; between the two it has one for each
- * piece of work. Due work is counted in host slices, due
- * or in hand, which is what a connection works on at a time (the paper counts seed URLs). With hysteresis, which the
- * paper leaves out: a pace ends only once the work is well past its threshold, so that it does not come and go.
+ * Pace of work (WEB-SAILOR section 4.3): a crawler with less due work than one threshold is to slow down, one with
+ * more than another is to hurry up, by changing its number of parallel connections; between them it has one per unit
+ * of work. Work is counted in host slices due or leased, on which a connection works at a time (the paper counts seed
+ * URLs). Unlike the paper it uses hysteresis: a pace ends only well past its threshold, so that it does not oscillate.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { PaceStore, ToldPace, WorkPace } from "./pace-store.ts";
 
 interface PaceRule {
-  /** Host slices. */
+  /** In host slices. */
   readonly slowDownUnder: number;
-  /** More than `slowDownUnder`. */
+  /** Must exceed `slowDownUnder`. */
   readonly hurryUpOver: number;
 }
 
-/** A pace ends at so many times, or parts, of its threshold. */
+/** A pace ends at its threshold times or divided by this. */
 const hysteresis = 2;
 
 export function nextPace(pace: WorkPace, due: number, rule: PaceRule): WorkPace {
@@ -28,12 +27,12 @@ export function nextPace(pace: WorkPace, due: number, rule: PaceRule): WorkPace 
   return "steady";
 }
 
-/** As many slices as have to be counted to tell a pace: more change nothing. */
+/** Counting more slices than this changes nothing. */
 export function countedSlices({ hurryUpOver }: PaceRule): number {
   return Math.ceil(hurryUpOver) + 1;
 }
 
-/** In words, for the crawler's host: why. */
+/** The reason, for the crawler's host. */
 export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string {
   const slices = `${due} host ${due === 1 ? "slice" : "slices"} due or in hand`;
   if (pace === "slow-down") return `${slices}, under ${rule.slowDownUnder}: no more connections than that`;
@@ -42,38 +41,38 @@ export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string 
   return `${slices}: a connection for each, where the limits allow`;
 }
 
-// Tells crawlers their pace (frontier/pace), crawler by crawler: when it changes, and when their work has
-// outgrown the places that they have for it, or needs half of them at most.
+// Sends crawlers their pace (frontier/pace) when it changes, when their work exceeds the connections assigned for it,
+// or when it needs at most half of them.
 
 export interface PacePorts {
   readonly paces: PaceStore;
   readonly online: () => readonly CrawlerId[];
-  /** Nothing is due for it (idle-crawlers): who was told so needs no look. */
+  /** True when it was told that nothing is due (idle-crawlers), so it needs no check. */
   readonly isIdle: (crawlerId: CrawlerId) => boolean;
-  /** False: it is gone. */
+  /** Returns false when the crawler is gone. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
   readonly now: () => Date;
 }
 
-/** Crawlers in one pass; of more, the others have their turn with the next. */
+/** Crawlers per pass; the others follow in the next one. */
 const mostPerPass = 200;
 
-/** Crawlers of the release before double their places with each `hurry-up`: after so many, any limit is reached. */
+/** Crawlers of the previous release double their connections at each `hurry-up`; this many reach any limit. */
 const mostRepeats = 14;
 
 interface Paced {
   readonly pace: WorkPace;
-  /** As it was told: on `steady` and `slow-down`, the places that the crawler has. */
+  /** As sent: for `steady` and `slow-down`, the crawler's number of connections. */
   readonly due: number;
-  /** Messages of this pace. */
+  /** Consecutive messages of this pace. */
   readonly messages: number;
 }
 
 export class PaceOfFleet {
   readonly #ports: PacePorts;
   readonly #paced = new Map<CrawlerId, Paced>();
-  /** Nothing was due for them, or in their hands, when they were looked at. */
+  /** Crawlers without due or leased work at the last check. */
   readonly #withoutWork = new Set<CrawlerId>();
   #last: CrawlerId | null = null;
 
@@ -81,13 +80,13 @@ export class PaceOfFleet {
     this.#ports = ports;
   }
 
-  /** Its session is new: it does what its host allows until it is told. */
+  /** A new session begins: the crawler uses its host's limits until told otherwise. */
   forget(crawlerId: CrawlerId): void {
     this.#paced.delete(crawlerId);
     this.#withoutWork.delete(crawlerId);
   }
 
-  /** One pass; returns how many were told. */
+  /** Runs one pass; returns how many crawlers were told. */
   async pass(): Promise<number> {
     const isSettled = (crawlerId: CrawlerId) =>
       this.#withoutWork.has(crawlerId) && this.#ports.isIdle(crawlerId);
@@ -108,7 +107,7 @@ export class PaceOfFleet {
     return next <= 0 ? online : [...online.slice(next), ...online.slice(0, next)];
   }
 
-  /** Empty: there is nothing new to tell, or it cannot be told. */
+  /** Empty when nothing changed or the message cannot be sent. */
   #tell(crawlerId: CrawlerId, due: number, at: Date): ToldPace[] {
     if (due === 0) this.#withoutWork.add(crawlerId);
     else this.#withoutWork.delete(crawlerId);
@@ -125,7 +124,7 @@ export class PaceOfFleet {
 }
 
 function isNews(pace: WorkPace, due: number, before: Paced | null): boolean {
-  // What nobody was told is "steady" with all places of its host's limits.
+  // Without a message, a crawler is "steady" within its host's limits.
   if (before === null) return pace !== "steady";
   if (pace !== before.pace) return true;
   if (pace === "hurry-up") return before.messages < mostRepeats;

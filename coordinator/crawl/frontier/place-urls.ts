@@ -1,15 +1,15 @@
 /**
- * Which of the URLs that are new to the frontier have a place at their hosts: the shallowest first, then as they were
- * found, up to the host's budget; beyond it some are held until it has earned more, and the rest is left out.
+ * Decides which new URLs have room at their hosts: shallowest first, then in order found, up to the host's budget;
+ * beyond it some are held until it grows, and the rest is dropped.
  */
 import type { HostHash } from "#core/ids";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
 
-/** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
+/** URLs held over a host's budget; further ones are dropped. */
 const mostHeldUrls = 1000;
 
-/** Of a host that so many others of its domain were there before: all hosts of a domain together hold little more than its first ones. */
+/** Fewer are held for later hosts of a domain, so that all together hold little more than the first ones. */
 export const mostHeldAt = (place: number): number =>
   place < firstHosts ? mostHeldUrls : Math.floor((mostHeldUrls * firstHosts) / place);
 
@@ -17,14 +17,14 @@ export const mostHeldAt = (place: number): number =>
 export const mostHeldSql = (place: string): string =>
   `case when ${place} < ${firstHosts} then ${mostHeldUrls} else ${mostHeldUrls * firstHosts} / ${place} end`;
 
-/** URLs of a host that are admitted because they were named as its sitemaps or feeds, over all time. */
+/** Total URLs of a host admitted as its sitemaps or feeds. */
 export const mostListUrls = 60;
 
-/** Of a host, before. */
+/** A host's room before the batch. */
 export interface HostRoom {
-  /** Why the host is refused, and its URLs with it; null: it is not. */
+  /** Why the host and its URLs are refused, or null. */
   readonly refused: string | null;
-  /** URLs that it may have more. */
+  /** Further URLs that it may have. */
   readonly open: number;
   /** URLs that may be held beyond those. */
   readonly holds: number;
@@ -32,7 +32,7 @@ export interface HostRoom {
   readonly lists: number;
 }
 
-/** Of a host that nobody knew. */
+/** The room of a new host. */
 export function roomAtFirst(pagesPerHost: number, place = 0): Pick<HostRoom, "open" | "holds"> {
   const open = hostBudget(noPages, pagesPerHost);
   return { open, holds: Math.max(0, Math.min(mostHeldAt(place), pagesPerHost - open)) };
@@ -55,9 +55,9 @@ export interface PlacedUrl {
   readonly reason: string | null;
 }
 
-/** What is added to the host's row. */
+/** Amounts to add to the host's row. */
 export interface HostCounts {
-  /** Without those that are held. */
+  /** Excludes held URLs. */
   urls: number;
   due: number;
   held: number;
@@ -65,7 +65,7 @@ export interface HostCounts {
   leftOut: number;
 }
 
-/** Those with a place, host by host. A host without a room takes none. */
+/** Returns the URLs with room, host by host. A host missing from the rooms takes none. */
 export function placeUrls(
   urls: readonly AdmittedUrl[],
   rooms: ReadonlyMap<HostHash, HostRoom>,
@@ -93,7 +93,7 @@ export function placeUrls(
   return { placed: [...byHost.values()].flat(), counts };
 }
 
-/** Null: there is no place for it. */
+/** Null when there is no room for it. */
 function stateIn(room: HostRoom, count: HostCounts, { isList }: AdmittedUrl): PlacedUrl["state"] | null {
   if (isList && room.lists + count.lists >= mostListUrls) return null;
   if (count.urls < room.open) return room.refused === null ? "due" : "refused";

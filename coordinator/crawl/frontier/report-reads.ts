@@ -1,4 +1,4 @@
-/** Why a URL that the frontier does not hold is not in it: the channel that it lies in, and what of that leaves it out. */
+/** Explains why a URL is not in the frontier: its channel, and the rule of that which excludes it. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { linksTo } from "../batch/link-sql.ts";
@@ -8,23 +8,23 @@ import { urlsInHand } from "./open-lease-reads.ts";
 import { isNewSql, placedUrls } from "./order/order-sql.ts";
 import type { OrderName, UrlFacts } from "./order/strategies.ts";
 
-/** Pages that link to it are looked at for how deep it lies, so many at most. */
+/** Linking pages examined to find its depth. */
 const mostLinks = 1000;
 
-/** Null: it lies in no channel, or the channel wants it. */
+/** Null when it lies in no channel or the channel includes it. */
 export async function leavingChannel(pool: Pool, key: UrlKey): Promise<LeavingChannel | null> {
   const { hostHash, url } = key;
   const channels = await channelsWhere(pool, "host_hash = $1", [hostHash]);
   const channel = channels.find((one) => channelHolds(one, url));
   if (channel === undefined) return null;
-  // Of a page that nothing links to, filters alone are held against it.
+  // Without linking pages, only filters can exclude it.
   const why = leftOut(channel, { url, depth: (await linkedDepth(pool, key)) ?? 0 });
   if (why === null) return null;
   const { channelId, host, directories } = channel;
   return { channelId, prefixes: directories.map((directory) => host + directory), why };
 }
 
-/** How deep it lies by the pages here that link to it; null: none does. */
+/** Its depth by the pages here that link to it; null when none does. */
 async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<number | null> {
   const { rows } = await pool.query<{ depth: number | null }>(
     `select min(u.depth) + 1 as depth
@@ -41,7 +41,7 @@ interface PlaceRow extends UrlFacts {
   readonly hostWorth: number | null;
 }
 
-/** Null: the frontier does not hold it. Costs a look at the due URLs of its host (dueUrlsLookedAt). */
+/** Null when the frontier does not hold it. Costs a scan of its host's due URLs (dueUrlsLookedAt). */
 export async function urlPlace(
   pool: Pool,
   key: UrlKey,
@@ -72,13 +72,13 @@ export async function urlPlace(
   return { facts, place: place === null ? null : Number(place), of, hostWorth };
 }
 
-/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
+/** A URL's position in the frontier; `place` and `of` count within its list, new or old, of its host's due URLs. */
 export interface PlacedUrl {
   readonly facts: UrlFacts;
-  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
+  /** 1 is next in its list; null when not due or beyond those examined. */
   readonly place: number | null;
-  /** URLs of its list that were looked at. */
+  /** Examined URLs of its list. */
   readonly of: number;
-  /** What the best new URL of its host is worth; null: not known, or there is none. */
+  /** Worth of its host's best new URL; null when unknown or none is new. */
   readonly hostWorth: number | null;
 }

@@ -1,4 +1,4 @@
-/** Hosts to addresses to subnets: which hosts DNS is to be asked for, and what it answered. */
+/** Which hosts need a DNS look-up, and the answers: addresses and their subnets. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
@@ -10,17 +10,17 @@ import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
 
-/** A claimed host comes back when its answer is not saved by then. */
+/** A claimed host is offered again when its answer is not saved in this time. */
 const claimSeconds = 120;
-/** A name server's TTL is followed within these bounds. */
+/** Bounds for a name server's TTL. */
 const minTtlSeconds = 30;
 const maxTtlSeconds = 86_400;
-/** A host that resolved before keeps its addresses through so many failures in a row. */
+/** Consecutive failures through which a resolved host keeps its addresses. */
 const toleratedFailures = 3;
 /** First pause after a failure; it doubles each time, up to the longest TTL. */
 const retrySeconds = 30;
 
-/** New hosts first; then those with something due whose addresses have run out. */
+/** New hosts first, then those with due work whose addresses have expired. */
 export async function hostsToResolve(pool: Pool, limit: number, now: Date): Promise<string[]> {
   return await inTransaction(pool, async (client) => {
     const fresh = await claim(client, "state in ('unresolved', 'unresolvable') and opt_out_id is null", {
@@ -113,7 +113,7 @@ async function saveResolved(
   );
 }
 
-/** What is under a lease stays with its crawler, which refuses the address itself. */
+/** Leased URLs stay with their crawler, which refuses the address itself. */
 async function saveRefused(
   client: PoolClient,
   refused: readonly Extract<Resolution, { type: "refused" }>[],
@@ -159,7 +159,7 @@ async function saveFailed(
 
 const hostsPerBatch = 2_000;
 
-/** Walks the resolved hosts by hash; a host whose first address changed meanwhile is left to its own resolution. */
+/** Walks resolved hosts by hash; skips hosts whose first address changed meanwhile, as their resolution updates them. */
 export async function reassignSubnets(
   pool: Pool,
   subnetOf: (address: string) => SubnetId | null,

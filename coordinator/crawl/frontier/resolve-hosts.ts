@@ -1,7 +1,6 @@
 /**
- * Hosts to addresses to subnets: asks DNS for hosts whose answer is missing or has run out, refuses
- * special-purpose addresses (they are never probed or crawled), and finds the most specific subnet with more than one
- * address (paper section 4.3).
+ * Resolves hosts whose DNS answer is missing or expired, refuses special-purpose addresses (never probed or crawled),
+ * and finds each host's most specific subnet of more than one address (paper section 4.3).
  */
 import type { SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -21,7 +20,7 @@ interface ResolveHostsSettings {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** One batch; returns how many hosts it settled. */
+/** Handles one batch; returns how many hosts were settled. */
 export async function resolveHosts(
   ports: ResolveHostsPorts,
   settings: ResolveHostsSettings,

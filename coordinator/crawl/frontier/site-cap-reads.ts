@@ -1,13 +1,13 @@
-/** Table site_cap, as far as the frontier asks: what hosts that come in have to keep to. */
+/** Table site_cap, as far as the frontier needs it: the limits for new hosts. */
 import type { PoolClient } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { prepared } from "../../database/transaction.ts";
 import { isOfSite } from "./back-link-writes.ts";
 
-/** SQL: the longest delay of the caps that hold for the host `h`; null: there is none. */
+/** SQL: the longest delay of the caps on host `h`, or null. */
 export const capOfHost = `(select max(s.delay_ms) from site_cap s where ${isOfSite("h.host", "s.site")})`;
 
-/** By host, those that a cap holds for. After `withoutOptedOut`, whose lock keeps caps as they are, too. */
+/** Delays of capped hosts. Call after `withoutOptedOut`, whose lock also keeps caps unchanged. */
 export async function capDelaysMs(
   client: PoolClient,
   keys: readonly { readonly host: string }[],

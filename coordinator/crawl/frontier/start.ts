@@ -1,6 +1,6 @@
 /**
- * Reckons what hosts are worth under the frontier's order (frontier/order/order-sql.ts), a moment at a time, so that every
- * host that is due has its figure renewed within minutes; forgets the figures where the order does not ask for them.
+ * Recomputes hosts' worth under the frontier's order (frontier/order/order-sql.ts) in short turns, so that every due
+ * host is updated within minutes; clears it when the order does not use it.
  */
 
 import type { Pool } from "pg";
@@ -32,7 +32,7 @@ import { resolveHosts } from "./resolve-hosts.ts";
 interface HostWorthDuty {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
-  /** In force now. */
+  /** The order in force. */
   readonly order: () => FrontierOrder;
   readonly now: () => Date;
   readonly nowMs: () => number;
@@ -40,7 +40,7 @@ interface HostWorthDuty {
 
 const everyMs = 5000;
 
-/** Of every turn, for the database's sake. */
+/** Working time per turn, to spare the database. */
 const busyMs = 500;
 
 export function scheduleHostWorths(duty: HostWorthDuty): void {
@@ -77,7 +77,7 @@ export function paceDuties(
     if (crawlers > 0) ports.log.debug({ crawlers }, "crawlers were told their pace");
   };
   return {
-    /** A session began: the crawler does what its host allows until it is told. */
+    /** A session began: the crawler uses its host's limits until told otherwise. */
     onWelcome: (crawlerId: CrawlerId) => fleet.forget(crawlerId),
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass, { onEach: true }),
   };
@@ -85,7 +85,7 @@ export function paceDuties(
 
 const wakeDuty = "wake-idle-crawlers";
 const wakeEveryMs = 1000;
-/** News come in bunches: a batch of results, a round after the other. */
+/** News arrive in bursts, so they are collected for this time. */
 const newsMs = 100;
 
 export function idleCrawlers(
@@ -129,13 +129,13 @@ interface OutboxPorts {
   readonly now: () => Date;
 }
 
-/** Much is summed better than little: while much comes, the outbox is emptied so often. */
+/** Summing more effects is cheaper, so under load the outbox is applied at this interval. */
 const applyEveryMs = 1000;
 
-/** In a small crawl, where the next thing to do is behind such a link, it counts so soon. */
+/** In a small crawl, where the next work depends on such a link, it is applied this soon. */
 const applySoonMs = 100;
 
-/** Less than this, in URLs, is little. */
+/** Effects, in URLs, from which the load counts as high. */
 const busyFrom = 2000;
 
 export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
@@ -179,7 +179,7 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
     }
   };
   return {
-    /** Results have put something there. */
+    /** Called when results have added effects. */
     onPosted: () => {
       if (!isBusy) timekeeper.hurry(jobs.applyLinks, applySoonMs);
     },
@@ -187,7 +187,7 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
   };
 }
 
-/** The worst of them; whoever crawled their pages has no part in it. */
+/** Names the worst ones; the crawlers of their pages are not at fault. */
 function floodWords(domains: readonly DomainFlood[]): string {
   const weight = ({ waiting, leftOut }: DomainFlood) => waiting + leftOut;
   const [worst, ...others] = domains.toSorted((a, b) => weight(b) - weight(a));

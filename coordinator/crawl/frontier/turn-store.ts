@@ -1,10 +1,9 @@
 /**
- * Table address_turn: over the whole fleet an address is asked by one crawler at a time, however many hosts are
- * behind it and whoever has their subnets. A lease begins only when all addresses of its host are the crawler's
- * turn; the open ones are counted (address-turn-writes.ts, which decides), and when the last has ended the address rests
- * before somebody else's begins. A turn in which leases follow each other without end is over after half a minute: its
- * crawler begins nothing more there until the address is anybody's. What is read here spares looks at hosts that would get no
- * turn, and may be a little old.
+ * Table address_turn: across the fleet one crawler at a time uses an address, however many hosts are behind it and
+ * whoever has their subnets. A lease begins only when all addresses of its host are the crawler's turn. Open leases
+ * are counted (address-turn-writes.ts, which decides); after the last one the address rests before another turn. A
+ * turn of continuous leases ends after half a minute: its crawler begins nothing more there until the address is free.
+ * The reads here only skip hosts that would get no turn, and may be slightly stale.
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
@@ -13,10 +12,10 @@ import { hasItsShare, isTaken } from "./address-turn-writes.ts";
 import { hostsInARow } from "./budgets.ts";
 import { shareOf } from "./order/mix.ts";
 
-/** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
+/** Addresses of a host considered, as in a lease (protocol/lease.ts). */
 export const maxAddresses = 64;
 
-/** Of those that crawlers were led to, and of what they reported. */
+/** Of those, addresses to which crawlers were directed and which they reported. */
 const maxSeen = 8;
 
 /** SQL: the keys of all known addresses of a host. */
@@ -25,9 +24,8 @@ export const addressKeysOf = (host: string): string => `array(
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
 /**
- * SQL: none of the host's addresses is taken, and its domain has not its share of one already. Counted and not asked for by
- * `exists`, which the planner makes a join of the whole table of; this looks up a host's few addresses, of the hosts that come so
- * far. `crawlerId` is an expression.
+ * SQL: no address of the host is taken and its domain has not its share of one. It counts, because the planner would
+ * turn `exists` into a join with the whole table; this looks up a few addresses. `crawlerId` is an expression.
  */
 export const isFreeFor = (host: string, crawlerId: string): string => `(
   select count(*)
@@ -42,8 +40,8 @@ export const isFreeFor = (host: string, crawlerId: string): string => `(
 ) = 0`;
 
 /**
- * Addresses that results say the hosts were asked at, and that our resolver did not name. From the next lease on they
- * are the host's once a second crawler has named them for it: a single one could take up anybody's turns.
+ * Stores addresses at which results say hosts were reached but that our resolver did not return. They count from the
+ * next lease after a second crawler reports them, since a single crawler could otherwise block anybody's turns.
  */
 export async function noteSeenAddresses(
   client: PoolClient,
@@ -74,10 +72,10 @@ const isReportedBy = (how: "=" | "<>"): string => `exists (
   select from unnest(h.reported_addresses, h.reported_by) as report (address, crawler_id)
   where address_key(report.address) = address_key(given.address) and report.crawler_id ${how} $3::int)`;
 
-// Whose turn it is among a crawler's subnets, as this coordinator remembers it: of which the latest hosts were, and how
-// far its subnets have been gone through. Lost with the process, which costs a subnet one turn at most.
+// Remembers in memory which shares each crawler's latest hosts counted towards and how far its subnets were searched.
+// A restart costs a subnet one turn at most.
 
-/** Subnets that are looked into at a time. */
+/** Subnets searched at a time. */
 const subnetsAtATime = 64;
 
 export class SubnetTurns {
@@ -85,7 +83,7 @@ export class SubnetTurns {
   readonly #reached = new Map<CrawlerId, SubnetId>();
   readonly #carried = new Map<CrawlerId, number>();
 
-  /** What the latest hosts counted for, the latest last. */
+  /** Shares of the latest hosts, latest last. */
   recentOf(crawlerId: CrawlerId): readonly (readonly string[])[] {
     return this.#recent.get(crawlerId) ?? [];
   }
@@ -94,7 +92,7 @@ export class SubnetTurns {
     this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...shares].slice(-hostsInARow));
   }
 
-  /** The next of each crawler's subnets in turn, after the one reached; from the start again at the end. */
+  /** The next of each crawler's subnets in turn, starting over at the end. */
   async next(
     client: PoolClient,
     crawlerIds: readonly CrawlerId[],
@@ -123,14 +121,14 @@ export class SubnetTurns {
     );
   }
 
-  /** Of so many hosts those that go by their worth; what falls between two whole numbers is carried on. */
+  /** How many of these hosts go by worth; fractions are carried on. */
   byWorth(crawlerId: CrawlerId, hosts: number, share: number): number {
     const { slots, carry } = shareOf(hosts, share, this.#carried.get(crawlerId) ?? 0);
     this.#carried.set(crawlerId, carry);
     return slots;
   }
 
-  /** All of a crawler's subnets, in their order, as their turn is: those after the one reached first. */
+  /** All of a crawler's subnets in turn order: those after the last searched one first. */
   inTurn(crawlerId: CrawlerId, subnets: readonly SubnetId[]): SubnetId[] {
     const reached = this.#reached.get(crawlerId) ?? 0;
     return [...subnets.filter((id) => id > reached), ...subnets.filter((id) => id <= reached)];

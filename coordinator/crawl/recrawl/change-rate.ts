@@ -16,16 +16,16 @@ import { noVisits, type VisitSums } from "../batch/visit.ts";
  * unchanged time.
  */
 export interface ComparedVisit {
-  /** Since the visit before. */
+  /** Since the previous visit. */
   readonly elapsedSeconds: number;
   readonly hasChanged: boolean;
-  /** How long before this visit the last change was, where the server tells; null: not known. */
+  /** Time from the last change, as the server states it, to this visit; null when unknown. */
   readonly lastChangeSecondsAgo: number | null;
-  /** From the visit before to this one, as it was planned. */
+  /** Planned time from the previous visit to this one. */
   readonly plannedSeconds: number;
 }
 
-/** Rates outside of these are taken for them: one change in three centuries, and one a second. */
+/** Rates are limited to this range: one change in three centuries, and one a second. */
 export const leastChangesPerDay = 1e-5;
 
 export const mostChangesPerDay = 86_400;
@@ -33,14 +33,14 @@ export const mostChangesPerDay = 86_400;
 const daySeconds = 86_400;
 
 /**
- * A distance between visits that is not positive, or eight times the planned one and a day longer, is not believed: a
- * clock was wrong, or the fleet was away.
+ * Rejects gaps that are not positive or exceed eight times the planned one plus a day: a clock was wrong or the fleet
+ * was away.
  */
 export function believableGap(elapsedSeconds: number, plannedSeconds: number): boolean {
   return elapsedSeconds > 0 && elapsedSeconds <= 8 * Math.max(0, plannedSeconds) + daySeconds;
 }
 
-/** What a visit adds to the sums; null: nothing, for its distance cannot be believed. */
+/** What a visit adds to the sums; null when its gap is not believed. */
 export function visitSums(visit: ComparedVisit): VisitSums | null {
   const { elapsedSeconds, hasChanged, plannedSeconds } = visit;
   if (!believableGap(elapsedSeconds, plannedSeconds)) return null;
@@ -51,8 +51,8 @@ export function visitSums(visit: ComparedVisit): VisitSums | null {
 }
 
 /**
- * The last change, if it was between the two visits. One within the last thousandth of the gap is not believed: servers
- * that make a page for each request date it so.
+ * The last change if it was between the two visits. One within the last thousandth of the gap is not believed, because
+ * servers that generate pages date them so.
  */
 function believedChange({ elapsedSeconds, lastChangeSecondsAgo }: ComparedVisit): number | null {
   if (lastChangeSecondsAgo === null || !(lastChangeSecondsAgo < elapsedSeconds)) return null;
@@ -68,13 +68,12 @@ export function addSums(a: VisitSums, b: VisitSums): VisitSums {
   };
 }
 
-/** Two times out of three a page's rate is within this factor of what is expected of it beforehand. */
+/** Two times out of three a page's rate is within this factor of its prior expectation. */
 const priorFactor = 10;
 
 /**
- * Changes a day by the visits and by what was expected before them: the maximum of the likelihood times a log-normal
- * prior about `expectedPerDay`. Without visits it is what was expected; it needs no visit that found a change, nor one
- * that found none, and the more visits there are the less the expectation counts.
+ * Changes per day from the visits and the prior expectation: the maximum of the likelihood times a log-normal prior
+ * around `expectedPerDay`. It works without any visits, and the more there are, the less the prior counts.
  */
 export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): number {
   const expected = Math.log(between(expectedPerDay));
@@ -89,7 +88,7 @@ export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): nu
   return Math.exp((low + high) / 2);
 }
 
-/** Of the logarithm of the posterior, over the logarithm of the rate: falls all the way. */
+/** Derivative of the log posterior by the log rate; it falls monotonically. */
 function slope(sums: VisitSums, logRate: number, expected: number): number {
   const perSecond = Math.exp(logRate) / daySeconds;
   const gap = sums.contentChanges === 0 ? 0 : (perSecond * sums.changedSeconds) / sums.contentChanges;
@@ -101,21 +100,21 @@ function slope(sums: VisitSums, logRate: number, expected: number): number {
 const between = (perDay: number) =>
   Math.min(mostChangesPerDay, Math.max(leastChangesPerDay, Number.isNaN(perDay) ? 0 : perDay));
 
-// What is expected of a page's changes before it was seen twice: from its sitemap (changefreq and lastmod,
-// sitemaps.org/protocol), from when the server or the page itself says that it changed last, or from other pages.
+// The expected changes of a page before it was seen twice: from its sitemap (changefreq and lastmod,
+// sitemaps.org/protocol), from its stated last change, or from other pages.
 
 interface ChangeHints {
-  /** Sitemap: a word of `changeFrequencies`; any other is no hint. */
+  /** Sitemap: a word of `changeFrequencies`; other words are ignored. */
   readonly changeFrequency?: string;
-  /** From the last change that the server, the sitemap or the page states, to the visit. Negative: no hint. */
+  /** From the last change stated by server, sitemap or page to the visit; ignored when negative. */
   readonly unchangedSeconds?: number;
-  /** The mean of pages that are alike (its host's). */
+  /** The mean of similar pages (its host's). */
   readonly othersPerDay?: number;
-  /** Of a page of which nothing else is known; `usualChangesPerDay` when left out. */
+  /** For pages without any hint; defaults to `usualChangesPerDay`. */
   readonly usualPerDay?: number;
 }
 
-/** Changes a day by the sitemap's words; `always` is taken for every quarter of an hour, `never` for once in ten years. */
+/** Changes per day of the sitemap's words; `always` means every quarter of an hour, `never` once in ten years. */
 const changeFrequencies: Readonly<Record<string, number>> = {
   always: 96,
   hourly: 24,
@@ -127,30 +126,30 @@ const changeFrequencies: Readonly<Record<string, number>> = {
 };
 
 /**
- * A sitemap's word is believed between once a year and once a day, whatever it says: a site that states `always` of all
- * its pages begins as a daily one, and what visits find does the rest.
+ * A sitemap's word is limited to between once a year and once a day, because a site may state `always` for all its
+ * pages; visits find the real rate.
  */
 const leastStatedPerDay = 1 / 365;
 
 const mostStatedPerDay = 1;
 
 /**
- * Without any hint: once in ten days, the middle of the web as Cho and Garcia-Molina found it ("The evolution of the
- * web", VLDB 2000: a fifth of the pages change daily, and half within 50 days).
+ * Default: once in ten days, the middle of the web as Cho and Garcia-Molina found it ("The evolution of the web", VLDB
+ * 2000: a fifth of the pages change daily, and half within 50 days).
  */
 export const usualChangesPerDay = 0.1;
 
 /**
- * The expected changes a day. A stated last change is an observation (the time back to it is exponential, with mean
- * 1/rate) and the hint of most weight; a sitemap's word is a promise, held against what other pages of the host were found
- * to do (the geometric mean of both); other pages alone are a guess.
+ * The expected changes per day. A stated last change is an observation (the time back to it is exponential, with mean
+ * 1/rate) and has the most weight; a sitemap's word is averaged geometrically with what the host's other pages do;
+ * other pages alone are a guess.
  */
 export function expectedChangesPerDay(hints: ChangeHints): number {
   const { unchangedSeconds, changeFrequency, othersPerDay, usualPerDay = usualChangesPerDay } = hints;
   const guess = guessOf(statedPerDay(changeFrequency), isRate(othersPerDay) ? othersPerDay : undefined);
   const expected = guess ?? usualPerDay;
   if (unchangedSeconds === undefined || !(unchangedSeconds >= 0)) return expected;
-  // One observation on top of the guess: the geometric mean of both. A page made a moment ago counts as a minute old.
+  // Averages one observation geometrically with the guess. A page made a moment ago counts as a minute old.
   return Math.sqrt(expected * (daySeconds / Math.max(60, unchangedSeconds)));
 }
 

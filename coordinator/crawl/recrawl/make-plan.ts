@@ -1,6 +1,6 @@
 /**
- * What planning recrawls works with (plan-writes.ts): plans, channels in groups, pages, and what was fetched.
- * A channel is a configured one, or what lies in none of a host: most often, the whole host.
+ * Types and rules of recrawl planning (plan-writes.ts): plans, groups of channels, pages and past fetches. A channel
+ * is a configured one, or the rest of a host, which is usually all of it.
  */
 
 import type { HostHash } from "#core/ids";
@@ -9,27 +9,25 @@ import type { GroupRecord } from "./priority-groups.ts";
 import type { recrawlGroup } from "./recrawl-api.ts";
 import type { PlanInForce } from "./recrawl-plan.ts";
 
-/** A priority group in a plan. */
 export type PlannedGroup = ToldOf<typeof recrawlGroup>;
 
-/** A plan as it is kept. */
 export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly madeAt: Date;
-  /** When this strategy took effect without a break. */
+  /** Since when this strategy has applied without a break. */
   readonly since: Date;
-  /** Why it was made, in words. */
+  /** The reason in words. */
   readonly reason: string;
   readonly groups: readonly PlannedGroup[];
   /** Pages whose changes are estimated. */
   readonly pages: number;
   readonly allowedPerDay: number;
-  /** Fetches again that were planned; 0: the strategy plans none. */
+  /** Planned repeat fetches; 0 when the strategy plans none. */
   readonly totalPerDay: number;
-  /** Fetches again a day as measured before this plan; null: nothing to measure yet. */
+  /** Measured repeat fetches per day before this plan; null without measurements. */
   readonly achievedPerDay: number | null;
-  /** Expected share of pages whose stored copy is the current one, weighted by importance; null: not worked out. */
+  /** Expected share of pages with a current copy, weighted by importance; null when not computed. */
   readonly freshness: number | null;
-  /** The latest lease when it was made: later ones are its tasks. */
+  /** The latest lease when the plan was made: later ones are its tasks. */
   readonly lastLeaseId: string;
 }
 
@@ -41,63 +39,62 @@ export interface MeasuredWindow {
   readonly lateSeconds: number;
 }
 
-/** Pages with what an optimal plan needs, in columns; of a sample of the hosts where there are too many. */
+/** Pages in columns, as an optimal plan needs them; a sample of the hosts if there are too many. */
 export interface SampledPages {
   readonly changesPerDay: Float64Array;
   readonly backLinks: Float64Array;
-  /** NaN: none. */
+  /** NaN for none. */
   readonly pageRank: Float64Array;
   /** Index into `hosts`. */
   readonly hostOf: Uint32Array;
   readonly hosts: readonly { readonly hostHash: HostHash; readonly crawlDelayMs: number }[];
-  /** Of all pages, the sample's share. */
+  /** The sample's share of all pages. */
   readonly share: number;
 }
 
 export interface RecrawlGroups {
   /** Most urgent first. */
   readonly records: readonly GroupRecord[];
-  /** Of each group's channels, those with more than five updates of each page. */
+  /** Channels per group with more than five updates of each page. */
   readonly withEnoughUpdates: readonly number[];
 }
 
 /**
- * How many pages a fleet can fetch again in a day, learnt from what it did: crawlers state what they may fetch, and how
- * much of that they manage shows only in work that is late. And how far the rates that were planned came true, by which
- * the next plan is set right.
+ * How many pages the fleet can fetch again per day, learnt from past work, since stated limits show too little; and
+ * how far planned rates came true, which corrects the next plan.
  */
 export interface MeasuredFetches {
-  /** Days that were looked at. */
+  /** Observed days. */
   readonly windowDays: number;
-  /** Since the last plan, of those. */
+  /** Of those, days since the last plan. */
   readonly sinceLastDays: number;
-  /** Fetches of pages that had been fetched before, and of new ones. */
+  /** Fetches of known pages, and of new ones. */
   readonly again: number;
   readonly first: number;
-  /** Of the hosts, those whose work has been due for longer than half the mean interval, and the time between two plans. */
+  /** Share of hosts whose work is overdue by more than half the mean interval plus the time between two plans. */
   readonly lateShare: number;
 }
 
 interface CapacityState {
-  /** Fetches a day of pages that were fetched before. */
+  /** Repeat fetches per day. */
   readonly capacityPerDay: number;
-  /** What the planned total is multiplied with, so that as much is fetched as planned. */
+  /** Factor for the planned total, so that as much is fetched as planned. */
   readonly correction: number;
 }
 
 export interface CapacityInput {
-  /** Of the last plan; null: this is the first. */
+  /** The last plan's; null for the first plan. */
   readonly before: (CapacityState & { readonly totalPerDay: number }) | null;
-  /** Of the crawlers that are online, as their partners state it. */
+  /** What the online crawlers' partners allow. */
   readonly allowedPerDay: number;
   readonly measured: MeasuredFetches;
-  /** δ: how fast a capacity that was found too large is left, and one that was found too small is tried anew. */
+  /** δ: how fast an overestimated capacity is reduced and an underestimated one is raised. */
   readonly encourageRate: number;
-  /** False: pages still have their times from before the plan, so that its rates cannot be seen yet. */
+  /** False while pages still follow times from before the plan, which hide its rates. */
   readonly isSettled: boolean;
 }
 
-/** A tenth of the hosts late is a fleet that is behind, and no accident of one of them. */
+/** When a tenth of the hosts is late, the fleet is behind; less may be chance. */
 const lateLimit = 0.1;
 
 /** New pages never take everything. */
@@ -105,7 +102,7 @@ const leastShare = 0.05;
 
 const mostCorrection = 4;
 
-/** Below so many fetches planned in the window, chance decides. */
+/** Below this number of planned fetches in the window, chance decides. */
 const fewFetches = 50;
 
 export function nextCapacity(input: CapacityInput): CapacityState {
@@ -115,7 +112,7 @@ export function nextCapacity(input: CapacityInput): CapacityState {
   if (before === null) return { capacityPerDay: room, correction: 1 };
   const againPerDay = measured.windowDays > 0 ? measured.again / measured.windowDays : 0;
   if (measured.lateShare > lateLimit) {
-    // Step by step, and no lower than what is managed: less is planned only while that is too much.
+    // Reduces step by step and never below what is managed, only while the plan is too much.
     const less = Math.min(before.capacityPerDay, before.totalPerDay) * encourageRate;
     return { capacityPerDay: Math.min(room, Math.max(againPerDay, less)), correction: before.correction };
   }
@@ -125,7 +122,7 @@ export function nextCapacity(input: CapacityInput): CapacityState {
   };
 }
 
-/** Half of what is missing, spread over the window, since what is set right shows only in time. */
+/** Corrects half of the deviation, because corrections take effect slowly. */
 function corrected(
   before: CapacityState & { readonly totalPerDay: number },
   againPerDay: number,

@@ -1,40 +1,39 @@
 /**
- * How often to fetch each page so that the sum of importance times freshness is greatest, when all fetches together
- * are given, and so is the most for each page and each host: water-filling (Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres,
- * D. Shahaf, "Tractable near-optimal policies for crawling", PNAS 115(32), 2018; with importance and hosts' politeness
- * as A. Kolobov, Y. Peres, C. Lu, E. Horvitz, "Staying up to date with online content changes using reinforcement
- * learning for scheduling", NeurIPS 2019). Unlike theirs, fetches of a page are at even distances (`freshnessOf`).
+ * Computes how often to fetch each page so that the sum of importance times freshness is greatest, given a total and
+ * limits per page and host: water-filling (Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, "Tractable
+ * near-optimal policies for crawling", PNAS 115(32), 2018; importance and politeness as in A. Kolobov, Y. Peres, C.
+ * Lu, E. Horvitz, "Staying up to date with online content changes using reinforcement learning for scheduling",
+ * NeurIPS 2019). Unlike theirs, fetches of a page are evenly spaced (`freshnessOf`).
  *
- * At the optimum one more fetch adds the same everywhere (the multiplier), except on pages at a bound. The sum of all
- * rates falls with the multiplier, which is found by Newton's steps kept within a bracket: first for a
- * sample of the pages, then in a few passes over all, O(n) each. Hosts are nested: one over its bound gets a larger
- * multiplier of its own.
+ * At the optimum one more fetch adds the same everywhere (the multiplier), except for pages at a limit. The sum of
+ * rates falls with the multiplier, which bracketed Newton steps find, first for a sample and then in a few O(n)
+ * passes. A host over its limit gets a larger multiplier of its own.
  */
 import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
-  /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */
+  /** Estimated; 0 for pages that never change and need no repeat. All arrays have one entry per page. */
   readonly changesPerDay: Float64Array;
-  /** Any unit; 0: does not matter. */
+  /** Any unit; 0 does not matter. */
   readonly importance: Float64Array;
-  /** Infinity: no bound. */
+  /** Infinity for no limit. */
   readonly mostPerDay: Float64Array;
-  /** Fetched so often in any case, to notice that a page changes after all; absent: 0. */
+  /** Minimum rate, to notice changes after all; 0 when absent. */
   readonly leastPerDay?: Float64Array;
   readonly hosts?: HostBounds;
 }
 
 interface HostBounds {
-  /** Of each page, an index into `mostPerDay`. */
+  /** Index into `mostPerDay` for each page. */
   readonly hostOf: Uint32Array;
   readonly mostPerDay: Float64Array;
 }
 
 interface RefreshPlan {
   readonly ratesPerDay: Float64Array;
-  /** What one more fetch a day adds to the sum of importance times freshness; 0: every page is at its most. */
+  /** What one more fetch a day adds to the sum of importance times freshness; 0 when every page is at its maximum. */
   readonly multiplier: number;
-  /** Of each host that is given: larger than `multiplier` where the host is at its bound. */
+  /** Per given host; larger than `multiplier` where the host is at its limit. */
   readonly hostMultipliers: Float64Array;
 }
 
@@ -43,8 +42,8 @@ export function optimalRates(pages: PagesToRefresh, totalPerDay: number): Float6
 }
 
 /**
- * The rates sum to `totalPerDay`, or to less where every page or host is at its most. No least rate is above its page's
- * most, and together they are within their host's and the total.
+ * The rates sum to `totalPerDay`, or to less when every page or host is at its maximum. Requires that minimum rates
+ * fit the limits of pages, hosts and the total.
  */
 export function optimalPlan(pages: PagesToRefresh, totalPerDay: number): RefreshPlan {
   if (!(totalPerDay > 0 && totalPerDay < Infinity))
@@ -66,7 +65,7 @@ interface Group {
   readonly most: number;
 }
 
-/** Without hosts, one group of all pages. */
+/** Without hosts, all pages are one group. */
 function groupsOf({ changesPerDay, hosts }: PagesToRefresh): Group[] {
   if (!hosts) return [{ pages: Uint32Array.from(changesPerDay.keys()), most: Infinity }];
   const starts = new Uint32Array(hosts.mostPerDay.length + 1);
@@ -124,7 +123,7 @@ function rateOf(pages: PagesToRefresh, page: number, multiplier: number): number
   return Math.min(pages.mostPerDay[page]!, Math.max(pages.leastPerDay?.[page] ?? 0, rate));
 }
 
-/** Between two neighbouring multipliers, where a page that is just worth a fetch jumps: the total is met even so. */
+/** Interpolates between two neighbouring multipliers where pages jump from no fetches, so that the total is met. */
 function mixedRate(pages: PagesToRefresh, page: number, { low, high, shareOfLow }: Multiplier): number {
   const rate = rateOf(pages, page, high);
   return low === high ? rate : rate + shareOfLow * (rateOf(pages, page, low) - rate);
@@ -137,7 +136,7 @@ function groupMultiplier(pages: PagesToRefresh, group: Group, all: Multiplier): 
 
 const sampleSize = 4096;
 
-/** Where to start: the multiplier of every so many-th page, for its part of the fetches. */
+/** Initial multiplier from a sample of the pages and its part of the fetches. */
 function sampled(pages: PagesToRefresh, totalPerDay: number): number {
   const count = pages.changesPerDay.length;
   const stride = Math.max(1, Math.floor(count / sampleSize));
@@ -148,16 +147,16 @@ function sampled(pages: PagesToRefresh, totalPerDay: number): number {
 }
 
 /**
- * The multiplier at which rates sum to what there is. Their sum falls as it grows: Newton's steps on the logarithms of
- * both (the sum falls about as a power of it), kept within a bracket that each step narrows.
+ * Finds the multiplier at which rates sum to the total. The sum falls about as a power of the multiplier, so it takes
+ * Newton steps on the logarithms, within a narrowing bracket.
  */
 interface RateSum {
   rate: number;
-  /** How fast the rate falls with the multiplier's logarithm: 0 or less. */
+  /** Derivative of the rate by the multiplier's logarithm: at most 0. */
   slope: number;
 }
 
-/** The rates wanted are `shareOfLow` of those at `low` and the rest of those at `high`, which mostly are one. */
+/** The rates are `shareOfLow` of those at `low` and the rest of those at `high`; both are usually equal. */
 interface Multiplier {
   readonly low: number;
   readonly high: number;
@@ -167,7 +166,7 @@ interface Multiplier {
 const smallest = 1e-300;
 const largest = 1e300;
 
-/** 0 where the sum stays below however small the multiplier. */
+/** 0 when the sum stays below the total for any multiplier. */
 function solveMultiplier(sumAt: (multiplier: number) => RateSum, wanted: number, start: number): Multiplier {
   if (sumAt(smallest).rate <= wanted) return { low: 0, high: 0, shareOfLow: 0 };
   const bracket: Bracket = {
@@ -208,12 +207,12 @@ function narrow(bracket: Bracket, at: number, rate: number, wanted: number): voi
 function nextGuess({ low, high }: Bracket, at: number, { rate, slope }: RateSum, wanted: number): number {
   const newton = at + (Math.log(wanted / rate) * rate) / slope;
   if (newton > low && newton < high) return newton;
-  // A bracket of hundreds of units, hardly looked at, is gone through by steps and not by halves.
+  // A wide bracket is narrowed by steps rather than halves.
   if (high - low < 100) return (low + high) / 2;
   return rate > wanted ? Math.min(at + 3, (at + high) / 2) : Math.max(at - 3, (at + low) / 2);
 }
 
-/** The sum jumps over what is wanted: part of the one side, part of the other. */
+/** The sum jumps over the total, so it takes a part of either side. */
 function mixed(
   { low, high, highRate }: Bracket,
   wanted: number,

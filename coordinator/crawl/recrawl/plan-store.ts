@@ -1,4 +1,4 @@
-/** Tables recrawl_plan, which is shared, and recrawl_host: how often pages are fetched again, and why. */
+/** Tables recrawl_plan (shared) and recrawl_host: how often pages are fetched again, and why. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
@@ -6,10 +6,10 @@ import { channelOfUrl } from "../frontier/channel-reads.ts";
 import type { MeasuredFetches, MeasuredWindow, RecrawlPlan } from "./make-plan.ts";
 import { learningVisits } from "./visit-findings.ts";
 
-/** Older plans are forgotten. */
+/** Older plans are removed. */
 const plansKept = 1000;
 
-/** The newest; null: none was ever made. */
+/** The newest plan, or null. */
 export async function latestPlan(pool: Pool): Promise<RecrawlPlan | null> {
   return (await latestPlans(pool, 1))[0] ?? null;
 }
@@ -54,7 +54,7 @@ export async function savePlan(
   });
 }
 
-/** Of all hosts; of those that are not named, none. */
+/** Replaces all hosts' multipliers; hosts not named get none. */
 async function setMultipliers(
   client: Pool | PoolClient,
   multipliers: ReadonlyMap<HostHash, number>,
@@ -73,7 +73,7 @@ async function setMultipliers(
   );
 }
 
-/** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
+/** Share of pages compared often enough for an estimate of their own (visit-findings). */
 export async function knownShare(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ known: number; pages: number }>(
     `select count(*) filter (where compared_visits >= $1)::float8 as known, count(*)::float8 as pages
@@ -90,7 +90,10 @@ export async function lastLeaseId(pool: Pool): Promise<string> {
   return String(rows[0]!.id);
 }
 
-/** Estimates of channels whose hosts were fetched since then, or of all; those that have channels, or had some, always. */
+/**
+ * Updates estimates of channels whose hosts were fetched since then, or of all; always of hosts that have or had
+ * configured channels.
+ */
 export async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   await pool.query(
     `with parted as materialized (
@@ -128,7 +131,7 @@ interface GroupedChannels {
   readonly changesPerDay: number;
 }
 
-/** Divides channels into groups of equal size by how often they change; gives each group's channels, pages and mean rate. */
+/** Divides channels into equal groups by their change rate; returns each group's channels, pages and mean rate. */
 export async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannels[]> {
   await pool.query(
     `update recrawl_host p
@@ -154,7 +157,7 @@ export async function groupChannels(pool: Pool, groups: number): Promise<Grouped
   return rows;
 }
 
-// What the fleet fetched, again and for the first time, what it may, and how much of its work is late.
+// The fleet's fetches (repeat and first), its limits, and its overdue work.
 
 const dayMs = 86_400_000;
 
@@ -182,7 +185,7 @@ export async function measuredFetches(
   return { windowDays: days(from), sinceLastDays: days(last), again, first, lateShare };
 }
 
-/** Fetches a day that online crawlers' budgets allow. */
+/** Fetches per day that online crawlers' budgets allow. */
 export async function allowedPerDay(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ pages: number }>(
     `select coalesce(sum(pages_per_day), 0)::float8 as pages

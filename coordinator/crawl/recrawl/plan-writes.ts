@@ -1,6 +1,6 @@
 /**
- * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent channels had more
- * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
+ * Makes the recrawl plan when due: IIR and ICR when half the most urgent channels had more than five updates (SARSS
+ * section 3.1), *optimal* at every turn from the fleet's work since the last plan.
  */
 
 import type { Pool } from "pg";
@@ -31,7 +31,7 @@ interface PlanningPorts {
 
 const daySeconds = 86_400;
 
-/** The new plan, saved; null: the last one stays, or another coordinator is at it. */
+/** Saves and returns the new plan; null when the last one stays or another coordinator is planning. */
 export async function planRecrawls(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   return await alone(ports.pool, "nearcrawl-recrawl-plan", async () => await makePlan(ports));
 }
@@ -62,7 +62,7 @@ function isContinued(last: RecrawlPlan | null, { policies }: PlanningPorts): las
   return last !== null && last.strategy === policies.strategy && last.groups.length === policies.groups;
 }
 
-/** Half of the pages have to be known: a channel's first group is its first guess. */
+/** Share of pages that must have estimates before the first grouping, which is otherwise a guess. */
 const knownEnough = 0.5;
 
 async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
@@ -76,7 +76,7 @@ async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   return await saveGroups(ports, null, { groups, intervals, successRates: groups.map(() => 0), reason });
 }
 
-/** Null: it is not due. */
+/** Null when not due. */
 async function reassign(last: RecrawlPlan, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { pool, policies, now } = ports;
   const { records, withEnoughUpdates } = await groupRecords(pool, last, now);
@@ -162,21 +162,21 @@ function bounded(seconds: number, { shortestHours, longestDays }: RecrawlPolicie
   return Math.min(longestDays * daySeconds, Math.max(shortestHours * 3600, seconds));
 }
 
-// The plan of *optimal*: the multiplier at which the pages' rates come to the total that the fleet
-// has, under each page's and each host's bounds, corrected by how far the rates that were planned came true.
+// The *optimal* plan: the multiplier at which the pages' rates sum to the fleet's total, under the limits of pages and
+// hosts, corrected by how far planned rates came true.
 
 const dayMs = 86_400_000;
 
-/** Pages that are looked at; of more, a sample of the hosts. Their rates take 0.2 s of a core, in one turn, once a plan. */
+/** Page limit; beyond it, hosts are sampled. Rates for this many take 0.2 s of a core per plan. */
 const mostPages = 100_000;
 
-/** Of the requests that a host's pace allows, so many are for pages that were fetched before. */
+/** Share of a host's allowed requests that is used for known pages. */
 const hostShare = 0.5;
 
-/** Crawlers wait so long between two requests to a host in any case (migrating-crawler/settings/config.ts). */
+/** Crawlers always wait this long between two requests to a host (migrating-crawler/settings/config.ts). */
 const leastDelayMs = 1000;
 
-/** Null: the last plan stays, since nobody is online or no page is known yet. */
+/** Null when the last plan stays because nobody is online or no page is known. */
 async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { pool, policies, now } = ports;
   const before = last?.strategy === "optimal" ? last : null;
@@ -225,14 +225,14 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
 
 const nothingMeasured = { windowDays: 0, sinceLastDays: 0, again: 0, first: 0, lateShare: 0 };
 
-/** The last day, as far as the strategy was in force. */
+/** The last day, or since the strategy has applied. */
 function windowOf(before: RecrawlPlan, { now, policies }: PlanningPorts) {
   const from = new Date(Math.max(before.since.getTime(), now.getTime() - dayMs));
   const halfInterval = before.totalPerDay > 0 ? (before.pages / before.totalPerDay / 2) * 86_400 : 0;
   return { from, last: before.madeAt, now, lateSeconds: Math.max(policies.everySeconds, halfInterval) };
 }
 
-/** Every page has had its time set by plans of this strategy: twice the mean interval has passed. */
+/** True once twice the mean interval has passed, so that plans of this strategy have set every page's time. */
 function isSettled({ since, pages, totalPerDay }: RecrawlPlan, now: Date): boolean {
   return totalPerDay > 0 && (now.getTime() - since.getTime()) / dayMs > (2 * pages) / totalPerDay;
 }
@@ -254,16 +254,16 @@ interface Worked {
   readonly multiplier: number;
   readonly hostMultipliers: ReadonlyMap<HostHash, number>;
   readonly freshness: number;
-  /** With a least rate that the total can bear. */
+  /** Its minimum rate is reduced to what the total allows. */
   readonly bounds: RateBounds;
-  /** Of all pages, where every one is at its most; null: they take the total. */
+  /** The total when every page is at its maximum; null when pages use up the total. */
   readonly mostPerDay: number | null;
 }
 
 function workOut(sample: SampledPages, asked: Asked): Worked {
   const total = asked.totalPerDay * sample.share;
   const count = sample.changesPerDay.length;
-  // What every page gets in any case takes half of the total at most.
+  // Minimum rates take at most half of the total.
   const leastPerDay = Math.min(asked.bounds.leastPerDay, total / count / 2);
   const bounds = { ...asked.bounds, leastPerDay };
   const pages = pagesOf(sample, { ...asked, bounds });
@@ -303,7 +303,7 @@ function pagesOf(sample: SampledPages, { bounds, rankedPages }: Asked): PagesToR
   };
 }
 
-/** Share of pages that are current at these rates, by importance. */
+/** Share of current pages at these rates, weighted by importance. */
 function weighted({ changesPerDay, importance }: PagesToRefresh, ratesPerDay: Float64Array): number {
   let [fresh, all] = [0, 0];
   ratesPerDay.forEach((rate, page) => {

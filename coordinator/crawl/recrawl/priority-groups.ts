@@ -9,30 +9,30 @@
 
 /** What a manager remembers of one channel, which is a host or a part of one, since the last reassignment. */
 export interface ChannelRecord {
-  /** Mean gap between its updates; a gap belongs to the update that ends it. Null: no gap ended since. */
+  /** Mean gap between its updates; a gap belongs to the update that ends it. Null before the first gap ended. */
   readonly meanGapSeconds: number | null;
-  /** Its hInterval at the last reassignment; null: it never had one. */
+  /** hInterval at the last reassignment; null if it never had one. */
   readonly earlierGapSeconds: number | null;
   /** hSubCount: recrawl tasks submitted. */
   readonly submitted: number;
   /** hSucCount: updates, that is tasks that succeeded. */
   readonly updates: number;
-  /** Mean download time of its updates, older ones too; null: it never had one. */
+  /** Mean download time of all its updates; null without any. */
   readonly downloadSeconds: number | null;
 }
 
 /** The sums over a group that a reassignment needs; a database can make them as well as `groupRecord`. */
 export interface GroupRecord {
   readonly channels: number;
-  /** Mean of the channels' hIntervals (see `hInterval`); null: no channel. */
+  /** Mean of the channels' hIntervals (see `hInterval`); null without channels. */
   readonly hIntervalSeconds: number | null;
   /** Sum of hSubCount. */
   readonly submitted: number;
   /** Sum of hSucCount. */
   readonly updates: number;
-  /** Sum of the channels' mean download times, of those that have one: the sum over PGP(k) in equation 4. */
+  /** Sum of the mean download times of channels that have one: the sum over PGP(k) in equation 4. */
   readonly downloadSeconds: number;
-  /** Sum of download time by hInterval of the same channels: the group's part of `history(Σ λ·t)`, in task threads. */
+  /** Sum of download time divided by hInterval per channel: the group's part of `history(Σ λ·t)`, in task threads. */
   readonly busyThreads: number;
 }
 
@@ -47,16 +47,16 @@ export interface Reassignment {
 const updatesWaitedFor = 5;
 
 /**
- * A channel's hInterval. The paper doesn't say what it is when a channel has no update since the last reassignment,
- * which is usual in groups whose interval is longer than the time between two: the last known one stays, as a variable
- * does that nobody sets; a channel that never had one counts with the interval in force. Not the time since its
- * last update: a single channel that can't be downloaded at all would lengthen its group's interval for ever.
+ * A channel's hInterval. The paper does not define it for a channel without an update since the last reassignment,
+ * which is usual for long intervals: it keeps its last value, and a new channel counts with the interval in force. The
+ * time since its last update would not do, because a channel that can never be downloaded would lengthen its group's
+ * interval for ever.
  */
 function hInterval(channel: ChannelRecord, intervalSeconds: number): number {
   return channel.meanGapSeconds ?? channel.earlierGapSeconds ?? intervalSeconds;
 }
 
-/** `intervalSeconds`: the group's interval that is in force. */
+/** `intervalSeconds` is the group's interval in force. */
 export function groupRecord(channels: Iterable<ChannelRecord>, intervalSeconds: number): GroupRecord {
   const sums = { channels: 0, gaps: 0, submitted: 0, updates: 0, downloadSeconds: 0, busyThreads: 0 };
   for (const channel of channels) {
@@ -74,7 +74,7 @@ export function groupRecord(channels: Iterable<ChannelRecord>, intervalSeconds: 
 
 /**
  * The trigger of section 3.1: half the channels of the most urgent group have had more than five updates since the
- * last reassignment. A group without channels never triggers: give the most urgent group that has some.
+ * last reassignment. Pass the most urgent group that has channels; an empty one never triggers.
  */
 export function isReassignmentDue(channels: number, channelsWithEnoughUpdates: number): boolean {
   return channels > 0 && channelsWithEnoughUpdates * 2 >= channels;
@@ -88,11 +88,11 @@ export function hasEnoughUpdates(updates: number): boolean {
 // `checkPriorities` of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1, second pseudocode):
 // a less urgent group never has a shorter interval than the one before it, and none grows beyond a multiple of it.
 
-/** Bounds on what a group's interval is, measured in the interval of the group before it (the more urgent one). */
+/** Limits of a group's interval as multiples of the next more urgent group's. */
 interface PriorityLimits {
-  /** σ: what a group gets that would be more urgent than the one before it. At least 1, or it would stay so. */
+  /** σ: the multiple for a group that would be more urgent than the one before it. At least 1. */
   readonly smallestMultiple: number;
-  /** μ: the most. At least σ, or what the first rule sets the second would undo. */
+  /** μ: the largest multiple. At least σ, or the second rule would undo the first. */
   readonly biggestMultiple: number;
 }
 
@@ -107,7 +107,7 @@ export function checkPriorities(intervals: readonly number[], limits: PriorityLi
   return checked;
 }
 
-/** Why the limits make no sense, in a sentence that names the value; null: they do. */
+/** Names the invalid value in a sentence; null when the limits are valid. */
 export function priorityLimitsFault({ smallestMultiple, biggestMultiple }: PriorityLimits): string | null {
   if (!Number.isFinite(smallestMultiple) || smallestMultiple < 1)
     return `the smallest multiple (σ) is ${smallestMultiple}: below 1 a less urgent group would be recrawled more often than the one before it`;
@@ -134,14 +134,14 @@ interface EncouragementInput {
   readonly groups: readonly GroupRecord[];
   /** The `successRates` of the last reassignment. */
   readonly lastSuccessRates: readonly number[];
-  /** δ: what an interval is multiplied with. Above 0, below 1. */
+  /** δ: the factor for an interval, above 0 and below 1. */
   readonly encourageRate: number;
 }
 
 /**
- * The intervals, times δ where the success rate rose. The pseudocode never sets its counts to zero, neither before
- * the first group nor between groups, which would make a group's rate that of all groups up to it; the text defines it
- * as "the successRate of a PGP", and so it is here. A group that no task was submitted for (0 / 0) keeps its last rate.
+ * Multiplies intervals by δ where the success rate rose. The pseudocode never resets its counts, which would make a
+ * group's rate that of all groups up to it; this follows the text, "the successRate of a PGP". A group without
+ * submitted tasks (0 / 0) keeps its last rate.
  */
 function encourage(
   intervalSeconds: readonly number[],
@@ -175,12 +175,12 @@ function encourage(
 interface IteratedCapacityInput extends EncouragementInput {
   /** The intervals from the change rates alone, most urgent group first. */
   readonly initialIntervalSeconds: readonly number[];
-  /** The intervals in force; they stay where nothing has been downloaded yet. */
+  /** The intervals in force, which stay before anything was downloaded. */
   readonly intervalSeconds: readonly number[];
   readonly limits: PriorityLimits;
 }
 
-/** The groups' next intervals; call it when `isReassignmentDue` says so, with records since the last call. */
+/** The groups' next intervals. Call when `isReassignmentDue`, with records since the last call. */
 export function iteratedCapacity(input: IteratedCapacityInput): Reassignment {
   const theta = capacityFactor(input.groups, input.initialIntervalSeconds);
   const stretched =
@@ -189,7 +189,7 @@ export function iteratedCapacity(input: IteratedCapacityInput): Reassignment {
   return { intervalSeconds: checkPriorities(intervalSeconds, input.limits), successRates };
 }
 
-/** θ of equation 4; above 1 the fleet is too small for the initial intervals. Null: there is no history yet. */
+/** θ of equation 4; above 1 the fleet is too small for the initial intervals. Null without history. */
 export function capacityFactor(
   groups: readonly GroupRecord[],
   initialIntervalSeconds: readonly number[],
@@ -217,7 +217,7 @@ interface IteratedIntervalInput extends EncouragementInput {
   readonly limits: PriorityLimits;
 }
 
-/** The groups' next intervals; call it when `isReassignmentDue` says so, with records since the last call. */
+/** The groups' next intervals. Call when `isReassignmentDue`, with records since the last call. */
 export function iteratedInterval(input: IteratedIntervalInput): Reassignment {
   const measured = input.groups.map(
     ({ hIntervalSeconds }, index) => hIntervalSeconds ?? input.intervalSeconds[index]!,

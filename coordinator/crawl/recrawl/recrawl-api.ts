@@ -1,4 +1,4 @@
-/** Recrawl plans, as they are told. */
+/** API schemas of recrawl plans. */
 import { z } from "zod";
 import { dateTime } from "../../web/api-operation.ts";
 import { chartHistorySchema } from "../../web/chart-history.ts";

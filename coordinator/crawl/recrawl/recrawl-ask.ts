@@ -26,7 +26,7 @@ import { recrawlAnswer, type recrawlPlan } from "./recrawl-api.ts";
 
 export interface RecrawlPorts {
   readonly latestPlans: (most: number) => Promise<readonly RecrawlPlan[]>;
-  /** How the rates went, with what changed meanwhile. */
+  /** The course of the rates, with the changes made meanwhile. */
   readonly charts: (range: TimeRange) => Promise<ChartHistory>;
 }
 

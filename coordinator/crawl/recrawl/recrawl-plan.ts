@@ -11,32 +11,35 @@ import { usualChangesPerDay } from "./change-rate.ts";
 export const recrawlStrategies = ["fixed", "iir", "icr", "optimal"] as const;
 export type RecrawlStrategy = (typeof recrawlStrategies)[number];
 
-/** Bounds of a page's rate. */
+/** Limits of a page's rate. */
 export interface RateBounds {
   readonly leastPerDay: number;
   readonly mostPerDay: number;
-  /** No page is fetched more often than so many times its estimated changes (SARSS section 4.3 names 2, see `defaultRateBounds`). */
+  /**
+   * A page is fetched at most this many times per estimated change (SARSS section 4.3 names 2, see
+   * `defaultRateBounds`).
+   */
   readonly visitsPerChange: number;
 }
 
 export interface PlanInForce {
   readonly strategy: RecrawlStrategy;
-  /** Of *optimal*; null: not worked out yet. */
+  /** For *optimal*; null before it is computed. */
   readonly multiplier: number | null;
-  /** Of iir and icr, most urgent first; empty: not worked out yet. */
+  /** For iir and icr, most urgent first; empty before they are computed. */
   readonly groupIntervalSeconds: readonly number[];
   readonly bounds: RateBounds;
-  /** URLs that have a PageRank; 0: importance is by back-links. */
+  /** Number of URLs with a PageRank; with 0, importance follows back-links. */
   readonly rankedPages: number;
-  /** What a page is expected to change that nothing is known of. */
+  /** Expected changes of a page about which nothing is known. */
   readonly usualChangesPerDay: number;
 }
 
 /**
- * SARSS's limit of 2 visits for each change is for groups that take what they can. Where a total is divided it does harm:
- * what slow pages may not have goes to those that change too fast, and where pages change less than once between two
- * fetches, an index under it is less fresh than one at a fixed interval. At 10 hardly anything is lost any more, and no
- * page that is thought still takes the fleet's time (test/recrawl/optimal-rates).
+ * SARSS's limit of 2 visits per change suits groups that take what they can. When a total is divided it does harm: the
+ * surplus of slow pages goes to those that change too fast, and below one change between two fetches the index is less
+ * fresh than at a fixed interval. At 10 hardly anything is lost, and static pages still take none of the fleet's time
+ * (test/recrawl/optimal-rates).
  */
 export const defaultRateBounds: RateBounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
 
@@ -54,13 +57,13 @@ export interface PlannedPage {
   readonly changesPerDay: number;
   readonly importance: number;
   readonly group: number | null;
-  /** Of its host; null: the plan's. */
+  /** Its host's multiplier; null for the plan's. */
   readonly hostMultiplier: number | null;
 }
 
 const daySeconds = 86_400;
 
-/** From this fetch to the next; null: the plan says nothing of the page yet, so that the fixed interval holds. */
+/** Time from this fetch to the next; null when the plan has no answer yet, so that the fixed interval applies. */
 export function plannedIntervalSeconds(page: PlannedPage, plan: PlanInForce): number | null {
   switch (plan.strategy) {
     case "fixed":
@@ -83,10 +86,10 @@ export function mostPerDay(changesPerDay: number, bounds: RateBounds): number {
   return Math.max(bounds.leastPerDay, Math.min(bounds.mostPerDay, bounds.visitsPerChange * changesPerDay));
 }
 
-/** Of a page that the graph does not know: what a jump to any page gives it (PageRank's 1 − 0.85), in means. */
+/** Importance of a page outside the graph: what a random jump gives it (PageRank's 1 − 0.85), relative to the mean. */
 const unrankedImportance = 0.15;
 
-/** How much a page's freshness counts: its PageRank in units of the mean one, or by the logarithm of its back-links. */
+/** Weight of a page's freshness: its PageRank relative to the mean, or the logarithm of its back-links. */
 export function importanceOf(
   page: { readonly pageRank: number | null; readonly backLinks: number },
   rankedPages: number,
@@ -111,8 +114,8 @@ export function freshnessOf(fetchesPerDay: number, changesPerDay: number): numbe
 
 /**
  * The rate at which one more fetch a day adds `multiplier` to importance times freshness: with x = λ/f changes between
- * fetches, importance/λ · (1 − (1 + x)e^(−x)) = multiplier. 0 where even the first fetch adds less: a page that changes
- * too often, or matters too little, is left alone.
+ * fetches, importance/λ · (1 − (1 + x)e^(−x)) = multiplier. 0 for pages that change too often or matter too little to
+ * gain that.
  */
 export function rateAtMultiplier(changesPerDay: number, importance: number, multiplier: number): number {
   const share = (multiplier * changesPerDay) / importance;
@@ -120,7 +123,7 @@ export function rateAtMultiplier(changesPerDay: number, importance: number, mult
   return changesPerDay / changesPerFetchAt(share);
 }
 
-/** The x with 1 − (1 + x)e^(−x) = share, for a share in (0, 1): from a table, then by Halley's steps to about 1e-13. */
+/** Solves 1 − (1 + x)e^(−x) = share, for a share in (0, 1), from a table and then by Halley's steps to about 1e-13. */
 export function changesPerFetchAt(share: number): number {
   if (share < 1e-8) return seriesRoot(share);
   let x = share < tableEnd ? fromTable(share) : nearOne(1 - share);
@@ -130,13 +133,13 @@ export function changesPerFetchAt(share: number): number {
     // The second derivative over the first is 1/x − 1.
     const change = newton / (1 - (newton * (1 / x - 1)) / 2);
     x -= change;
-    // Steps shrink to their cube: the next one would be below 1e-13.
+    // Convergence is cubic, so the next step would be below 1e-13.
     if (Math.abs(change) <= 3e-5 * x) break;
   }
   return x;
 }
 
-/** Up to here x is read from a table over the root of the share, along which it is nearly straight. */
+/** Below this, x is interpolated in a table over the root of the share, which is nearly linear. */
 const tableEnd = 0.99;
 
 const tableSteps = 1024;
@@ -148,7 +151,7 @@ function fromTable(share: number): number {
   return table[step]! + (at - step) * (table[step + 1]! - table[step]!);
 }
 
-/** By halving; for the table. */
+/** Bisection, used to build the table. */
 function slowRoot(share: number): number {
   let [low, high] = [0, 50];
   while (high - low > 1e-12) {
@@ -159,14 +162,14 @@ function slowRoot(share: number): number {
   return low;
 }
 
-/** (1 + x)e^(−x) = rest: x = ln((1 + x)/rest), three times over. */
+/** Solves (1 + x)e^(−x) = rest by iterating x = ln((1 + x)/rest) three times. */
 function nearOne(rest: number): number {
   const first = -Math.log(rest) + 1;
   const second = Math.log1p(first) - Math.log(rest);
   return Math.log1p(second) - Math.log(rest);
 }
 
-/** x²/2 − x³/3 = share, where the closed form would cancel out. */
+/** Uses x²/2 − x³/3 = share, where the closed form would cancel out. */
 function seriesRoot(share: number): number {
   const x = Math.sqrt(2 * share);
   return x * (1 + x / 3);

@@ -1,4 +1,4 @@
-/** What planning works with (plan-writes.ts), and a plan that holds nothing yet. */
+/** Settings of planning (plan-writes.ts), and an empty plan. */
 import { z } from "zod";
 import { policy, seconds } from "../../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
@@ -39,15 +39,15 @@ export function emptyPlan(
   };
 }
 
-// The time from one fetch of a page to its next, over all pages: what a crawler's load comes to.
+// The mean time between two fetches of a page, which determines a crawler's load.
 
-/** Of a plan that was made. */
+/** Totals of a plan. */
 export interface PlannedTotal {
   readonly strategy: RecrawlStrategy;
   readonly pages: number;
-  /** Fetches a day of these pages; 0: the plan says nothing of it. */
+  /** Fetches per day of these pages; 0 when not planned. */
   readonly totalPerDay: number;
-  /** What the fleet was found to manage of them, as *optimal* measures it. */
+  /** Measured capacity of the fleet, as *optimal* finds it. */
   readonly capacityPerDay: number;
 }
 
@@ -58,9 +58,8 @@ export interface IntervalPolicies {
 }
 
 /**
- * In days. A plan of another strategy says nothing, nor does one without pages: until the policies' own is made, the
- * fixed interval holds. *optimal* divides what the interval comes to, so that another interval is seen before it is
- * planned with; but never more than the fleet manages.
+ * Mean interval in days. Plans of another strategy or without pages are ignored in favour of the fixed interval.
+ * *optimal* plans for the interval's total, but never more than the fleet manages.
  */
 export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal | null): number {
   const asked = policies.intervalHours / 24;
@@ -71,9 +70,9 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
 
-// Forms of settings that several rooms share.
+// Setting types shared by several rooms.
 
-// The settings of recrawl: in the coordinator's file, and as policies that operators change while it runs.
+// Recrawl settings: in the coordinator's file, and as policies that operators change at run time.
 
 export const recrawlSettings = z.strictObject({
   intervalHours: policy(

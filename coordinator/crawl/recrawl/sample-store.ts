@@ -1,7 +1,7 @@
 /**
- * Pages with their estimated changes, in columns. Of more than are wanted, whole hosts: those in a range of host hashes,
- * which are spread evenly, so that an index finds them and each host's pages stay together. A few large hosts are not
- * spread evenly: a range without any is doubled until it has one, and the sample's share is counted, not assumed.
+ * Loads pages with their estimated changes in columns. If there are too many, it takes whole hosts in a range of host
+ * hashes, which an index finds. Large hosts are unevenly spread: an empty range is doubled until it has pages, and the
+ * sample's share is counted.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -34,7 +34,7 @@ export async function sampledPages(pool: Pool, mostPages: number): Promise<Sampl
   return { ...columns(rows), share };
 }
 
-/** The last host hash of such a part of them, from the least on; hashes are signed, of 64 bits. */
+/** The last hash of this part of all hosts; hashes are signed 64-bit numbers. */
 const lastOf = (part: number): bigint =>
   part === 1 ? 2n ** 63n - 1n : -(2n ** 63n) + BigInt(Math.floor(2 ** 64 * part));
 
@@ -48,7 +48,7 @@ async function fetchedPages(pool: Pool, last: bigint): Promise<number> {
   return rows[0]!.pages;
 }
 
-/** An estimate that is no rate (NaN is larger than any number in SQL) counts as none. */
+/** An invalid estimate (NaN is larger than any number in SQL) counts as none. */
 async function pagesUpTo(pool: Pool, last: bigint): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
     `select u.host_hash, coalesce(max(h.crawl_delay_ms), 0) as crawl_delay_ms,
@@ -78,7 +78,7 @@ function columns(rows: readonly Row[]): Omit<SampledPages, "share"> {
   };
 }
 
-/** As the database estimates it: a count of a large table would take longer than the plan. */
+/** The planner's estimate, since counting a large table would take longer than the plan. */
 export async function rankedPages(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>("select exists (select from url_rank) as any");
   const { any } = rows[0]!;
@@ -90,10 +90,10 @@ export async function rankedPages(pool: Pool): Promise<number> {
   return counted[0]!.pages;
 }
 
-// The row of table recrawl_host that holds for a URL, in SQL: a channel's own once a plan has looked at it, until then, and
-// for what lies in no channel, that of the rest of its host (0).
+// SQL: the row of table recrawl_host for a URL: its channel's once a plan has seen it; until then, and outside
+// channels, the rest of its host (0).
 
-/** `u`: a row with `host_hash` and `url`. Hosts without channels cost one look-up. */
+/** `u` is a row with `host_hash` and `url`. Hosts without channels cost one look-up. */
 export const plannedChannel = (u: string) => `case
   when exists (select from channel where host_hash = ${u}.host_hash) then coalesce((
     select own.channel_id
@@ -108,9 +108,9 @@ end`;
 // with three are two updates. A task's gap and download time are those of its pages.
 
 /**
- * Parameters: $1 the plan's time, $2 now, $3 the intervals in force, $4 the last lease before it. `h` is each channel
- * with its group (from 0), its gap, its download time, its tasks and updates. URLs are handed out by host: a channel's
- * share is that of its visits, or of its pages where there were none.
+ * Parameters: $1 the plan's time, $2 now, $3 the intervals in force, $4 the last lease before it. `h` has each
+ * channel's group (from 0), gap, download time, tasks and updates. Leases are per host, so a channel's share is by its
+ * visits, or without any by its pages.
  */
 const channelRecords = `
   parted as materialized (
@@ -168,7 +168,7 @@ interface GroupRow {
   readonly enough: number;
 }
 
-/** One entry for each group of the plan, most urgent first. */
+/** One entry per group of the plan, most urgent first. */
 export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<RecrawlGroups> {
   const { rows } = await pool.query<GroupRow>(
     `with ${channelRecords}
@@ -191,7 +191,7 @@ export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pr
   };
 }
 
-/** What the groups' channels measured is kept for the next plan, which finds it where it has nothing newer. */
+/** Stores the channels' measurements for the next plan, which uses them where nothing is newer. */
 export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<void> {
   await pool.query(
     `with ${channelRecords}
@@ -203,17 +203,17 @@ export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pro
   );
 }
 
-// What sitemaps and feeds state of pages' changes, kept with the URLs in four bytes: a word and a day. A list states it of
-// its own host alone .
+// Packs what sitemaps and feeds state of a page's changes into four bytes stored with the URL: a word and a day. Lists
+// only count for their own host.
 
 const firstDayMs = Date.UTC(2000, 0, 1);
 
 const dayMs = 86_400_000;
 
-/** Postgres' smallint. */
+/** Maximum of Postgres' smallint. */
 const lastDay = 32_767;
 
-/** The latest word counts; a URL of which nothing is stated any more keeps what was. The hosts are locked. */
+/** The latest statement counts, and a URL without a new one keeps its former one. Hosts must be locked. */
 export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<void> {
   const stated = urls.flatMap(({ key, changeFrequency, modifiedAt }) => {
     if (changeFrequency === undefined && modifiedAt === undefined) return [];
@@ -235,7 +235,10 @@ export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[
   );
 }
 
-/** A page that a list of its own host says changed after its last fetch is due. The hosts are locked, and settled by the caller. */
+/**
+ * Makes pages due that their host's lists say changed after the last fetch. Hosts must be locked; the caller settles
+ * them.
+ */
 export async function fetchStatedChanges(
   client: PoolClient,
   urls: readonly AdmittedUrl[],

@@ -1,4 +1,4 @@
-/** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
+/** The recrawl plan in force, loaded at start and at every turn and renewed by one coordinator. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -38,9 +38,9 @@ export function recrawlDuties(
     await read();
   };
   return {
-    /** What results are to be taken by. */
+    /** The plan for incoming results. */
     plan: (): PlanInForce => inForce(latest ?? fixedPlan, config.recrawl),
-    /** From one fetch of a page to its next, over all pages, by what is planned. */
+    /** Planned mean days between two fetches of a page. */
     meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();
@@ -49,7 +49,7 @@ export function recrawlDuties(
   };
 }
 
-/** A plan of another strategy than the policy's counts for nothing any more; bounds hold as soon as they are changed. */
+/** Ignores a plan of another strategy than the policy's; changed limits apply at once. */
 function inForce(latest: PlanInForce, policies: RecrawlPolicies): PlanInForce {
   const { strategy } = policies;
   const bounds = boundsOf(policies);

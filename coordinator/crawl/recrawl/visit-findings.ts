@@ -1,6 +1,6 @@
 /**
- * What a visit says of its page's changes, and when the next one is: decided from the result, what the frontier knew
- * of the URL, and the plan in force.
+ * Decides from a visit's result, what was known of the URL and the plan what the visit shows of its page's changes,
+ * and when the next one is.
  */
 
 import type { FetchOutcome } from "#protocol/result";
@@ -17,13 +17,13 @@ import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recraw
 export interface ThisVisit {
   readonly fetchedAt: Date;
   readonly outcome: FetchOutcome;
-  /** Of the body that was fetched; null: none was. */
+  /** Digest of the fetched body; null without one. */
   readonly digest: string | null;
-  /** When the server or the page says that it changed last. */
+  /** The last change stated by server or page. */
   readonly changedAt: Date | null;
 }
 
-/** Compared visits from which on a page's own estimate counts. */
+/** Compared visits from which a page's own estimate counts. */
 export const learningVisits = 3;
 
 export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce): VisitFindings {
@@ -39,7 +39,7 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
       ? null
       : { elapsedSeconds: gapSeconds, hasChanged, lastChangeSecondsAgo: unchangedSeconds, plannedSeconds };
   const sums = (compared && visitSums(compared)) ?? noVisits;
-  // What a list states is a hint alone: what is found counts by the page and its server.
+  // A list's statement is only a hint; findings rely on the page and its server.
   const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
   const expected = expectedChangesPerDay({
     usualPerDay: plan.usualChangesPerDay,
@@ -62,7 +62,7 @@ function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): n
   return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
 }
 
-/** A 304, or a body that the crawler knew by its digest, is the same page; another digest is another one. */
+/** A 304 or a known digest is the same page; another digest is a changed one. */
 function changedOf({ outcome, digest }: ThisVisit, known: KnownPage): boolean | null {
   if (outcome.type === "unchanged") return false;
   if (outcome.type !== "fetched" || digest === null || known.digest === null) return null;
@@ -74,22 +74,22 @@ function secondsBetween(from: Date | null, to: Date): number | null {
   return Number.isNaN(ms) ? null : ms / 1000;
 }
 
-// When a URL is fetched again: a fixed interval after a success, and after anything else a wait that fits the
-// reason. A refusal that a minute will not change waits a day; trouble that may pass waits a minute, doubling
-// up to a day; what a server asks for with Retry-After (RFC 9110 section 10.2.3) is the least wait in any case.
+// When a URL is fetched again: a fixed interval after a success, otherwise a wait that fits the reason. Lasting
+// refusals wait a day; temporary trouble waits a minute, doubling up to a day; Retry-After (RFC 9110 section 10.2.3)
+// is always the minimum.
 
 export interface RecrawlSettings {
-  /** From one successful fetch to the next. */
+  /** Interval between successful fetches. */
   readonly intervalSeconds: number;
-  /** First wait after trouble that may pass; doubles with each failure in a row. */
+  /** First wait after temporary trouble; doubles with each consecutive failure. */
   readonly firstRetrySeconds: number;
-  /** Longest wait after trouble that may pass. */
+  /** Longest wait after temporary trouble. */
   readonly longestRetrySeconds: number;
-  /** Wait after a refusal: robots, a refused address, a page that is missing or not ours to read. */
+  /** Wait after a refusal: robots, a refused address, a missing or inaccessible page. */
   readonly refusedRetrySeconds: number;
-  /** A URL that is missing (404, 410) so many times in a row is gone. */
+  /** Consecutive 404 or 410 answers after which a URL is gone. */
   readonly goneAfter: number;
-  /** A URL that is gone, or has its price, is looked at again so much later, in case the site came back. */
+  /** When a gone or paid URL is tried again, in case the site came back. */
   readonly goneRetrySeconds: number;
 }
 
@@ -108,7 +108,7 @@ export const defaultRecrawlSettings: RecrawlSettings = {
 interface FetchAttempt {
   readonly now: Date;
   readonly outcome: FetchOutcome;
-  /** Failures in a row before this one; 0 when not told. */
+  /** Consecutive failures before this one; 0 when omitted. */
   readonly failures?: number;
 }
 
@@ -117,12 +117,12 @@ export function nextFetchAt(attempt: FetchAttempt, settings: RecrawlSettings): D
   return new Date(attempt.now.getTime() + Math.ceil(waitSeconds(attempt, settings) * 1000));
 }
 
-/** Whether the URL leaves the frontier: missing often enough, this time included, or not for us. */
+/** Whether the URL leaves the frontier: missing often enough, including this time, or not for us. */
 export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: RecrawlSettings): boolean {
   return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
 }
 
-/** How long something rests that a bot gate answered for so many times in a row: a day, doubling to two weeks. */
+/** How long a URL rests after consecutive bot-gate answers: a day, doubling to two weeks. */
 export const firstGateRestDays = 1;
 export const longestGateRestDays = 14;
 
@@ -138,7 +138,7 @@ function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
     case "refused-address":
       return settings.refusedRetrySeconds;
     case "failed":
-      // Its host rests as a whole; where the gate stands before this URL alone, the others go on.
+      // When the whole host is gated it rests as a whole; a gate before this URL alone leaves the others.
       return challengeOf(outcome) === null
         ? retrySeconds(attempt, settings)
         : daySeconds *
@@ -161,7 +161,7 @@ function isMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
-/** Statuses that tell of the moment, not of the URL: time-out, too early, too many requests, any server error. */
+/** Statuses of a temporary condition: time-out, too early, too many requests, any server error. */
 function mayPass(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }

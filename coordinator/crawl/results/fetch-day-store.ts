@@ -1,8 +1,8 @@
 /**
- * The parts of table page_fetch: one for each day (UTC), made ahead, and dropped as a whole when the day is old. What finds
- * no day lies in page_fetch_default, so that no result fails for lack of one: after a clock that jumped, or weeks in which
- * nobody made days. It is moved into its day as soon as there is one. Days rather than hosts' hashes: a table to drop is all
- * that the oldest fetches cost, and the indexes that are written to are today's alone.
+ * Partitions of table page_fetch by UTC day, created ahead and dropped whole when old. Rows without a partition are in
+ * page_fetch_default, so that no result fails for lack of one (after a clock jump, or weeks without maintenance), and
+ * move to their day once it exists. With days rather than host hashes, removing old fetches means dropping a table,
+ * and only today's indexes are written.
  */
 import type { Pool, PoolClient } from "pg";
 import { partsSql } from "#db/table-sizes";
@@ -11,29 +11,32 @@ import { inTransaction } from "../../database/transaction.ts";
 
 const dayMs = 86_400_000;
 
-/** Made before they begin: so long nobody needs to make any. */
+/** Days created in advance. */
 const daysAhead = 3;
 
 const lockName = "nearcrawl-fetch-days";
 
 /**
- * Attaching and dropping wait for whoever reads the table, and others wait behind that: no longer than this. What is not
- * done in time is done at the next turn.
+ * Attaching and dropping wait for readers of the table and block others meanwhile, so they are limited to this time
+ * and retried at the next turn.
  */
 const lockTimeoutMs = 2000;
 
-/** Rows without a day that are too old for one, deleted at once. */
+/** Rows too old for a day that are deleted at once. */
 const deletedAtOnce = 20_000;
 
 export interface KeptFetchDays {
   readonly made: readonly string[];
   readonly dropped: readonly string[];
-  /** Fetches that had lain in page_fetch_default. */
+  /** Fetches that were in page_fetch_default. */
   readonly moved: number;
   readonly deleted: number;
 }
 
-/** Makes the days from today on, and of what lies without a day; drops those before `keepDays`. Null: another one is at it. */
+/**
+ * Creates days from today on and for rows without one; drops days before `keepDays`. Null when another coordinator is
+ * doing so.
+ */
 export async function keepFetchDays(
   pool: Pool,
   { keepDays, now }: { readonly keepDays: number; readonly now: Date },
@@ -43,7 +46,7 @@ export async function keepFetchDays(
   return await alone(pool, lockName, async () => {
     const deleted = await deleteWithoutDay(pool, dayStart(oldest));
     const parts = await dayParts(pool);
-    // A part that begins nowhere holds what was there before there were days.
+    // A partition without a beginning contains what was there before days were used.
     const isCovered = (day: number) =>
       parts.some(({ from, to }) => (from === null || from <= dayStart(day)) && dayStart(day) < to);
     const ahead = Array.from({ length: daysAhead + 1 }, (_, days) => today + days);
@@ -63,12 +66,12 @@ const nameOf = (day: number) => `page_fetch_${dayStart(day).toISOString().slice(
 
 interface Part {
   readonly name: string;
-  /** Null: it has no beginning. */
+  /** Null without a beginning. */
   readonly from: Date | null;
   readonly to: Date;
 }
 
-/** Without the one for what has no day. Bounds are written in the session's time zone, and read in it. */
+/** Excludes the default partition. Bounds are written and read in the session's time zone. */
 async function dayParts(pool: Pool): Promise<Part[]> {
   const { rows } = await pool.query<Part>(
     `select name, (regexp_match(bounds, 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as "from",
@@ -79,7 +82,7 @@ async function dayParts(pool: Pool): Promise<Part[]> {
   return rows;
 }
 
-/** Normally there are none: their table is read as a whole. */
+/** Usually there are none; the default partition is scanned. */
 async function daysWithoutPart(pool: Pool, from: Date, to: Date): Promise<number[]> {
   const { rows } = await pool.query<{ day: number }>(
     `select distinct floor(extract(epoch from fetched_at) / 86400)::int as day
@@ -101,8 +104,8 @@ async function deleteWithoutDay(pool: Pool, before: Date): Promise<number> {
 }
 
 /**
- * Gives how many rows were moved. Who writes meanwhile waits before it looks for a part, and finds the day: behind the default
- * part's lock alone it would have chosen that part already, and fail on it.
+ * Returns how many rows moved. Locks the whole table, because a writer waiting for the default partition's lock alone
+ * would already have chosen it, and would fail.
  */
 async function makeDay(pool: Pool, day: number): Promise<number> {
   const [name, from, to] = [nameOf(day), dayStart(day).toISOString(), dayStart(day + 1).toISOString()];

@@ -1,6 +1,6 @@
 /**
- * What a host's row learns from a batch of results: when it may be asked again and at what pace, its robots.txt,
- * how it was spoken to, what its pages weigh and what they are worth (frontier/budgets.ts).
+ * Updates a host's row from a batch of results: when it may be contacted again and at what pace, its robots.txt, the
+ * protocol, and the sizes and worth of its pages (frontier/budgets.ts).
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -16,7 +16,7 @@ import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { keptRate } from "../frontier/kept-rate.ts";
 import { firstGateRestDays, longestGateRestDays } from "../recrawl/visit-findings.ts";
 
-/** `worths` beside the results. The hosts are locked. */
+/** `worths` matches the results' order. Hosts must be locked. */
 export async function updateHosts(
   client: PoolClient,
   batch: Batch,
@@ -26,7 +26,7 @@ export async function updateHosts(
   await client.query(updateSql, [paidRestUntil, ...given.valuesOf(hostRows(batch, worths))]);
 }
 
-/** Figures of its pages, by the names of their columns. */
+/** Counts of its pages, named as their columns. */
 const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
 
 const given = rowsGiven(
@@ -45,21 +45,21 @@ const counted = countedFigures.map((figure) => {
 
 const dayMs = 86_400_000;
 
-/** SQL: answers 402 in a row, after the batch. */
+/** SQL: consecutive 402 answers after the batch. */
 const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
 
-/** SQL: how often in a row a bot gate answered, after the batch: tries before the rest was over are one with that before it. */
+/** SQL: consecutive bot-gate answers after the batch; tries during the rest count as one with the answer before. */
 const challengesAfter = `case
   when given.opened or h.challenges is null then 1
   when given.challenged_at >= h.not_before then least(h.challenges + 1, 1000)
   else h.challenges
 end`;
 
-/** SQL: the host's rest, from the try that it begins with. */
+/** SQL: end of the host's rest, from its first try. */
 const gateRestsUntil = `given.challenged_at + interval '1 day' * least(${longestGateRestDays},
   ${firstGateRestDays} * 2 ^ least(30, (${challengesAfter}) - 1))`;
 
-/** SQL: after a challenge what is given, after the site's own answer null, else as before. */
+/** SQL: the given value after a challenge, null after the site's own answer, otherwise unchanged. */
 const ofChallenge = (told: string, before: string) =>
   `case when given.challenged_at is not null then ${told} when not given.opened then ${before} end`;
 
@@ -88,7 +88,7 @@ const updateSql = `update frontier_host h
          fetched_bytes = h.fetched_bytes + given.wire_bytes,
          robots_state = coalesce(given.robots_state, h.robots_state),
          robots_at = coalesce(given.robots_at, h.robots_at),
-         -- A crawler gives back the cap that it was told: that is not the site's word.
+         -- A crawler reports the cap it was given, which is not the site's delay.
          crawl_delay_ms = case when given.crawl_delay_ms = h.cap_delay_ms then h.crawl_delay_ms
            else coalesce(given.crawl_delay_ms, h.crawl_delay_ms) end,
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
@@ -111,7 +111,7 @@ const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof HostRow>> = {
 
 type HostRow = ReturnType<typeof emptyRow>;
 
-/** One row per host; of what is said more than once, the later result's word counts. */
+/** One row per host; of repeated facts the later result's counts. */
 function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]): HostRow[] {
   const rows = new Map<HostHash, HostRow>();
   results.forEach((counted, index) => {
@@ -138,7 +138,7 @@ function addFetch(row: HostRow, { result, before }: CountedResult, now: Date): v
   row.tlsVersion = result.connection.tls === null ? null : clean(result.connection.tls);
 }
 
-/** A back-off that is older says nothing any more: the longest is a day. */
+/** Older back-offs are irrelevant, since the longest is a day. */
 const oldestBackOffMs = 2 * 86_400_000;
 
 function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
@@ -147,7 +147,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   if (robots !== undefined) {
     row.robotsState = robots.state;
     row.robotsAt = fetchedAt;
-    // What cannot be read asks for no other delay than before.
+    // An unreadable robots.txt leaves the delay unchanged.
     const isRead = robots.state === "rules" || robots.state === "none";
     if (isRead) row.crawlDelayMs = Math.round((robots.crawlDelaySeconds ?? 0) * 1000);
   }
@@ -159,7 +159,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   row.tolerated = pace.tolerated === undefined ? null : JSON.stringify(keptRate(pace.tolerated, fetchedAt));
 }
 
-/** Robots.txt and the way there say nothing of payment, nor does trouble of the server's. */
+/** Robots.txt, redirects and server trouble say nothing about payment. */
 function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
   const { outcome } = result;
   if (outcome.type === "http-error" && asksPayment(outcome)) {
@@ -174,8 +174,8 @@ function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
 }
 
 /**
- * A page of the host that comes as it is opens the gate, whoever asked for it, and so does one that is missing. What gates let
- * through does not: redirects to https, robots.txt, sitemaps, images; nor do other errors, which may be the gate's.
+ * A page of the host, or a missing one, opens the gate, whoever asked. What gates let through does not: redirects to
+ * https, robots.txt, sitemaps, images; nor do other errors, which may be the gate's.
  */
 function addChallenge(row: HostRow, { result }: CountedResult, now: Date): void {
   const { outcome } = result;
@@ -193,7 +193,7 @@ function addChallenge(row: HostRow, { result }: CountedResult, now: Date): void 
 function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
   if (before.worth !== null) row[figureOf[before.worth]] -= 1;
   if (worth !== null) row[figureOf[worth]] += 1;
-  // Counted at the first visit, so that coming again costs a host nothing.
+  // Counted at the first visit only, so that repeat visits cost a host nothing.
   if (before.visits === 0) row.trappedLinks += Math.min(maxPageLinks, result.page?.trappedLinks ?? 0);
 }
 
@@ -209,22 +209,22 @@ function emptyRow(hostHash: HostHash, notBefore: Date) {
     tolerated: null as string | null,
     httpVersion: null as string | null,
     tlsVersion: null as string | null,
-    /** Answers 402, the last ones in a row; and whether one before them was another. */
+    /** The last consecutive 402 answers, and whether another answer came before them. */
     payments: 0,
     answersOtherwise: false,
     paymentAskedAt: null as Date | null,
     paymentPrice: null as string | null,
-    /** The last one's, where no answer of the site's own came after it. */
+    /** The last challenge, unless the site itself answered after it. */
     challengedAt: null as Date | null,
     challengeProvider: null as string | null,
     challengeOf: null as string | null,
-    /** The site itself has answered, though a bot gate may have done so since. */
+    /** True when the site itself answered, perhaps before a bot gate. */
     opened: false,
     ...{ good: 0, nearDuplicates: 0, notFound: 0, empty: 0, failed: 0, trappedLinks: 0 },
   };
 }
 
-/** Counts links between hosts at the host they lead to, where the frontier has it. The hosts are locked. */
+/** Counts links from other hosts at their target hosts in the frontier. Hosts must be locked. */
 export async function countOutsideLinks(
   client: PoolClient,
   links: { readonly added: readonly ChangedLink[]; readonly removed: readonly ChangedLink[] },
@@ -242,7 +242,7 @@ export async function countOutsideLinks(
   );
 }
 
-/** Differences, of which a host may have several. The hosts are locked. */
+/** Takes changes, of which a host may have several. Hosts must be locked. */
 export async function addOutsideLinks(
   client: PoolClient,
   differences: readonly { readonly hostHash: HostHash; readonly links: number }[],

@@ -1,6 +1,6 @@
 /**
- * Which results count: those under an open lease of their crawler, for a URL that the lease still holds, at a pace
- * that a host can be asked at. The others are dropped one by one, and those that no honest crawler sends are named.
+ * Decides which results count: those under their crawler's open lease, for a URL the lease still holds, at a possible
+ * pace. Others are dropped one by one, and those that no honest crawler sends are reported.
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
@@ -16,12 +16,12 @@ interface Sifted {
   readonly refused: readonly RefusedResult[];
 }
 
-/** The first of a lease may come at once (unchanged pages of a fast host); then at most fifty a second. */
+/** A lease's first results may come at once (unchanged pages of a fast host), then at most fifty a second. */
 const atOnce = 10;
 
 const leastGapMs = 20;
 
-/** A clock may be so far off before it is told. */
+/** Clock difference tolerated before it is reported. */
 const clockToleranceMs = 10 * 60_000;
 
 /** The leases stay locked until the end of the transaction. */
@@ -37,7 +37,7 @@ export async function siftResults(
   const lost = results.filter((one) => !found.has(one));
   const slow = held.filter((_one, index) => !isTooFast(held, index, batch.now));
   return {
-    // A URL twice in one batch counts once.
+    // A URL counts once per batch.
     counted: firstOfEach(
       slow.map(({ one, grantedAt, before }) => decided(inTime(one, grantedAt, batch.now), before)),
       ({ key }) => nameOf(key),
@@ -59,7 +59,7 @@ interface Held {
   readonly one: ArrivedResult;
   readonly before: UrlBefore;
   readonly grantedAt: Date;
-  /** Results that the lease had before this batch. */
+  /** Results the lease had before this batch. */
   readonly taken: number;
 }
 
@@ -113,7 +113,7 @@ function isTooFast(held: readonly Held[], index: number, now: Date): boolean {
   const { one, grantedAt, taken } = held[index]!;
   const earlier = held.slice(0, index).filter((other) => other.one.leaseId === one.leaseId).length;
   const elapsedMs = now.getTime() - grantedAt.getTime();
-  // Our own clock went back meanwhile, and tells nothing of pace.
+  // Our own clock was set back, so the pace is unknown.
   if (elapsedMs < 0) return false;
   return taken + earlier + 1 > atOnce + elapsedMs / leastGapMs;
 }
@@ -124,7 +124,7 @@ const tooFast = (count: number): RefusedResult => ({
   count,
 });
 
-/** What was fetched before the lease began, by the crawler's clock, was fetched when it began. */
+/** A fetch dated before its lease began, by the crawler's clock, is dated at its beginning. */
 function inTime(one: ArrivedResult, grantedAt: Date, now: Date): ArrivedResult {
   const fetchedMs = Date.parse(one.result.fetchedAt);
   const ms = Math.min(Math.max(fetchedMs, grantedAt.getTime()), Math.max(now.getTime(), grantedAt.getTime()));
@@ -146,8 +146,8 @@ function wrongClocks(held: readonly Held[], now: Date): RefusedResult[] {
 }
 
 /**
- * Of results without a lease those that are no matter of being late. The URLs of a comparison's lease are none of the
- * frontier's: that one of them came twice is nobody's fault.
+ * Results without a lease that are not merely late. A comparison lease's URLs are not the frontier's, so a duplicate
+ * there is nobody's fault.
  */
 async function namedFaults(
   client: PoolClient,
@@ -202,7 +202,7 @@ export function firstOfEach<T>(values: readonly T[], nameOfOne: (value: T) => st
   });
 }
 
-/** Of the tables that `knownPageJoins` joins to `frontier_url u`. */
+/** SQL: columns of the tables that `knownPageJoins` joins to `frontier_url u`. */
 const knownPageColumns = `u.compared_visits as "comparedVisits", u.content_changes as "contentChanges",
        u.changed_seconds as "changedSeconds", u.unchanged_seconds as "unchangedSeconds",
        u.last_fetched_at as "lastFetchedAt", u.next_fetch_at as "plannedAt", encode(u.digest, 'hex') as digest,

@@ -1,6 +1,6 @@
 /**
- * Table out_link: what pages link to, which is the web graph. A page's links are one row, packed; a visit that finds them as
- * they were writes nothing. The URLs of a batch are under leases of its crawler: nobody else writes these rows.
+ * Table out_link, the web graph: a page's links are one packed row, and a visit with unchanged links writes nothing. A
+ * batch's URLs are under leases of its crawler, so nobody else writes these rows.
  */
 
 import { createHash } from "node:crypto";
@@ -13,13 +13,13 @@ import type { ChangedLink } from "../batch/found-urls.ts";
 import { fetchedAtOf, type LinkFacts, replacesPage } from "../batch/result-rows.ts";
 
 interface WrittenLinks {
-  /** What the frontier learns of each URL, by its name. */
+  /** What the frontier learns of each URL, by name. */
   readonly facts: ReadonlyMap<string, LinkFacts>;
   readonly added: readonly ChangedLink[];
   readonly removed: readonly ChangedLink[];
 }
 
-/** The links that the visits saw in place of those that their pages had; also that there is none. */
+/** Replaces pages' former links, also by none. */
 export async function writeLinks(
   client: PoolClient,
   results: readonly CountedResult[],
@@ -71,7 +71,7 @@ export async function writeLinks(
   return { facts, added, removed };
 }
 
-/** The server said that the page is as it was. */
+/** The server said that the page is unchanged. */
 function isUnchanged({ result }: Pick<CountedResult, "result">): boolean {
   return result.outcome.type === "unchanged";
 }
@@ -82,11 +82,11 @@ function without(links: readonly UrlAddress[], others: readonly UrlAddress[] | n
   return links.filter(({ urlHash }) => !known.has(urlHash));
 }
 
-/** Columns that hold a list are written as Postgres reads arrays. */
+/** List columns are written as Postgres array literals. */
 interface PackedLinks {
   readonly digest: string;
   readonly ownLinks: number;
-  /** Those to the page's own host first; each once. */
+  /** Those to the page's own host first, without duplicates. */
   readonly urls: readonly UrlHash[];
   readonly urlList: string;
   readonly hosts: string;
@@ -136,7 +136,7 @@ export function packOutLinks(
   return { ...lists, ownLinks, urls: [...urls], digest: digestOf(lists) };
 }
 
-/** 64 bits of SHA-256 over what the row says of the links; 0 is kept for rows that have none. */
+/** 64 bits of SHA-256 over the links; 0 is reserved for rows without any. */
 function digestOf(links: Omit<PackedLinks, "digest" | "ownLinks" | "urls">): string {
   const { urlList, hosts, places, nofollows, anchors } = links;
   const hash = createHash("sha256").update(`${urlList}${hosts}${places}${nofollows}${anchors}`).digest();
@@ -171,7 +171,7 @@ interface KnownLinks {
   readonly links: number;
 }
 
-/** By the page's name. Those that are seen for the first time have none. */
+/** By page name. New pages have none. */
 async function knownLinks(
   client: PoolClient,
   seen: readonly CountedResult[],
@@ -188,7 +188,7 @@ async function knownLinks(
   return new Map(rows.map((row) => [nameOf(row), row]));
 }
 
-/** What these pages link to, by their names. */
+/** Link targets of these pages, by name. */
 async function readTargets(
   client: Pick<PoolClient, "query">,
   pages: readonly UrlAddress[],
@@ -217,7 +217,7 @@ async function readTargets(
   );
 }
 
-/** Numbers as Postgres writes an array of them. */
+/** Splits a Postgres array literal of numbers. */
 const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -1).split(","));
 
 // How much of a page's links changed between two visits: C of the Anansi thesis (section 4.3.3). Its text calls C "the
@@ -226,7 +226,7 @@ const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -
 // would put the pages that never change first. The text is followed here: 1 - |∩| / |∪|. Both give 1 for a page without
 // links on either visit, since the thesis says so.
 
-/** 0 to 1. Links count once however often a page repeats them. */
+/** 0 to 1. Repeated links count once. */
 export function changeRatio(previous: readonly UrlAddress[], latest: readonly UrlAddress[]): number {
   const before = new Set(previous.map(nameOf));
   const now = new Set(latest.map(nameOf));
@@ -236,5 +236,5 @@ export function changeRatio(previous: readonly UrlAddress[], latest: readonly Ur
   return 1 - inCommon / (before.size + now.size - inCommon);
 }
 
-/** Of links that are as they were. */
+/** The ratio for unchanged links. */
 const ratioOfSame = (links: number) => (links === 0 ? 1 : 0);

@@ -1,6 +1,6 @@
 /**
- * Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A sitemap speaks for
- * its own host; for another one where that host's robots.txt names it, and there alone.
+ * Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A sitemap counts
+ * for its own host, and for another host only if that host's robots.txt names it.
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -8,7 +8,7 @@ import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { columnsOf } from "../../database/transaction.ts";
 import type { CountedResult } from "../batch/accepted-result.ts";
 
-/** What the robots.txt files of the results name on other hosts now, in place of what they named. The hosts are locked. */
+/** Replaces what the results' robots.txt files name on other hosts. Hosts must be locked. */
 export async function noteNamedSitemaps(
   client: PoolClient,
   results: readonly CountedResult[],
@@ -16,7 +16,7 @@ export async function noteNamedSitemaps(
   const named = new Map<HostHash, Map<string, UrlAddress & { readonly of: HostHash }>>();
   for (const { key, result } of results) {
     const { robots } = result;
-    // A robots.txt that could not be had takes nothing back.
+    // A robots.txt that could not be fetched withdraws nothing.
     if (robots === undefined || robots.state === "closed" || robots.state === "unreachable") continue;
     const sitemaps = robots.sitemaps.flatMap((url) => {
       const sitemap = urlKeyOf(url);
@@ -49,8 +49,8 @@ export async function noteNamedSitemaps(
 }
 
 /**
- * The results, with the entries of other hosts that count let in. A sitemap some of whose entries do not count loses its
- * validators: once a robots.txt names it, it must not answer that it is as it was.
+ * Adds accepted entries of other hosts to the results. A sitemap with rejected entries loses its validators, so that
+ * it is read in full once a robots.txt names it.
  */
 export async function withNamedSitemaps(
   client: PoolClient,

@@ -13,11 +13,11 @@ import type { UrlAddress } from "#core/url-key";
 import { simhashDistance } from "#protocol/result";
 import { columnsOf } from "../../database/transaction.ts";
 
-/** Shorter texts differ too little from each other to be told apart by a simhash. */
+/** A simhash cannot distinguish shorter texts. */
 const fewestWordsCompared = 50;
 const mostBitsApart = 3;
 const entriesPerBand = 64;
-/** Near-duplicates are about equally long: the shorter has at least this share of the longer one's words. */
+/** Near-duplicates have similar lengths: the shorter has at least this share of the longer one's words. */
 const leastShareOfWords = 0.8;
 
 export interface Text extends UrlAddress {
@@ -26,7 +26,7 @@ export interface Text extends UrlAddress {
   readonly words: number;
 }
 
-/** Where a text belongs: its group, and the page that had it before, or null when it is the first. */
+/** A text's group and the page that had it first; null for the first. */
 export interface TextPlace {
   readonly group: string;
   readonly duplicateOf: UrlAddress | null;
@@ -36,7 +36,7 @@ export function isComparable(text: Pick<Text, "simhash" | "words">): boolean {
   return text.words >= fewestWordsCompared && !/^0*$/.test(text.simhash);
 }
 
-/** The places of comparable texts, in their order; among each other, the earlier one counts as first. */
+/** Places of comparable texts in order; among them, the earlier counts as first. */
 export async function placesOf(client: PoolClient, texts: readonly Text[]): Promise<TextPlace[]> {
   const stored = await storedMatches(client, texts);
   const fresh = new Map<number, FreshText[]>();
@@ -68,7 +68,7 @@ function freshMatch(text: Text, fresh: ReadonlyMap<number, readonly FreshText[]>
   return null;
 }
 
-/** The nearest entry for each text that has one; of several, that with the smaller key. */
+/** The nearest entry for each text, on ties the one with the smaller key. */
 async function storedMatches(client: PoolClient, texts: readonly Text[]): Promise<Map<number, TextPlace>> {
   if (texts.length === 0) return new Map();
   const { rows } = await client.query<UrlAddress & { ordinal: number; group: string }>(
@@ -94,7 +94,7 @@ async function storedMatches(client: PoolClient, texts: readonly Text[]): Promis
   return new Map(rows.map(({ ordinal, group, ...duplicateOf }) => [ordinal, { group, duplicateOf }]));
 }
 
-/** Enters texts that were found to be the first of their group. */
+/** Inserts the first texts of their groups. */
 export async function enterTexts(
   client: PoolClient,
   texts: readonly (Text & { readonly group: string })[],
@@ -112,7 +112,7 @@ export async function enterTexts(
   );
 }
 
-/** Takes out texts that their pages do not have any more; gives the groups that have nobody in the table now. */
+/** Removes texts that pages no longer have; returns groups left without an entry. */
 export async function removeTexts(client: PoolClient, texts: readonly Text[]): Promise<string[]> {
   if (texts.length === 0) return [];
   const { rows } = await client.query<{ text_group: string }>(
@@ -125,7 +125,7 @@ export async function removeTexts(client: PoolClient, texts: readonly Text[]): P
   return [...new Set(rows.map((row) => row.text_group))];
 }
 
-/** Any other page of each group stands for it from now on. After the pages are written. */
+/** Chooses another page to represent each group. Call after the pages are written. */
 export async function enterHeirs(client: PoolClient, groups: readonly string[]): Promise<void> {
   if (groups.length === 0) return;
   const { rows } = await client.query<Text & { readonly group: string }>(
@@ -152,7 +152,7 @@ function rowsOf(text: Text, ordinal: number, bands: readonly number[]) {
   return bands.map((band) => ({ ordinal, band, simhash, words, hostHash, urlHash }));
 }
 
-/** Length, number of the band and its 16 bits, as one integer: 7 bits, 2 and 16. */
+/** Length, band number and its 16 bits in one integer: 7, 2 and 16 bits. */
 function bandsOf({ simhash, words }: Pick<Text, "simhash" | "words">, longer = 0): number[] {
   const length = lengthOf(words) + longer;
   return [0, 1, 2, 3].map((number) => {
@@ -161,12 +161,12 @@ function bandsOf({ simhash, words }: Pick<Text, "simhash" | "words">, longer = 0
   });
 }
 
-/** Those of its own length and of the next on both sides, which hold all texts of about its length. */
+/** The bands of its own and the adjacent lengths, which cover all similar lengths. */
 function nearBandsOf(text: Text): number[] {
   return [-1, 0, 1].flatMap((longer) => bandsOf(text, longer));
 }
 
-/** Lengths that differ by no more than `leastShareOfWords` are the same or neighbours; 0 to 97. */
+/** Lengths within `leastShareOfWords` fall into the same or adjacent classes, 0 to 97. */
 function lengthOf(words: number): number {
   return 1 + Math.floor(Math.log(words) / -Math.log(leastShareOfWords));
 }
@@ -177,7 +177,7 @@ function isNear(a: Text, b: Text): boolean {
   return simhashDistance(a.simhash, b.simhash) <= mostBitsApart;
 }
 
-/** A number that no other text has but by chance (1 in 2^64): of the page, and of what it says. */
+/** A practically unique number (collisions 1 in 2^64) from the page and its text. */
 function groupOf(text: Text): string {
   return signed(BigInt(`0x${text.simhash}`) ^ BigInt.asUintN(64, BigInt(text.urlHash)));
 }

@@ -16,8 +16,8 @@ import {
 import { fallsSilent, writeStatements } from "./stated-uses-store.ts";
 
 /**
- * New pages in place of the old; and the old ones go where the URL has no page any more. Gives the URLs (by
- * `nameOf`) whose page has nearly the text of another.
+ * Replaces pages, and removes those of URLs without one. Returns URLs (by `nameOf`) whose page nearly equals
+ * another's.
  */
 export async function writePages(client: PoolClient, batch: Batch): Promise<ReadonlySet<string>> {
   const replaced = batch.results.filter(({ result }) => replacesPage(result.outcome));
@@ -81,7 +81,7 @@ const upsertSql = `insert into page (crawler_id, ${given.names.join(", ")})
           .map((column) => `${column} = ${written(column)}`)
           .join(", ")}`;
 
-/** A list of statements that is as it was, is so since then. */
+/** An unchanged list of statements keeps its time. */
 function written(column: string): string {
   if (column !== "preferences_since") return `excluded.${column}`;
   return `case when page.preference_set = excluded.preference_set then page.preferences_since
@@ -89,11 +89,11 @@ function written(column: string): string {
 }
 
 interface PlacedTexts {
-  /** By `nameOf`; pages whose text is too short to be compared have none. */
+  /** By `nameOf`; texts too short to compare have none. */
   readonly places: ReadonlyMap<string, TextPlace>;
-  /** Pages (by `nameOf`) with nearly the text of another. */
+  /** Pages (by `nameOf`) that nearly equal another's. */
   readonly nearDuplicates: ReadonlySet<string>;
-  /** To be called when the pages are written. */
+  /** Call after the pages are written. */
   settle(): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ interface Page {
   readonly row: PageRow;
 }
 
-/** Before the pages are written. A page whose text is as it was stays where it is, without a look-up. */
+/** Call before pages are written. An unchanged text keeps its place without a look-up. */
 async function placeTexts(
   client: PoolClient,
   batch: { readonly replaced: readonly CountedResult[]; readonly pages: readonly Page[] },
@@ -152,7 +152,7 @@ interface TextBefore extends UrlAddress {
   readonly place: TextPlace;
 }
 
-/** The compared texts that the index has of these URLs. A URL without a visit has none. */
+/** The indexed, comparable texts of these URLs; none without a former visit. */
 async function textsBefore(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -177,7 +177,7 @@ async function textsBefore(
   );
 }
 
-/** What their crawler says they nearly equal: a page of the same host, where the index has it in a group. */
+/** Near-duplicates reported by the crawler, if the index has that page of the same host in a group. */
 async function toldPlaces(client: PoolClient, pages: readonly Page[]): Promise<Map<string, TextPlace>> {
   const told = pages.flatMap(({ counted, row }) => {
     const key = urlKeyOf(counted.result.page?.nearDuplicateOf ?? "");

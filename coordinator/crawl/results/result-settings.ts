@@ -1,4 +1,4 @@
-/** What results are taken in by. */
+/** Settings of taking results. */
 import { following } from "../../core/live-settings.ts";
 import type { ScopeSettings } from "../frontier/frontier-settings.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";

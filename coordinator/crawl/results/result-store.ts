@@ -1,4 +1,4 @@
-/** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
+/** Tables spool, page, page_fetch and out_link: crawlers' results, each stored once, and the latest fetches. */
 
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -47,21 +47,24 @@ import { hearStatements } from "./stated-uses-store.ts";
 
 export type ResultStore = ReturnType<typeof createResultStore>;
 
-/** `known`: absent, the frontier is asked about every URL. */
+/** Without `known`, every URL is looked up in the frontier. */
 export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
   return {
-    /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+    /**
+     * Stores pages, fetches, links, frontier, leases and the acknowledged sequence in one transaction per batch
+     * (ascending sequences of one spool).
+     */
     take: async (batch: {
       crawlerId: CrawlerId;
       spoolId: string;
       results: readonly ArrivedResult[];
       scope: CrawlScope;
       now: Date;
-      /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+      /** The sequence to acknowledge: results without a key are missing in `results` but count as taken. */
       lastSequence: number;
     }): Promise<TakenResults> => await take(pool, { ...batch, known }),
 
-    /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+    /** Each crawler's fetches and wire bytes since then, to restore its day's budget. */
     async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
       const { rows } = await pool.query<{ crawlerId: CrawlerId; pages: number; bytes: number }>(
         `select crawler_id as "crawlerId", count(*)::int as pages, sum(wire_bytes)::float8 as bytes
@@ -74,7 +77,10 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       return rows;
     },
 
-    /** The latest fetches of these hosts, oldest first, at most `perHost` each; without refusals, which were not fetched at all. */
+    /**
+     * The latest fetches of these hosts, oldest first, at most `perHost` each, without refusals, which were never
+     * fetched.
+     */
     async recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> {
       const { rows } = await pool.query<RecentFetch>(
         `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
@@ -98,9 +104,9 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
 }
 
 /**
- * One transaction for the batch. Where the database cannot hold a value in it (a text that is no tsvector), its halves are
- * taken one after the other, down to the faulty result, which is stored as failed, to the crawler's blame: it would come
- * back with every retry, and everything behind it would wait.
+ * One transaction per batch. If the database cannot store a value (such as a text that is no tsvector), it bisects
+ * down to the faulty result and stores that as failed at the crawler's fault; otherwise every retry would block all
+ * that follows.
  */
 async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   try {
@@ -138,14 +144,14 @@ async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults>
   return taken;
 }
 
-/** Of what else it says nothing is kept: the fault may be anywhere. */
+/** Keeps nothing else of it, since the fault may be anywhere. */
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
   const { url, fetchedAt, hostDelayMs } = arrived.result;
   const result = failedResult({ url, fetchedAt, hostDelayMs }, reason);
   return { ...arrived, admit: [], foreign: [], links: [], result };
 }
 
-/** Of one batch that was taken in parts. */
+/** Combines the parts of one batch. */
 function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
   const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
@@ -165,7 +171,7 @@ function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
 
 type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
 
-/** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
+/** Stores a batch inside the caller's transaction: new results under a lease, and the acknowledged sequence. */
 async function takeBatch(
   on: LeaseTransaction,
   batch: ResultBatch,
@@ -193,7 +199,7 @@ async function takeBatch(
   return { taken, held };
 }
 
-/** A text that a crawler of 0.2.0 left out as known, which nobody keeps any more: its page is fetched again in a minute. */
+/** Version 0.2.0 omitted known texts. If the text is no longer stored, the page is fetched again in a minute. */
 function asFailureWithoutText(counted: CountedResult): CountedResult {
   const { result } = counted;
   if (result.page?.textKnown !== true) return counted;
@@ -231,7 +237,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
-/** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
+/** Locks and writes nothing of other hosts; effects on them go to the outbox. */
 async function store(
   { client, turns }: LeaseTransaction,
   { crawlerId, scope, now, known }: ResultBatch,
@@ -271,7 +277,7 @@ async function store(
   await settleHosts(client, [...pageHosts]);
   await noteForeign(client, found, { links: nearLinks, now });
 
-  // Owners of what is too deep here may want it all the same.
+  // A URL too deep here may still matter to its owner.
   const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
   const far = distinctUrls(
     named.filter((url) => !isNear(url) && isNew(url)),
@@ -281,7 +287,7 @@ async function store(
   return { newUrls, held, posted };
 }
 
-/** By whether they lead to a host of the batch's pages. */
+/** Splits links by whether their host is one of the batch's. */
 function divide<Link extends UrlAddress>(
   links: readonly Link[],
   pageHosts: ReadonlySet<HostHash>,
@@ -290,7 +296,7 @@ function divide<Link extends UrlAddress>(
   return { near: links.filter(isNear), far: links.filter((link) => !isNear(link)) };
 }
 
-/** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
+/** Depths count from the naming page unless from a seed; URLs behind too many redirects are dropped. */
 function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] {
   const linkedFrom = registrableDomain(page.host);
   return admit.flatMap((url) => {
@@ -305,7 +311,7 @@ function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] 
   });
 }
 
-/** Where the host was asked, when that is an address of the public Internet. */
+/** The public address at which the host was contacted. */
 function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; address: string }[] {
   const address = result.address === null ? null : parseAddress(result.address);
   if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];

@@ -1,4 +1,4 @@
-/** The statements that a batch of results becomes. All run inside the transaction of result-store.ts. */
+/** The statements for a batch of results, all in the transaction of result-store.ts. */
 
 import type { PoolClient } from "pg";
 import type { HostHash, LeaseId } from "#core/ids";
@@ -28,7 +28,7 @@ const urls = rowsGiven(
    unchanged_seconds real, changes_per_day real`,
 );
 
-/** What the results say of the URLs; `worths` beside the results. */
+/** Updates the URLs; `worths` matches the results' order. */
 export async function updateUrls(
   client: PoolClient,
   { results, now, linkFacts }: Batch,
@@ -67,7 +67,7 @@ export async function updateUrls(
 
 const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
 
-/** The URLs leave their leases; the last one closes its lease. Gives those that are closed. */
+/** Removes URLs from their leases; the last one closes its lease. Returns the closed ones. */
 export async function countLeasesDown(
   client: PoolClient,
   { crawlerId, results, now }: Batch,
@@ -104,7 +104,7 @@ interface TouchedSite {
   readonly hostHash: HostHash;
   fetches: number;
   failures: number;
-  /** Null: nothing was fetched, all was refused. */
+  /** Null when everything was refused. */
   fetchedAt: Date | null;
 }
 

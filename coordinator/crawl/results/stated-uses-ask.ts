@@ -1,4 +1,4 @@
-/** What a site states of the uses of a page, as answers show it. */
+/** Displays a site's statements about a page's uses. */
 import { list, plain, section } from "../../ask/document.ts";
 import type { Node } from "../../ask/operation.ts";
 import { small } from "../../web/components.ts";
@@ -6,7 +6,7 @@ import { instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 import { answersWords, type StatedUses, statementLines } from "../batch/stated-uses.ts";
 
-/** What a site states of the uses of a page; null: nothing. */
+/** Null when nothing is stated. */
 export function statedSection(stated: StatedUses | null): Node | null {
   if (stated === null) return null;
   return section("What the site states", [

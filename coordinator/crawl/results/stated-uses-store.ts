@@ -1,6 +1,6 @@
 /**
- * Table preference_set, and which of them a page has: lists of what sites state of the uses of their pages, each kept once.
- * In the transaction that stores the results.
+ * Table preference_set: distinct lists of sites' statements about their pages' uses, and which page has which. Written
+ * in the results' transaction.
  */
 import { createHash } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
@@ -23,7 +23,7 @@ interface PageBefore extends UrlAddress {
   readonly statements: readonly StatedPreference[] | null;
 }
 
-/** The results, those of pages with what their sites state. */
+/** Adds sites' statements to the results of pages. */
 export async function hearStatements(
   client: PoolClient,
   counted: readonly CountedResult[],
@@ -61,14 +61,14 @@ export async function hearStatements(
   });
 }
 
-/** Of a page that is read, or that is as it was; and whatever became of the fetch, if it may not be searched. */
+/** True for read or unchanged pages, and for any outcome of one that must not be searched. */
 function speaksOfPage({ result }: CountedResult): boolean {
   const { outcome, preferences = [] } = result;
   if (outcome.type === "unchanged" || indexedPage(result) !== null) return true;
   return !replacesPage(outcome) && !maySearch(preferences);
 }
 
-/** Of the pages that the index has. */
+/** The indexed pages' lists. */
 async function setsOfPages(
   client: PoolClient,
   pages: readonly UrlAddress[],
@@ -87,10 +87,10 @@ async function setsOfPages(
 const digestOf = (statements: readonly StatedPreference[]): string =>
   createHash("sha256").update(JSON.stringify(statements)).digest("hex").slice(0, 32);
 
-/** So old, it is noted again that a list is used. */
+/** The use of a list is recorded again after this time. */
 const freshMs = 86_400_000;
 
-/** By digest. Written in its order, so that nobody waits for anybody in a circle. */
+/** By digest, in sorted order to avoid deadlocks. */
 async function numbersOf(
   client: PoolClient,
   lists: readonly (readonly StatedPreference[])[],
@@ -127,11 +127,11 @@ async function numbersOf(
   return numbers;
 }
 
-/** A page that stays, and is not to be searched any more. */
+/** True for a page that stays but must no longer be searched. */
 export const fallsSilent = ({ result, stated }: CountedResult): boolean =>
   indexedPage(result) === null && stated?.before?.maySearch === true && !stated.maySearch;
 
-/** Of pages that stay as they were: what is stated of them now, and without their words those that fall silent. */
+/** Updates statements of unchanged pages, and removes the words of those that must no longer be searched. */
 export async function writeStatements(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
@@ -158,7 +158,7 @@ export async function writeStatements(
   await silence(client, changed.filter(fallsSilent));
 }
 
-/** What is left of a page is its row. Its links are written again by the next visit, whatever it finds. */
+/** Only the page's row remains; the next visit writes its links again. */
 async function silence(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
   if (results.length === 0) return;
   const keys = columnsOf(
@@ -183,7 +183,7 @@ async function silence(client: PoolClient, results: readonly CountedResult[]): P
   );
 }
 
-/** Null: nothing is stated, or the index has no such page. */
+/** Null when nothing is stated or the index has no such page. */
 export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<StatedUses | null> {
   const { rows } = await pool.query<
     Pick<StatedUses, "answers" | "statements"> & { since: Date; confirmed: Date }
@@ -205,7 +205,7 @@ export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<Stated
   return { answers, statements, since: since.toISOString(), confirmedAt: confirmed.toISOString() };
 }
 
-/** Pages of one host that are looked at: some 0.1 s. */
+/** Pages of one host considered, some 0.1 s. */
 const mostPagesOfHost = 10_000;
 
 export async function statedOfHost(
@@ -227,7 +227,7 @@ export async function statedOfHost(
   return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
 
-/** Notes of a batch of pages that their lists are used. One that somebody writes at the moment is in use. */
+/** Records that a batch's lists are in use; rows locked by others are being recorded already. */
 export async function noteUsedSets(client: PoolClient, sets: readonly number[], now: Date): Promise<void> {
   if (sets.length === 0) return;
   await client.query(
@@ -240,7 +240,7 @@ export async function noteUsedSets(client: PoolClient, sets: readonly number[], 
   );
 }
 
-/** Those not met since then, nor in the search's last whole walk; gives how many. */
+/** Removes lists unused since then, also by the search's last full walk; returns how many. */
 export async function forgetUnusedSets(pool: Pool, before: Date, most: number): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from preference_set

@@ -1,7 +1,6 @@
 /**
- * Results from a crawler become pages, fetches, links and frontier rows, in one transaction with the
- * acknowledged sequence. What needs thought is done here (keys, which links to follow, when to fetch
- * again); the store only writes.
+ * Turns a crawler's results into pages, fetches, links and frontier rows, in one transaction with the acknowledged
+ * sequence. Decisions are made here (keys, links to follow, time of the next fetch); the store only writes.
  */
 
 import { type UrlKey, urlKeyOf } from "#core/url-key";
@@ -32,11 +31,11 @@ import type { ResultStore } from "./result-store.ts";
 export interface TakeResultsSettings {
   readonly scope: CrawlScope;
   readonly recrawl: RecrawlSettings;
-  /** Absent: every page after the same interval. */
+  /** When absent, every page has the same interval. */
   readonly plan?: PlanInForce;
 }
 
-/** Stores a batch; resolves when it is committed. A result whose URL has no key is acknowledged and dropped. */
+/** Resolves when committed. A result whose URL has no key is acknowledged and dropped. */
 export async function takeResults(
   batch: ResultBatch,
   results: ResultStore,
@@ -65,7 +64,7 @@ export async function takeResults(
   return refused.length === 0 ? taken : { ...taken, refused };
 }
 
-/** One for all, in the words of the first. */
+/** Combines faults into one incident with the first one's words. */
 function incidentOf(kind: string, faults: readonly string[]): RefusedResult[] {
   const [words] = faults;
   return words === undefined ? [] : [{ kind, words, count: faults.length }];
@@ -95,7 +94,7 @@ interface Again {
   readonly page: Parameters<ArrivedResult["again"]>[1];
 }
 
-/** By the plan where it knows the page, else after the fixed interval; what failed waits in any case. */
+/** By the plan if it knows the page, otherwise after the fixed interval; failures have their own wait. */
 function againAt({ result, now, failures, page }: Again, settings: TakeResultsSettings): NextFetch {
   const outcome = outcomeForRecrawl(result);
   const visit =
@@ -121,7 +120,7 @@ function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): T
   };
 }
 
-/** A page that says "not found" with status 200 is waited for, and given up, like a missing one. */
+/** A page that says "not found" with status 200 is treated like a missing one. */
 function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
   const isMissing = outcome.type === "fetched" && page?.softNotFound === true;
   return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
@@ -146,7 +145,7 @@ export function namedUrls(
   };
 }
 
-/** Entries of other hosts: one link from a seed, too, where that host says that the sitemap is its own. */
+/** Entries of other hosts also count one link from a seed, if that host names the sitemap. */
 function crossSubmitted({ foreignLinks = [] }: PageExtract, from: UrlKey): AdmittedUrl[] {
   return foreignLinks.flatMap(({ url }) => {
     const key = urlKeyOf(url);
@@ -174,7 +173,7 @@ function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "link
   return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
 }
 
-/** A refresh that comes later belongs to a page that is there to be read: its target is a link like any. */
+/** A later refresh belongs to a readable page, so its target is an ordinary link. */
 const mostRedirectSeconds = 10;
 
 function refreshOf({ refresh, robots }: PageExtract, from: UrlKey, followNofollow: boolean): AdmittedUrl[] {
@@ -203,7 +202,7 @@ function fromPage(
   return { links: [...links.values()], admit };
 }
 
-/** What a list names of its own host is one link from a seed, however deep the list was found. */
+/** Entries of a list's own host count one link from a seed, however deep the list was found. */
 function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
   return page.links.flatMap(({ url, modifiedAt, changeFrequency }) => {
     const key = urlKeyOf(url);
@@ -232,7 +231,7 @@ function sitemapsOfRobots({ robots }: FetchResult, from: UrlKey): AdmittedUrl[] 
   return (robots?.sitemaps ?? []).flatMap((url) => asList(url, from, { depth: 0, fromSeed: true }));
 }
 
-/** A host names its own lists; what it names of others is a link like any, so that nobody uses up their share. */
+/** Lists of the own host only; those of others are ordinary links, so that nobody uses up their limit. */
 function asList(
   url: string,
   from: UrlKey,
@@ -247,7 +246,7 @@ function asList(
 // results faster than anything can be fetched. It tells that the crawler's software is another one than it says; nothing of
 // such a result counts but that its URL was not had.
 
-/** A body is read to 5 MB and no further, and what a page takes on the wire is not much more than that. */
+/** Bodies are read up to 5 MB, and a page takes little more on the wire. */
 const mostPageBytes: number = 64 * 1024 * 1024;
 
 function plausible(one: WireResult): WireResult {
@@ -255,7 +254,7 @@ function plausible(one: WireResult): WireResult {
   return fault === null ? one : { ...one, result: failedResult(one.result, fault) };
 }
 
-/** Why it cannot be, in words; null: it can. */
+/** Why the result is impossible, or null. */
 function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): string | null {
   if (bodyBytes > mostPageBytes || wireBytes > mostPageBytes) {
     return `a page of ${Math.max(bodyBytes, wireBytes)} bytes, and none is read so far`;

@@ -29,13 +29,13 @@ import {
 export interface Opinion {
   readonly crawlerId: CrawlerId;
   readonly sketch: PageSketch;
-  /** The software that read the page, as the crawler states it: another version may read the same bytes differently. */
+  /** The software version that the crawler states; another version may read the same bytes differently. */
   readonly version: string;
-  /** False: this version was never ours to offer, so it explains nothing. Absent: it was. */
+  /** False when this version was never ours, so it explains nothing. */
   readonly isOffered?: boolean;
 }
 
-/** `near`: by one that was not asked yet, as near to that crawler as can be; `again`: by that crawler itself. */
+/** `near` asks an unasked crawler as near to that one as possible; `again` asks that one itself. */
 export type Asked =
   | { readonly type: "anybody" }
   | { readonly type: "near"; readonly to: CrawlerId }
@@ -43,9 +43,9 @@ export type Asked =
 
 export type Verdict =
   | { readonly type: "agree" }
-  /** Every fetch of this crawler differs from those of all others, which are alike. */
+  /** All of this crawler's fetches differ from all others', which agree. */
   | { readonly type: "alone"; readonly suspect: CrawlerId; readonly words: string }
-  /** Its first fetch did, its second one did not. */
+  /** Its first fetch differed, its second did not. */
   | { readonly type: "once"; readonly suspect: CrawlerId; readonly words: string }
   | { readonly type: "by-place"; readonly words: string }
   | { readonly type: "by-visit"; readonly volatility: Volatility; readonly words: string }
@@ -56,13 +56,13 @@ type ArbitrationStep =
   | { readonly type: "verdict"; readonly verdict: Verdict };
 
 interface Arbitration {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly opinions: readonly Opinion[];
-  /** What is known of the page's host. */
+  /** How much the host's pages vary. */
   readonly volatility: Volatility;
-  /** Crawlers that could still be asked and were not. */
+  /** Crawlers that could still be asked. */
   readonly others: number;
-  /** What one of them took for the site's error page is what other pages of the host read, too; absent: no. */
+  /** True when what one of them took for the site's error page matches other pages of the host. */
   readonly isErrorPage?: boolean;
 }
 
@@ -71,7 +71,7 @@ export function nextStep(given: Arbitration): ArbitrationStep {
   const arbitration = { ...given, opinions };
   const { volatility, others } = arbitration;
   const silent = opinions.find(({ sketch }) => sketch.kind === "none");
-  // Nobody is at fault for a gate, though whoever meets one in very many comparisons stays unproven (evidence.ts).
+  // A gate is nobody's fault, but a crawler that meets too many stays unproven (evidence.ts).
   if (silent?.sketch.isGate) return untold("a bot gate answered one of the fetches");
   if (silent !== undefined)
     return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
@@ -97,7 +97,7 @@ export function nextStep(given: Arbitration): ArbitrationStep {
   return byVisit(suspect === third ? [first, second] : opinions);
 }
 
-/** The one of three that differs from both others by more than they from each other. */
+/** The one of three that differs from both others by more than they do from each other. */
 function standsAlone(three: readonly [Opinion, Opinion, Opinion], volatility: Volatility): Opinion | null {
   return (
     three.find((one) => {
@@ -136,8 +136,8 @@ function suspectSecond({ opinions, volatility, others }: Arbitration, second: Op
 }
 
 /**
- * Asked again it has no answer: what it said before stands, as if this fetch had been like the others'. Or whoever
- * alters pages would only have to be silent about them afterwards. Null: it was not asked before.
+ * A crawler that has no answer when asked again keeps its first statement, as if this fetch agreed with the others;
+ * otherwise silence would protect forgers. Null when it was not asked before.
  */
 function silentAgain(opinions: readonly Opinion[], silent: Opinion): ArbitrationStep | null {
   const { crawlerId } = silent;
@@ -146,7 +146,7 @@ function silentAgain(opinions: readonly Opinion[], silent: Opinion): Arbitration
   return before === undefined || other === undefined ? null : accuse("once", before, other);
 }
 
-/** It differs from each of them by more than they from each other, and more than the host's pages do. */
+/** It differs from each by more than they do from each other, and more than the host's pages vary. */
 function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility): boolean {
   const own = rest.flatMap((a, index) => rest.slice(index + 1).map((b) => between(a, b)));
   if (own.some((difference) => difference === null || difference.kind)) return false;
@@ -158,7 +158,7 @@ function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility)
   });
 }
 
-/** The same bytes are the same page, where two of our versions read them: what they make of them may differ somewhat. */
+/** Equal bytes are the same page when our versions read them, even if they parse it somewhat differently. */
 function between(a: Opinion, b: Opinion): PageDifference | null {
   const difference = differenceOf(a.sketch, b.sketch);
   if (difference === null || !versionsExplain(a, b, difference)) return difference;
@@ -167,9 +167,9 @@ function between(a: Opinion, b: Opinion): PageDifference | null {
 }
 
 /**
- * Two of our releases may read a page differently, to a degree: a heading more, navigation left out. A stated version
- * explains nothing else: not whether there is a page, nor another text, nor links by the dozen; and one that we never
- * offered explains nothing at all, or whoever alters pages would only have to make one up.
+ * Two of our releases may read a page slightly differently (an extra heading, navigation omitted). A stated version
+ * explains neither presence of a page, nor different text, nor dozens of links, and an unknown version explains
+ * nothing, because forgers could invent one.
  */
 function versionsExplain(a: Opinion, b: Opinion, difference: PageDifference): boolean {
   if (a.version === b.version || a.isOffered === false || b.isOffered === false || difference.kind)
@@ -178,7 +178,7 @@ function versionsExplain(a: Opinion, b: Opinion, difference: PageDifference): bo
   return difference.bits <= versionBits && difference.links <= links;
 }
 
-/** Of 64: texts that share nothing differ by some 32. */
+/** Of 64; unrelated texts differ by some 32. */
 const versionBits = 16;
 const versionLinks = 12;
 const versionLinkShare = 0.4;
@@ -198,7 +198,7 @@ function byVisit(opinions: readonly Opinion[]): ArbitrationStep {
       return difference === null || versionsExplain(a, b, difference) ? [] : [difference];
     }),
   );
-  // A page that is gone now and then says nothing of how its text changes.
+  // A page that is sometimes gone says nothing of how its text varies.
   const volatility = differences
     .filter(({ kind }) => !kind)
     .map(({ bits, links, title }) => ({ bits, links, title }))

@@ -1,4 +1,4 @@
-/** What the flows know of comparisons as they are stored: pages that are fetched again, and what came of it. */
+/** Types of stored comparisons: pages fetched again, and the results. */
 
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
@@ -6,20 +6,20 @@ import type { Opinion, Verdict } from "./arbitration.ts";
 import type { CheckOutcome, HostRecord } from "./evidence.ts";
 import type { PageSketch } from "./page-sketch.ts";
 
-/** What a crawler said of the page, and when it fetched it. */
+/** A crawler's report of the page, with its time. */
 export interface StoredOpinion extends Opinion {
   readonly at: string;
 }
 
-/** A page that was fetched just now, and who may fetch it again. */
+/** A page just fetched, and who may fetch it again. */
 export interface NewCheck {
   readonly key: UrlKey;
   readonly cause: "sample" | "follow-up";
-  /** Null: as the index holds the page. */
+  /** Null when the page is as in the index. */
   readonly sketch: PageSketch | null;
   readonly fetchedAt: Date;
   readonly wanted: readonly CrawlerId[];
-  /** Until when the next one may fetch it. */
+  /** Deadline of the next fetch. */
   readonly nextBy: Date;
 }
 
@@ -28,12 +28,12 @@ export interface OpenCheck {
   readonly key: UrlKey;
   readonly crawlerId: CrawlerId;
   readonly cause: NewCheck["cause"];
-  /** The new one included. */
+  /** Including the new one. */
   readonly opinions: readonly StoredOpinion[];
   readonly host: HostRecord;
-  /** What one of the opinions takes for the site's error page is what another page of the host reads in the index. */
+  /** What an opinion takes for the site's error page matches another page of the host in the index. */
   readonly isErrorPage: boolean;
-  /** The host's first address and subnet, as the frontier has them. */
+  /** The host's first address and subnet. */
   readonly target: CheckTarget;
 }
 
@@ -42,52 +42,52 @@ export interface CheckTarget {
   readonly subnetId: number;
 }
 
-/** What becomes of a check: another opinion is wanted, or it is decided. */
+/** The next step of a check: another opinion, or a verdict. */
 export type CheckStep =
   | { readonly type: "ask"; readonly wanted: readonly CrawlerId[]; readonly nextBy: Date }
   | { readonly type: "verdict"; readonly verdict: Verdict };
 
 export type NextOfCheck = (check: OpenCheck) => CheckStep;
 
-/** A check to which an opinion was added, and what follows from it. */
+/** A check with a new opinion and its consequence. */
 export interface TakenCheck {
   readonly check: OpenCheck;
   readonly step: CheckStep;
 }
 
-/** A result that came under the lease of a check. */
+/** A result under a check's lease. */
 export interface ArrivedOpinion {
   readonly crawlerId: CrawlerId;
   readonly leaseId: LeaseId;
   readonly key: UrlKey;
   readonly sketch: PageSketch;
   readonly fetchedAt: Date;
-  /** Politeness: the host is left alone until then. */
+  /** The host is left alone until then. */
   readonly hostNotBefore: Date;
 }
 
 export interface CheckLeaseRequest {
   readonly crawlerId: CrawlerId;
-  /** So many hosts at most. */
+  /** Maximum number of hosts. */
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly leaseSeconds: number;
-  /** An address rests so long between two crawlers. */
+  /** Rest of an address between two crawlers. */
   readonly addressRestSeconds?: number;
   readonly now: Date;
 }
 
-/** What the evidence is made of: comparisons of late, oldest first, and the hosts that say nothing. */
+/** Recent comparisons, oldest first, and hosts whose differences prove nothing. */
 export interface TrustHistory {
   readonly outcomes: readonly (CheckOutcome & { readonly at: Date })[];
   readonly silent: ReadonlySet<HostHash>;
   readonly distrusted: ReadonlySet<CrawlerId>;
 }
 
-/** As a hello states it. */
+/** As stated in a hello. */
 export interface StatedSoftware {
   readonly softwareVersion: string;
-  /** Where a dock runs it. */
+  /** Set when a dock runs it. */
   readonly release?: { readonly version: string; readonly digest: string } | undefined;
 }
 
@@ -95,6 +95,6 @@ export interface Distrust {
   readonly crawlerId: CrawlerId;
   readonly words: string;
   readonly now: Date;
-  /** Its subnets are handed over, and what it fetched since then is fetched again, the latest first, at most so many. */
+  /** Drains the crawler and fetches its pages since then again, latest first, up to a limit. */
   readonly drain: { readonly pagesSince: Date; readonly mostPages: number } | null;
 }

@@ -1,4 +1,4 @@
-/** Which pages are compared: those that were just fetched, and others of the same host by the same crawler. */
+/** Chooses pages to compare: just fetched ones, and others of the same host by the same crawler. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
@@ -24,7 +24,7 @@ export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promi
   return new Set(rows.map((row) => row.host_hash));
 }
 
-/** Of hosts that are resolved; the others have nothing to fetch. */
+/** Resolved hosts only; the others have nothing to fetch. */
 export async function checkTargets(
   pool: Pool,
   hosts: readonly HostHash[],
@@ -105,7 +105,7 @@ export interface PagesOf {
   readonly since: Date;
 }
 
-/** Without pages that were compared before: they have spoken. */
+/** Excludes pages that were compared before. */
 export async function recentPages(
   pool: Pool,
   { crawlerId, hostHash, since }: PagesOf,
@@ -128,13 +128,13 @@ export async function recentPages(
   return rows.map(({ fetchedAt, ...key }) => ({ key: { ...key, hostHash }, fetchedAt }));
 }
 
-/** SQL: of a page that its site does not want searched (`p`, of page) the index has nothing to compare with. */
+/** SQL: pages whose site does not want them searched (`p`, of page) have no text to compare. */
 const hasText = `not exists (
          select from preference_set s
          where s.set_id = p.preference_set and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
        )`;
 
-/** Of pages as the index holds them, if they came from this crawler: it cannot help what another one shipped. */
+/** Sketches from the index, only of pages this crawler sent, since it cannot answer for another's. */
 async function pageSketches(
   pool: Pool,
   crawlerId: CrawlerId,
@@ -164,11 +164,11 @@ async function pageSketches(
 
 const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/${key.urlHash}`;
 
-// Leases of comparisons: to the crawler they look like any other, of pages that were never fetched before. The host
-// is held by the lease as by any other, so it is one crawler's at a time; its URLs stay as they are.
+// Leases of comparisons, which look to the crawler like leases of new pages. The lease holds the host as usual; the
+// frontier's URLs stay unchanged.
 
 export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
-  // Most often there is nothing, which takes no transaction.
+  // Usually there is nothing, which needs no transaction.
   if (request.hosts < 1 || !(await isWanted(pool, request))) return [];
   return await writingLeases(pool, async ({ client, turns }) => {
     const hosts = await turns.begin(await lockHostsOfChecks(client, request), request);
@@ -186,7 +186,7 @@ export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promi
   });
 }
 
-/** Open comparisons are few: what is open is gone through. */
+/** Scans open comparisons, which are few. */
 const isForCrawler = (crawlerId: string) =>
   `c.verdict is null and ${crawlerId} = any(c.wanted) and c.next_by > $2`;
 const isFor = isForCrawler("$1");
@@ -200,7 +200,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
   return rows[0]!.found;
 }
 
-/** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
+/** Free and rested hosts, earliest deadline first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
     `select h.host_hash, h.host, $1::int as crawler_id, ${paceColumns},
@@ -235,7 +235,7 @@ interface CheckRow extends LeasedUrl {
   readonly host_hash: HostHash;
 }
 
-/** Without validators: what the page was before is none of this crawler's business. */
+/** Sends no validators, which would reveal that the page was fetched before. */
 async function leaseUrls(
   client: PoolClient,
   hosts: readonly HostRow[],

@@ -1,6 +1,6 @@
 /**
- * A result under the lease of a comparison: the opinion is added, the flow says what follows, and that is written,
- * in one transaction. A result that arrives twice finds its lease closed, or its URL no longer waited for.
+ * Handles a result under a comparison's lease: adds the opinion and writes what the flow decides, in one transaction.
+ * A duplicate finds its lease closed or its URL no longer expected.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -43,7 +43,7 @@ export async function takeOpinion(pool: Pool, taking: Taking): Promise<TakenChec
   });
 }
 
-/** What follows, written; gives it back. */
+/** Writes and returns the next step. */
 async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Promise<TakenCheck> {
   const { check, step } = taken;
   if (step.type === "ask") await askNext(client, check, step);
@@ -51,7 +51,7 @@ async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Prom
   return taken;
 }
 
-/** Null: the lease is none of this crawler's, or this URL of it has its result. */
+/** Null when the lease is not this crawler's or the URL already has its result. */
 async function countLeaseDown(
   client: PoolClient,
   { opinion, now }: Taking,
@@ -82,7 +82,7 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
-/** A crawler's row, as `c`. */
+/** SQL for a crawler's row `c`. */
 const ofCrawler = {
   crawlerId: "c.crawler_id",
   release: "c.release_version",
@@ -91,8 +91,8 @@ const ofCrawler = {
 };
 
 /**
- * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
- * this crawler, or ever staged (its dock may have fetched it as its first), or software that has run here as the coordinator itself.
+ * SQL: this version, with its bundle's digest where a dock runs it, is ours: offered to this crawler, ever staged (a
+ * dock's first release), or run here as the coordinator.
  */
 export const isOfferedTo = (of: {
   crawlerId: string;
@@ -109,13 +109,13 @@ export const isOfferedTo = (of: {
            or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
      end`;
 
-/** What a crawler says that it runs, and whether that is ours: the tables of releases are where the crawlers are registered. */
+/** What a crawler says it runs, and whether that is ours. */
 interface CrawlerSoftware {
   readonly version: string;
   readonly isOffered: boolean;
 }
 
-/** Null: there is no such crawler. */
+/** Null when there is no such crawler. */
 export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
   const { rows } = await pool.query<CrawlerSoftware>(
     `select coalesce(c.release_version, c.software_version, '') as version, ${isOfferedTo(ofCrawler)} as "isOffered"
@@ -129,7 +129,10 @@ export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<Craw
 type CheckRow = Pick<OpenCheck, "checkId" | "crawlerId" | "cause"> &
   OpenCheck["target"] & { readonly opinions: readonly StoredOpinion[] };
 
-/** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
+/**
+ * Returns the check with the new opinion, locking the host first as everywhere; null when it is decided or others are
+ * asked by now.
+ */
 async function lockCheck(
   client: PoolClient,
   opinion: ArrivedOpinion,
@@ -160,10 +163,10 @@ async function lockCheck(
   };
 }
 
-/** Of a host's pages, as many as are looked through for the text of its error page. */
+/** Pages of a host searched for its error page's text. */
 const mostPagesRead = 2000;
 
-/** The crawler's word is not enough: the index has to have the text at another URL of the host. */
+/** Requires the same text at another URL of the host, because the crawler's word is not enough. */
 async function isErrorPage(
   client: PoolClient,
   key: UrlKey,
@@ -194,7 +197,7 @@ async function askNext(
   );
 }
 
-/** What was said is kept where it speaks against somebody, or cannot be told: an operator may want to see it. */
+/** Opinions are kept when they count against somebody or prove nothing, since operators may want to see them. */
 async function decide(
   client: PoolClient,
   { check, verdict, now }: { readonly check: OpenCheck; readonly verdict: Verdict; readonly now: Date },
@@ -258,10 +261,10 @@ async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord
 // Of a crawler whose session ended meanwhile, of a host that opted out, and where nothing was leased, nothing is said:
 // those comparisons are dropped like any other that nobody made in time.
 
-/** After the end of its lease: by then a crawler that is connected has shown it by a heartbeat. */
+/** Delay after the lease's end, in which a connected crawler sends a heartbeat. */
 export const settlingSeconds = 60;
 
-/** Decided at a time; open comparisons are far fewer. */
+/** Comparisons decided at a time; open ones are far fewer. */
 const mostAtOnce = 1000;
 
 export async function takeSilences(pool: Pool, step: NextOfCheck, now: Date): Promise<TakenCheck[]> {

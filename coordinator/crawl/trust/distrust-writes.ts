@@ -1,4 +1,4 @@
-/** A crawler is not trusted any more, or is again: its subnets, its pages and what running coordinators hear of it. */
+/** Withdraws or restores trust in a crawler, with its subnets, its pages and the notification of coordinators. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
@@ -56,8 +56,8 @@ export async function doubtProbes(
 }
 
 /**
- * An operator trusts it again: what spoke against it until now counts no more, and it is a newcomer once more. It is
- * taken back where it was drained for this. False: there is none of that name.
+ * Restores trust: earlier evidence no longer counts, the crawler is a newcomer again, and draining for distrust ends.
+ * Returns false when there is none of that name.
  */
 export async function restoreTrust(pool: Pool, name: string, now: Date): Promise<boolean> {
   const { rows } = await pool.query<{ crawler_id: number }>(
@@ -85,10 +85,10 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
   return row !== undefined;
 }
 
-/** Hosts that are locked at once. */
+/** Hosts locked at a time. */
 const hostsPerTurn = 200;
 
-/** What it still shipped under the leases that it had: they end where they are, so that no host sees two crawlers. */
+/** Pages sent under leases from before the distrust; leases continue, so that no host sees two crawlers. */
 export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): Promise<number> {
   const { rows } = await pool.query<{ crawler_id: number; distrusted_at: Date }>(
     `select t.crawler_id, t.distrusted_at
@@ -112,7 +112,7 @@ interface AgainPages {
   readonly mostPages: number;
 }
 
-/** Whole, without validators: what the index has of them is not believed. Those that others fetched since stay. */
+/** Without validators, because the index's copies are not believed. Pages that others fetched since stay. */
 async function fetchAgain(pool: Pool, of: AgainPages, now: Date): Promise<number> {
   const { rows } = await pool.query<{ host_hash: HostHash; url_hash: string }>(
     `select f.host_hash, f.url_hash::text as url_hash

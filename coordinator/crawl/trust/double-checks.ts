@@ -33,29 +33,28 @@ export interface DoubleCheckPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets | null;
-  /** What each crawler runs, where that is a release of ours (another may read a page differently); null: not known. */
+  /** The release that each crawler runs, if it is ours (another may read a page differently); null when unknown. */
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
-  /** Uniform in [0, 1), and such that nobody can foresee it. */
+  /** Unpredictable, uniform in [0, 1). */
   readonly random: () => number;
-  /** Something may be leased to this crawler for a comparison. */
+  /** Called when this crawler may get a comparison. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
-  /** A comparison was decided. */
   readonly onDecided: (check: OpenCheck, step: Extract<CheckStep, { type: "verdict" }>) => Promise<void>;
 }
 
 interface DoubleCheckSettings {
   readonly sampling: SamplingRule;
-  /** The second fetch follows the first within so long, and so each further one the one before. */
+  /** Each further fetch follows the former within this time. */
   readonly slotMs: number;
 }
 
-/** Crawlers that may give the next opinion; whoever asks for work first does. */
+/** Crawlers that may give the next opinion; the first to ask for work does. */
 const askedAtOnce = 3;
-/** Of the comparisons that crawlers of the same version could make, those that may go to any other. */
+/** Share of comparisons, possible within one version, that may go to any version. */
 const acrossVersionsShare = 0.25;
-/** Hosts of comparisons in one answer to a crawler that asks for work. */
+/** Comparison hosts per answer to a request for work. */
 const checksPerRequest = 2;
-/** Pages compared at a time of one batch of results. */
+/** Pages compared per batch of results. */
 const samplesPerBatch = 20;
 
 export class DoubleChecks {
@@ -67,17 +66,17 @@ export class DoubleChecks {
     this.#settings = settings;
   }
 
-  /** The store of results, with comparisons taken out, and new ones begun of what was stored. */
+  /** The result store with comparisons taken out and new ones started. */
   get results(): ResultStore {
     return { ...this.#ports.results, take: async (batch) => await this.#take(batch) };
   }
 
-  /** The frontier, whose leases may be those of comparisons. */
+  /** The frontier whose leases may include comparisons. */
   get frontier(): FrontierStore {
     return { ...this.#ports.frontier, leaseHosts: async (request) => await this.#lease(request) };
   }
 
-  /** Other pages that the crawler fetched of a host on which it stood alone: does it agree on those? */
+  /** Compares other pages that the crawler fetched of a host on which it stood alone. */
   async followUp(check: OpenCheck, most: number, now: Date): Promise<void> {
     const { trust } = this.#ports;
     const { hostHash } = check.key;
@@ -90,7 +89,7 @@ export class DoubleChecks {
     await this.#open(check.crawlerId, checks);
   }
 
-  /** Crawlers that were asked once more for a page of theirs and were silent; gives the number of such comparisons. */
+  /** Handles crawlers that were asked again about their page and stayed silent; returns how many. */
   async takeSilences(now: Date): Promise<number> {
     const { trust, onDecided } = this.#ports;
     const taken = await trust.takeSilences((check) => this.#stepOf(check, now), now);
@@ -119,7 +118,7 @@ export class DoubleChecks {
     const checks = await trust.lease({ ...request, hosts });
     const left = request.hosts - checks.length;
     const others = left > 0 ? await frontier.leaseHosts({ ...request, hosts: left }) : [];
-    // Not always the first ones: their place would tell what they are.
+    // Random positions, since a fixed one would reveal comparisons.
     return checks.reduce((leases, lease) => {
       const at = Math.floor(this.#ports.random() * (leases.length + 1));
       return leases.toSpliced(at, 0, lease);
@@ -187,14 +186,15 @@ export class DoubleChecks {
     const open = this.#mayFetch(target, page.key.host, now).filter((other) => other !== crawlerId);
     const version = this.#ports.versionOf(crawlerId);
     const alike = version === null ? [] : open.filter((other) => this.#ports.versionOf(other) === version);
-    // Not always, or crawlers that work together would only have to state the same old release to be left to themselves.
+    // Not always the same version, or colluding crawlers could state one old release to be compared only with each
+    // other.
     const staysAlike =
       alike.length > 0 && (alike.length === open.length || this.#ports.random() >= acrossVersionsShare);
     const wanted = this.#wanted({ type: "anybody" }, staysAlike ? alike : open);
     return { ...page, wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };
   }
 
-  /** Connected, believed, and allowed to by their partners. */
+  /** Connected, trusted crawlers whose partners allow the target. */
   #mayFetch(target: CheckTarget, host: string, now: Date): CrawlerId[] {
     const { state, online, denied } = this.#ports;
     return online().filter((crawlerId) => {
@@ -221,9 +221,9 @@ export class DoubleChecks {
   }
 }
 
-/** Of those near a crawler; more would not be near it. */
+/** Candidates near a crawler. */
 const nearAtOnce = 2;
-/** Pages fetched so long ago still say whether a host shows its place something else. */
+/** Pages fetched longer ago no longer show whether a host answers by place. */
 const followUpMs = 3_600_000;
 
 function opinionOf(
@@ -237,7 +237,7 @@ function opinionOf(
     crawlerId,
     leaseId,
     key,
-    // Unchanged since when? It was given no validator.
+    // The crawler had no validator, so it cannot know that a page is unchanged.
     sketch: sketchOfResult(result, links) ?? saysNothing,
     fetchedAt,
     hostNotBefore: new Date(overMs + result.hostDelayMs),
@@ -248,7 +248,7 @@ function opinionOf(
 const fetchedAtOf = (result: FetchResult, now: Date) =>
   new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 
-/** Without the results of comparisons: what concerns the crawler's own hosts. */
+/** Drops the results of comparisons, which do not concern the crawler's own hosts. */
 export function withoutChecks<Batch extends { readonly results: readonly { readonly sequence: number }[] }>(
   batch: Batch,
   { checked }: Pick<TakenResults, "checked">,

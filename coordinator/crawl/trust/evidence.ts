@@ -14,7 +14,7 @@ import type { CrawlerId, HostHash } from "#core/ids";
 import type { Opinion, Verdict } from "./arbitration.ts";
 import { still, type Volatility, widest } from "./page-sketch.ts";
 
-/** What one comparison came to for the crawler that fetched the page first. */
+/** Result of a comparison for the crawler that fetched first. */
 export interface CheckOutcome {
   readonly crawlerId: CrawlerId;
   readonly hostHash: HostHash;
@@ -22,16 +22,16 @@ export interface CheckOutcome {
 }
 
 export interface TrustRule {
-  /** Of a liar's pages, the altered ones: what the test looks for. */
+  /** Share of altered pages that the test looks for in a liar. */
   readonly alteredShare: number;
-  /** A crawler whose score is above it is not trusted any more. */
+  /** Score above which a crawler is not trusted. */
   readonly threshold: number;
 }
 
 /** Tuned on simulated fleets (test/bench/results/trust.md). */
 export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 8.5 };
 
-/** How often honest crawlers stand alone, per comparison; `wholly` per host. */
+/** How often honest crawlers stand alone per comparison; `wholly` per host. */
 interface HonestRates {
   readonly alone: number;
   readonly once: number;
@@ -41,16 +41,16 @@ interface HonestRates {
 export type Suspicion = "alone" | "once" | "wholly";
 
 export interface Evidence {
-  /** The natural logarithm of how much likelier what was seen is from a liar; 0 at least. */
+  /** Log likelihood ratio of lying against honesty; at least 0. */
   readonly score: number;
   readonly suspicion: Suspicion;
-  /** From which of the comparisons on, by its place in the list. */
+  /** Index of the first comparison that counts. */
   readonly since: number;
-  /** The comparisons that speak against it, by their places. */
+  /** Indexes of the comparisons that count against it. */
   readonly against: readonly number[];
 }
 
-/** Comparisons that nobody can conclude anything from, and all others. */
+/** Inconclusive comparisons, and all others. */
 export interface UntoldChecks {
   readonly untold: number;
   readonly told: number;
@@ -59,18 +59,18 @@ export interface UntoldChecks {
 /** Fewer may be chance. */
 const leastUntold = 5;
 
-/** Of all comparisons: an honest crawler's come to nothing where sites are down, or two releases read a page differently. */
+/** Honest crawlers have inconclusive comparisons too, when sites are down or releases differ. */
 const untoldShare = 1 / 3;
 
-/** True: too many of its comparisons come to nothing for anybody to say that it is honest. It is not accused either. */
+/** True when too many comparisons are inconclusive to call it honest; that is no accusation. */
 export function isUnproven({ untold, told }: UntoldChecks): boolean {
   return untold >= leastUntold && untold >= untoldShare * (untold + told);
 }
 
-/** Hosts that say nothing: they differ by place or visit, or more than one crawler stood alone on them. */
+/** Hosts that prove nothing: they differ by place or visit, or several crawlers stood alone on them. */
 type SilentHosts = ReadonlySet<HostHash>;
 
-/** Of one crawler's comparisons, oldest first. */
+/** Evidence from one crawler's comparisons, oldest first. */
 export function evidenceOf(
   history: readonly CheckOutcome[],
   silent: SilentHosts,
@@ -83,7 +83,7 @@ export function evidenceOf(
   return runs.reduce((most, run) => (run.score > most.score ? run : most));
 }
 
-/** Of the comparisons of all others, with pseudo-counts that hold while there are few. */
+/** Rates of all other crawlers, with pseudo-counts for small numbers. */
 export function honestRates(
   histories: readonly (readonly CheckOutcome[])[],
   silent: SilentHosts,
@@ -103,14 +103,14 @@ export function honestRates(
   };
 }
 
-/** What the simulated web came to; a fleet's own rates take over as its comparisons grow. */
+/** From the simulated web; a fleet's own rates replace them as comparisons grow. */
 const priorRates = {
   alone: { mean: 0.004, weight: 500, least: 0.002, most: 0.03 },
   once: { mean: 0.006, weight: 500, least: 0.003, most: 0.03 },
   wholly: { mean: 0.05, weight: 200, least: 0.03, most: 0.2 },
 } as const;
 
-/** A crawler that alters most pages agrees with nobody on so many of its hosts. */
+/** Share of its hosts on which a crawler that alters most pages agrees with nobody. */
 const whollyOfLiar = 0.5;
 
 const bounded = (rate: number, { least, most }: { readonly least: number; readonly most: number }) =>
@@ -118,7 +118,7 @@ const bounded = (rate: number, { least, most }: { readonly least: number; readon
 
 type HostKind = Suspicion | "clean";
 
-/** Pages of a host on which a crawler agrees with others before one on which it does not can count. */
+/** Agreeing pages of a host needed before a differing one counts. */
 const agreedPages = 2;
 
 function hostKinds(history: readonly CheckOutcome[], silent: SilentHosts): ReadonlyMap<HostHash, HostKind> {
@@ -138,7 +138,7 @@ function hostKind({ agree, alone, once }: { agree: number; alone: number; once: 
   return alone > 0 ? "alone" : "once";
 }
 
-/** Logarithms of likelihood ratios, per event and per comparison without one. */
+/** Log likelihood ratios per event and per comparison without one. */
 function stepsOf(suspicion: Suspicion, rates: HonestRates, { alteredShare }: TrustRule) {
   const honest = rates[suspicion];
   const liar = suspicion === "wholly" ? whollyOfLiar : honest + alteredShare;
@@ -173,26 +173,25 @@ function cusum(history: readonly CheckOutcome[], { kindOf, suspicion, rates, rul
   return { score, suspicion, since, against };
 }
 
-// What the comparisons of a host's pages teach of the host: how its pages differ by themselves, and whether anything
-// can be concluded from a difference on it.
+// What comparisons show of a host: how its pages vary, and whether differences on it prove anything.
 
 export interface HostRecord {
   readonly agreed: number;
   readonly byVisit: number;
   readonly byPlace: number;
-  /** Who has stood alone on it. */
+  /** Crawlers that stood alone on it. */
   readonly suspects: readonly CrawlerId[];
   readonly volatility: Volatility;
 }
 
 export const newHost: HostRecord = { agreed: 0, byVisit: 0, byPlace: 0, suspects: [], volatility: still };
 
-/** Beyond this, fetches of one page have so little in common that comparing them teaches nothing. */
+/** Beyond this variation, comparisons of a page show nothing. */
 const mostBits = 16;
 
 const mostLinks = 40;
 
-/** Who stands alone is remembered up to here; two are enough to silence a host. */
+/** Limit of remembered suspects; two suffice to disregard a host. */
 const mostSuspects = 4;
 
 export function withVerdict(host: HostRecord, verdict: Verdict): HostRecord {
@@ -212,8 +211,8 @@ export function withVerdict(host: HostRecord, verdict: Verdict): HostRecord {
 }
 
 /**
- * True: a difference on this host accuses nobody. It shows places something else, or each visit, or several crawlers
- * stood alone on it, who cannot all be liars.
+ * True when a difference on this host proves nothing: it differs by place or visit, or several crawlers stood alone on
+ * it, who cannot all be liars.
  */
 export function isSilent({ byPlace, suspects, volatility }: HostRecord): boolean {
   const { bits, links, title } = volatility;
@@ -221,9 +220,8 @@ export function isSilent({ byPlace, suspects, volatility }: HostRecord): boolean
 }
 
 /**
- * What a verdict says of the crawler that fetched the page first, in its own work. Who was asked for a comparison is
- * not judged by it: of a host that is not its own no other page of it could tell whether the host shows it something
- * else.
+ * What a verdict says of the crawler that fetched the page in its own work. Crawlers asked for comparisons are not
+ * judged, since no other page shows whether a foreign host answers them differently.
  */
 export function outcomesOf(
   verdict: Verdict,

@@ -1,7 +1,7 @@
 /**
- * What follows from a comparison that was decided: a crawler that stood alone is looked at more closely, and one that
- * did so too often is not trusted any more. It gets no new subnets, its own go to others, and what it fetched of late
- * is fetched again; an operator hears of it, sees every page that speaks against it, and can take it back.
+ * Consequences of a decided comparison: a crawler that stood alone is watched more closely, and one that did so too
+ * often is distrusted. It gets no new subnets, its own go to others, and its recent pages are fetched again; the
+ * operator is told, sees every page of the evidence, and can restore it.
  */
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
@@ -22,7 +22,7 @@ interface JudgePorts {
   readonly trust: TrustStore;
   readonly state: CoordinatorState;
   readonly incidents: IncidentNotes;
-  /** Compares other pages of the host of a crawler that stood alone. */
+  /** Compares other pages of the host on which a crawler stood alone. */
   readonly followUp: (check: OpenCheck, most: number, now: Date) => Promise<void>;
   readonly log: Log;
   readonly now: () => Date;
@@ -31,16 +31,16 @@ interface JudgePorts {
 interface JudgeSettings {
   readonly rule: TrustRule;
   readonly watchedPages: number;
-  /** `drain`: its subnets go to others; `keep`: it keeps those that it has. */
+  /** `drain` hands its subnets over; `keep` leaves them. */
   readonly onDistrust: "drain" | "keep";
-  /** Of its latest pages so many are fetched again at most. */
+  /** Maximum number of its latest pages that are fetched again. */
   readonly refetchPages: number;
 }
 
-/** Comparisons count for so long. */
+/** Comparisons count this long. */
 export const evidenceDays = 30;
 
-/** Other pages of a host that are compared when a crawler stands alone on one. */
+/** Other pages of a host compared when a crawler stood alone on one. */
 const followUps = 3;
 
 export async function judgeCheck(
@@ -57,7 +57,7 @@ export async function judgeCheck(
     return await weigh(verdict.suspect, ports, settings, now);
   }
   if (verdict.type === "cannot-tell") return await watchUnproven(check.crawlerId, ports, settings, now);
-  // Pages that it agrees on make those count on which it did not.
+  // Agreeing pages make the host's differing ones count.
   if (verdict.type === "agree" && check.cause === "follow-up") {
     await weigh(check.crawlerId, ports, settings, now);
   }
@@ -82,7 +82,7 @@ async function weigh(
     await distrust(crawlerId, { evidence, own }, ports, settings);
 }
 
-/** Too many of its comparisons come to nothing: more of its pages are compared, until enough of them tell something. */
+/** With too many inconclusive comparisons, more of its pages are compared until enough are conclusive. */
 async function watchUnproven(
   crawlerId: CrawlerId,
   { trust, log }: JudgePorts,

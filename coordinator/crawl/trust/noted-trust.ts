@@ -1,9 +1,8 @@
-/** Crawlers that the coordinator does not believe any more are in the audit log. */
+/** Records in the audit log when the coordinator distrusts a crawler. */
 import type { NoteChange } from "../../database/own-changes-store.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { TrustStore } from "./trust-store.ts";
 
-/** A crawler that is not believed any more, and one whose probes are not. */
 export function notedTrust(
   trust: TrustStore,
   state: Pick<CoordinatorState, "crawler">,

@@ -1,6 +1,6 @@
 /**
- * What is kept of a result for the time in which others fetch the same URL: enough to compare it, without the page.
- * About 3 KB at most; a page of 50 links takes 1 KB.
+ * A summary of a result, kept while others fetch the same URL and sufficient to compare it without the page. At most
+ * about 3 KB; a page of 50 links takes 1 KB.
  */
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
@@ -19,16 +19,16 @@ export interface PageSketch {
   readonly kind: "page" | "missing" | "redirect" | "other" | "none";
   /** SHA-256 of the decoded body, hex. */
   readonly digest: string | null;
-  /** Of the text, 16 hex digits. */
+  /** Simhash of the text, 16 hex digits. */
   readonly simhash: string | null;
-  /** Of a page its title, of a redirect where it leads to, of another content its type; 48 bits. */
+  /** 48-bit hash of a page's title, a redirect's target or another content's type. */
   readonly titleHash: number | null;
-  /** The smallest of the hashes (48 bits) of what the page links to, ascending: all of them up to `maxSketchLinks`. */
+  /** The smallest 48-bit hashes of the links, ascending: all of them up to `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
-  /** A bot gate answered in place of the site; absent: it did not. */
+  /** Set when a bot gate answered instead of the site. */
   readonly isGate?: true;
-  /** Links that the crawler left out as traps, some of them by what it remembers of the site; absent: none. */
+  /** Number of links omitted as traps, partly by what the crawler remembers of the site. */
   readonly trappedLinks?: number;
 }
 
@@ -48,10 +48,7 @@ interface SketchedLink {
 
 export const maxSketchLinks = 160;
 
-/**
- * Of a result with its page; null where it only says that the page is one that the index holds already
- * (`unchanged`).
- */
+/** Null for a result that only says that the indexed page is `unchanged`. */
 export function sketchOfResult(result: FetchResult, links: readonly SketchedLink[]): PageSketch | null {
   const { outcome, page } = result;
   switch (outcome.type) {
@@ -73,7 +70,7 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
 }
 
 function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): PageSketch | null {
-  // Of a crawler of 0.2.0, which left it out.
+  // A crawler of version 0.2.0 omitted the known text.
   if (page.textKnown === true) return null;
   const { digest, simhash, title, softNotFound, trappedLinks } = page;
   const sketch = sketchOfPage({ digest, simhash, title, links });
@@ -81,7 +78,7 @@ function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): Pag
   return trappedLinks === undefined ? sketch : { ...sketch, trappedLinks };
 }
 
-/** Of a page as the index holds it. */
+/** Sketch of an indexed page. */
 export function sketchOfPage(page: {
   readonly digest: string;
   readonly simhash: string;
@@ -107,7 +104,7 @@ const bare = (kind: "redirect" | "other", text: string): PageSketch => ({
 
 const shortHash = (hash: string): number => Number(BigInt.asUintN(48, BigInt(hash)));
 
-/** Composed letters and digits alone: what a database, a markup or an older crawler does to the rest is no difference. */
+/** Uses composed letters and digits only, so that databases, markup and older crawlers make no difference. */
 function hashOfText(text: string): number {
   const bare = composed(text)
     .replace(/[^\p{L}\p{N}]+/gu, " ")
@@ -115,12 +112,11 @@ function hashOfText(text: string): number {
   return createHash("sha256").update(bare).digest().readUIntBE(0, 6);
 }
 
-// How two fetches of one URL differ, and whether that is more than the page does by itself. Advertisements, clocks
-// and counters move a few bits of the simhash and some links; a page's own measure of it is what fetches that were
-// made for this have differed by.
+// Whether two fetches of a URL differ by more than the page does by itself. Advertisements, clocks and counters change
+// a few simhash bits and some links; a page's own variation is measured by the fetches compared.
 
 export interface PageDifference {
-  /** A page against none, or against a redirect. */
+  /** One is a page and the other is none or a redirect. */
   readonly kind: boolean;
   /** Of 64 bits of the simhash. */
   readonly bits: number;
@@ -129,18 +125,18 @@ export interface PageDifference {
   readonly title: boolean;
 }
 
-/** By how much a page differs from itself. */
+/** How much a page varies by itself. */
 export type Volatility = Omit<PageDifference, "kind">;
 
 export const still: Volatility = { bits: 0, links: 0, title: false };
 
-/** What no page has to account for: a time of day in the text. */
+/** Tolerated on any page, such as a time of day in the text. */
 const freeBits = 3;
 
-/** Fetches that were compared show a part of what the page can do. */
+/** Compared fetches show only a part of a page's variation. */
 const allowance = 1.5;
 
-/** Null: it cannot be told, since one of them says nothing of the page. */
+/** Null when one of them says nothing of the page. */
 export function differenceOf(a: PageSketch, b: PageSketch): PageDifference | null {
   if (a.kind === "none" || b.kind === "none") return null;
   if (a.kind !== b.kind)
@@ -154,7 +150,7 @@ export function differenceOf(a: PageSketch, b: PageSketch): PageDifference | nul
   };
 }
 
-/** True: the page's own changes explain the difference. */
+/** True when the page's own variation explains the difference. */
 export function isWithin(difference: PageDifference, volatility: Volatility): boolean {
   const { kind, bits, links, title } = difference;
   return (
@@ -165,12 +161,12 @@ export function isWithin(difference: PageDifference, volatility: Volatility): bo
   );
 }
 
-/** Bits in which the texts of one error page may differ; crawlers take so many for one, too (traps/host-memory). */
+/** Bits in which texts of one error page may differ, as for crawlers (traps/host-memory). */
 const errorPageBits = 5;
-/** A shorter text that differs in a number or in the URL that it repeats has a simhash that differs in more. */
+/** In shorter texts, a different number or URL changes more bits. */
 const shortWords = 60;
 
-/** Whether a page of the index is, but for numbers, the text that a crawler took for its site's error page. */
+/** Whether an indexed page has, apart from numbers, the text that a crawler took for the site's error page. */
 export function readsAs(
   errorPage: PageSketch,
   page: Pick<PageExtract, "digest" | "simhash" | "title" | "words">,
@@ -185,8 +181,8 @@ export function readsAs(
 }
 
 /**
- * What all were given, where one of them took it for the site's error page and other pages of the host show that it is one:
- * those who did not know the site well enough to see that are taken to have said so, too.
+ * When one crawler recognised the site's error page and other pages of the host confirm it, those that do not know the
+ * site well enough count as having recognised it too.
  */
 export function asErrorPage<Of extends { readonly sketch: PageSketch }>(
   opinions: readonly Of[],
@@ -205,13 +201,12 @@ export function asErrorPage<Of extends { readonly sketch: PageSketch }>(
   });
 }
 
-/** True: that one of them left out links as traps, more than the other, explains the difference. */
+/** True when links that only one of them omitted as traps explain the difference. */
 export function trapsExplain(a: PageSketch, b: PageSketch, difference: PageDifference): boolean {
   const leftOut = Math.abs((a.trappedLinks ?? 0) - (b.trappedLinks ?? 0));
   return difference.links <= leftOut && isWithin({ ...difference, links: 0 }, still);
 }
 
-/** The larger of each. */
 export function widest(a: Volatility, b: Volatility): Volatility {
   return {
     bits: Math.max(a.bits, b.bits),
@@ -220,7 +215,7 @@ export function widest(a: Volatility, b: Volatility): Volatility {
   };
 }
 
-/** In words for people: what differs, the most telling first. */
+/** Words for people, the most telling difference first. */
 export function differenceWords({ kind, bits, links, title }: PageDifference): string {
   if (kind) return "only one has a page, or the answers are of different kinds";
   const parts = [
@@ -231,7 +226,7 @@ export function differenceWords({ kind, bits, links, title }: PageDifference): s
   return parts.length === 0 ? "nothing that was compared differs" : parts.join(", ");
 }
 
-/** Where not all links are kept, only the part of the hashes is compared that both have in full. */
+/** When links are truncated, only the hash range that both have in full is compared. */
 function linkDifference(a: PageSketch, b: PageSketch): number {
   const end = Math.min(endOf(a), endOf(b));
   const [inA, inB] = [a.links.filter((hash) => hash <= end), b.links.filter((hash) => hash <= end)];
@@ -245,17 +240,17 @@ function endOf({ links, linkCount }: PageSketch): number {
 }
 
 /**
- * Which fetched pages another crawler fetches again. Decided after the result has arrived, by a number that nobody
- * outside can foresee, so that a crawler cannot know which of its pages will be compared.
+ * Chooses fetched pages for comparison after their results arrived, by an unpredictable number, so that a crawler
+ * cannot know which are compared.
  */
 
 export interface SamplingRule {
-  /** Of an established crawler's pages, 0 to 1. */
+  /** For established crawlers, 0 to 1. */
   readonly share: number;
-  /** Of a crawler's first `newcomerPages`. */
+  /** For a crawler's first `newcomerPages`. */
   readonly newcomerShare: number;
   readonly newcomerPages: number;
-  /** Of the `watchedPages` after a page of it stood alone. */
+  /** For the `watchedPages` after a page of it stood alone. */
   readonly watchedShare: number;
   readonly watchedPages: number;
 }
@@ -275,13 +270,13 @@ export const defaultSamplingRule: SamplingRule = {
   watchedPages: 500,
 };
 
-/** What a crawler has fetched under leases so far, and the last page until which it is watched more closely. */
+/** Pages fetched under leases so far, and the page count until which it is watched. */
 export interface SampledCrawler {
   readonly pages: number;
   readonly watchedUntilPage: number;
 }
 
-/** The share of its pages that is fetched again now. */
+/** The current share of its pages that is compared. */
 export function samplingShare({ pages, watchedUntilPage }: SampledCrawler, rule: SamplingRule): number {
   const asNewcomer = pages < rule.newcomerPages ? rule.newcomerShare : 0;
   const asWatched = pages < watchedUntilPage ? rule.watchedShare : 0;

@@ -26,9 +26,9 @@ export interface ProbedSubnet {
 
 export interface ProbingFleet {
   readonly crawlers: readonly CrawlerId[];
-  /** What the first measured to the second, in ms; null: nothing. */
+  /** RTT measured by the first to the second, in ms; null when unmeasured. */
   readonly rttMs: (from: CrawlerId, to: CrawlerId) => number | null;
-  /** As its partner states it; null: it does not. */
+  /** As its partner states it; otherwise null. */
   readonly placeOf: (crawlerId: CrawlerId) => Coordinates | null;
 }
 
@@ -36,23 +36,23 @@ export interface ProbeLie {
   readonly crawlerId: CrawlerId;
   /** Subnets on which its report cannot be true. */
   readonly subnets: readonly SubnetId[];
-  /** Subnets on which it would have been seen. */
+  /** Subnets on which an impossible report would show. */
   readonly tested: number;
 }
 
 const rule = {
-  /** Part of D that is believed. */
+  /** The part of D that is believed. */
   trust: 0.7,
-  /** Impossible reports on so many distinct subnets at least. */
+  /** Minimum distinct subnets with impossible reports. */
   leastSubnets: 10,
-  /** And on such a share of those where it would be seen. */
+  /** Minimum share of the tested subnets. */
   leastShare: 0.4,
-  /** Said by so many different witnesses at least, by each of them on several subnets. */
+  /** Minimum different witnesses, each on several subnets. */
   leastWitnesses: 2,
   leastOfWitness: 3,
 };
 
-/** Who reports what cannot be, the worst first. */
+/** Crawlers with impossible reports, the worst first. */
 export function probeLies(subnets: readonly ProbedSubnet[], fleet: ProbingFleet): ProbeLie[] {
   const accused: ProbeLie[] = [];
   for (;;) {
@@ -67,7 +67,7 @@ interface Tally {
   readonly crawlerId: CrawlerId;
   readonly subnets: Set<SubnetId>;
   readonly tested: Set<SubnetId>;
-  /** How often each of them said so. */
+  /** Contradictions per witness. */
   readonly witnesses: Map<CrawlerId, number>;
 }
 
@@ -124,10 +124,10 @@ interface Testimony {
   readonly isImpossible: boolean;
 }
 
-/** What two reports may miss each other by without anybody lying: jitter, and the work of a machine. */
+/** Tolerance between honest reports: jitter and the machine's work. */
 const marginMs = 5;
 
-/** Only what could have told a lie: a witness next to both says nothing. */
+/** Keeps reports that could reveal a lie; a witness beside both proves nothing. */
 function testimonies(
   suspect: Report,
   probes: ProbedSubnet["probes"],
@@ -138,7 +138,7 @@ function testimonies(
     const { crawlerId: name } = witness;
     const leastBy = (apartMs: number | null) => leastMs(suspect, witness, apartMs, fleet);
     const straight = leastBy(fleet.rttMs(name, suspect.crawlerId));
-    // Looked for only where the straight way would tell a lie: it takes a look at the whole fleet.
+    // Searches for detours only when the direct way implies a lie, since that scans the whole fleet.
     const isSuspect = suspect.rttMs < straight;
     const bound = isSuspect ? leastBy(shortestMs(name, suspect.crawlerId, fleet)) : straight;
     return bound > leastTellingMs ? [{ witness: name, isImpossible: suspect.rttMs < bound }] : [];
@@ -147,16 +147,15 @@ function testimonies(
 
 type Report = ProbedSubnet["probes"][number];
 
-/** The least that the suspect can have measured. */
+/** The least RTT that the suspect can have measured. */
 function leastMs(suspect: Report, witness: Report, apartMs: number | null, fleet: ProbingFleet): number {
   const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - marginMs;
   return Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet)) - witness.rttMs;
 }
 
 /**
- * How far the suspect is from the witness at least, by what others measured to it: straight or over a third crawler,
- * less what its machine may take to answer (a busy one answers everybody late, and measures as fast as any): that is
- * no more than what its nearest witness measured.
+ * A lower bound of the suspect's distance from the witness by others' measurements, directly or over a third crawler,
+ * less its machine's possible delay, which is at most what its nearest witness measured.
  */
 function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet): number | null {
   let shortest = fleet.rttMs(witness, suspect);
@@ -171,10 +170,10 @@ function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet)
   return shortest === null ? null : shortest - nearest;
 }
 
-/** A bound of less says nothing: everybody is slower than that. */
+/** Smaller bounds prove nothing, since every answer takes longer. */
 const leastTellingMs = 2;
 
-/** km of distance that one ms of round trip covers in glass, and how far a stated place may be off. */
+/** km covered in glass per ms of round trip, and the tolerance of a stated location. */
 const kmPerRoundTripMs = 100;
 const placeSlackKm = 200;
 

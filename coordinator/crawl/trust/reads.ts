@@ -1,4 +1,4 @@
-/** Whether crawlers are believed and why, page by page, as operators read it. */
+/** Whether crawlers are trusted and why, page by page, for operators. */
 import type { Pool } from "pg";
 import { isUnproven } from "./evidence.ts";
 import type { PageSketch } from "./page-sketch.ts";
@@ -10,10 +10,10 @@ import {
   unprovenWords,
 } from "./trust-api.ts";
 
-/** Pages of evidence that are shown, the latest. */
+/** Latest pages of evidence shown. */
 const mostEvidence = 100;
 
-/** Null: there is no crawler of that name. */
+/** Null when no crawler has that name. */
 export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
   const [row] = await trustRows(pool, name);
   if (row === undefined) return null;
@@ -46,7 +46,7 @@ interface TrustRow {
   untold: number;
 }
 
-/** Those that are not believed first. */
+/** Distrusted ones first. */
 async function trustRows(pool: Pool, name: string | null): Promise<TrustRow[]> {
   const { rows } = await pool.query<TrustRow>(
     `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
@@ -172,7 +172,7 @@ function saidOf({ kind, digest, linkCount }: PageSketch): string {
   return kind === "other" ? "content that is not read" : "nothing";
 }
 
-/** Whether each crawler is believed, for operators: those that are not stand first. */
+/** Whether each crawler is trusted; distrusted ones first. */
 export async function trustList(pool: Pool): Promise<TrustLine[]> {
   return (await trustRows(pool, null)).map((row) => {
     const { standing, comparisons, ...stand } = standOf(row);
@@ -187,7 +187,7 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
   });
 }
 
-/** SQL: by crawler, its comparisons that came to nothing since it was restored. */
+/** SQL: each crawler's inconclusive comparisons since it was restored. */
 export const untoldByCrawler = `
   select n.crawler_id, count(*) as untold
   from double_check n

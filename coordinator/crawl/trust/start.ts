@@ -1,7 +1,4 @@
-/**
- * What the coordinator believes, wired: pages that are fetched twice, crawlers that are judged by it, and probe
- * reports that cannot be true.
- */
+/** Wires trust: comparisons of pages, judging crawlers by them, and implausible probe reports. */
 
 import { randomInt } from "node:crypto";
 import type { Pool } from "pg";
@@ -34,22 +31,22 @@ interface TrustingPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets;
-  /** Asks for new rounds. */
+  /** Requests new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
-  /** Something may be leased to this crawler for a comparison. */
+  /** Called when this crawler may get a comparison. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
-  /** Of this coordinator's software. */
+  /** Version of this coordinator's software. */
   readonly version: string;
   readonly log: Log;
   readonly now: () => Date;
 }
 
 interface Trusting {
-  /** In place of those given: comparisons are taken out of results, and handed out with the leases. */
+  /** Stores that take comparisons out of results and add them to leases. */
   readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  /** From now on by the clock. */
+  /** Starts the timers. */
   start(): Promise<void>;
 }
 
@@ -59,7 +56,7 @@ const drawn = 2 ** 32;
 
 export function trustDuties(ports: TrustingPorts, config: { readonly trust: TrustSettings }): Trusting {
   const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
-  /** Of those that run what we offered to them; what others state is their word alone. */
+  /** Only of crawlers that run a release offered by us; other statements are unverified. */
   const versions = new Map<CrawlerId, string>();
   const noteVersion = async (crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> => {
     const version = hello.release?.version ?? hello.softwareVersion;
@@ -123,7 +120,7 @@ type Settling = Pick<TrustingPorts, "log" | "now"> & {
   readonly checks: DoubleChecks;
 };
 
-/** What nobody fetched in time is dropped, what is old forgotten, what a distrusted crawler still shipped fetched again. */
+/** Drops expired comparisons, forgets old ones, and fetches again what a distrusted crawler still sent. */
 async function settleChecks(
   { trust, checks: doubleChecks, log, now }: Settling,
   refetchPages: number,

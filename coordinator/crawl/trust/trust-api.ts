@@ -1,10 +1,10 @@
-/** Whether crawlers are believed and why, as pages, commands and the API show it. */
+/** API schemas of trust in crawlers and its reasons. */
 import { z } from "zod";
 import { dateTime, type ReadOf, record } from "../../web/api-operation.ts";
 
 /**
- * not-compared: no page of it was yet. watched: it stood alone of late, and more of its pages are compared. unproven:
- * too many of its comparisons came to nothing for anybody to say that it is honest; more of them are made.
+ * not-compared: no page was compared yet. watched: it stood alone recently, so more pages are compared. unproven: too
+ * many comparisons were inconclusive, so more are made.
  */
 export const trustStandings = [
   "trusted",
@@ -74,7 +74,7 @@ export type TrustLine = ReadOf<typeof trustLine>;
 export type TrustReport = ReadOf<typeof trustReportSchema>;
 export type TrustEvidence = ReadOf<typeof trustEvidence>;
 
-/** Why it is unproven, in words. */
+/** Explains why it is unproven. */
 export function unprovenWords({ agreed, alone, once, untold }: TrustReport["comparisons"]): string {
   const of = `${untold} of ${untold + agreed + alone + once} comparisons of its pages were inconclusive`;
   const why =

@@ -1,11 +1,11 @@
-/** What is set of cross-fetches, and of what follows from them. */
+/** Settings of comparisons and their consequences. */
 import { z } from "zod";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
 import { policy, seconds } from "../../core/policy.ts";
 import { defaultTrustRule } from "./evidence.ts";
 import { defaultSamplingRule } from "./page-sketch.ts";
 
-/** What is believed of crawlers: a share of their pages is fetched by another one as well, and compared. */
+/** A share of crawlers' pages is also fetched by another crawler and compared. */
 export const trustSettings = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
     title: "Cross-fetched",
@@ -16,12 +16,12 @@ export const trustSettings = z.strictObject({
   }),
   newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
-  /** Of the next pages of a crawler whose page stood alone. */
+  /** Share of the next pages of a crawler whose page stood alone. */
   watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
   watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
-  /** The second fetch follows the first within so long; later, a page has changed too often by itself. */
+  /** Maximum time between the two fetches; later, a page has changed too often by itself. */
   slotSeconds: seconds(86_400).default(600),
-  /** Of a liar's pages, the altered ones: what is looked for. */
+  /** Share of altered pages that the test looks for in a liar. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
   threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
   onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {

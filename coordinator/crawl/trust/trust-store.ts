@@ -1,4 +1,4 @@
-/** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
+/** Tables double_check, check_outcome, host_disagreement and crawler_trust: comparisons and trust in crawlers. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
@@ -28,7 +28,7 @@ import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.
 import type { UntoldChecks } from "./evidence.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
 
-/** Crawlers that arrive at once, of which one statement tells. */
+/** Crawlers arriving at once that share a statement. */
 const mostTogether = 200;
 
 export type TrustStore = ReturnType<typeof createTrustStore>;
@@ -40,47 +40,50 @@ export function createTrustStore(pool: Pool) {
     arrivalLingerMs,
   );
   return {
-    /** This version has run here as a coordinator: crawlers of it are ours. */
+    /** Records that this version ran here as a coordinator, so that its crawlers count as ours. */
     ranAs: async (version: string): Promise<void> => {
       const text = "insert into coordinator_version (version) values ($1) on conflict do nothing";
       await pool.query(text, [version]);
     },
-    /** False: what the crawler says that it runs is nothing that we ever offered to it. */
+    /** Whether what the crawler says it runs was ever offered to it. */
     isOffered: async (crawlerId: CrawlerId, runs: StatedSoftware) => await software.ask({ crawlerId, runs }),
-    /** Its comparisons that came to nothing, and those that came to something, since then or since it was restored. */
+    /** Its inconclusive and conclusive comparisons since then, or since it was restored. */
     untold: async (crawlerId: CrawlerId, since: Date) => await untold(pool, crawlerId, since),
-    /** So many of its next pages are compared more often. */
+    /** Number of next pages that are compared more often. */
     watch: async (crawlerId: CrawlerId, pages: number): Promise<void> => {
       const text = "update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1";
       await pool.query(text, [crawlerId, pages]);
     },
-    /** Counts the pages that a crawler fetched under leases, and returns the counts of before, by which pages are sampled. */
+    /** Counts pages fetched under leases; returns the former counts, by which pages are sampled. */
     countPages: async (crawlerId: CrawlerId, pages: number) => await countPages(pool, crawlerId, pages),
-    /** Hosts of these on which a comparison would say nothing. */
+    /** Of these hosts, those on which a comparison proves nothing. */
     silentHosts: async (hosts: readonly HostHash[]) => await silentHosts(pool, hosts),
     /** First address and subnet of these hosts. */
     targets: async (hosts: readonly HostHash[]) => await checkTargets(pool, hosts),
-    /** Opens those whose page this crawler has indeed just fetched and that are not open already; gives their number. */
+    /** Opens checks of pages this crawler really just fetched, unless already open; returns how many. */
     open: async (crawlerId: CrawlerId, checks: readonly NewCheck[]) =>
       await openChecks(pool, crawlerId, checks),
-    /** Other pages of the host that this crawler fetched last, within the time. */
+    /** Other pages of the host that this crawler fetched within the time, latest first. */
     recentPages: async (of: PagesOf, most: number) => await recentPages(pool, of, most),
-    /** Leases on what this crawler is wanted for, as any other; hosts that are leased, rest or share a busy address wait. */
+    /** Leases this crawler's comparisons; hosts that are leased, resting or at a busy address wait. */
     lease: async (request: CheckLeaseRequest) => await leaseChecks(pool, request),
-    /** Of these leases those that are of checks. */
+    /** Of these leases, those of comparisons. */
     leasesOfChecks: async (leaseIds: readonly LeaseId[]) => await leasesOfChecks(pool, leaseIds),
-    /** One transaction; null: it was not under an open lease of this crawler, or arrived before. */
+    /** One transaction; null when not under an open lease of this crawler, or a duplicate. */
     takeOpinion: async (opinion: ArrivedOpinion, step: NextOfCheck, now: Date) =>
       await takeOpinion(pool, { opinion, step, now }),
     /**
-     * Who was asked once more, had the lease and was connected all the while, but shipped nothing in time, has given an
-     * opinion that says nothing; each in one transaction. To be called before `dropStale`.
+     * Counts crawlers that were asked again, held the lease, stayed connected and sent nothing as opinions without
+     * content; one transaction each. Call before `dropStale`.
      */
     takeSilences: async (step: NextOfCheck, now: Date) => await takeSilences(pool, step, now),
-    /** Those that nobody fetched in time; gives their number. Decided ones are forgotten from `before` on. */
+    /**
+     * Drops comparisons not fetched in time, and decided ones from before `before`; returns the number of expired
+     * ones.
+     */
     dropStale: async (now: Date, before: Date) => await dropStale(pool, now, before),
     history: async (since: Date, now: Date) => await history(pool, since, now),
-    /** The score as it is now; with it the crawler's pages are watched more closely for so many. */
+    /** Stores the score; with it, the number of pages to watch more closely. */
     setScore: async (crawlerId: CrawlerId, score: number, watchedPages: number): Promise<void> => {
       await pool.query(
         `update crawler_trust
@@ -90,13 +93,13 @@ export function createTrustStore(pool: Pool) {
         [crawlerId, score, watchedPages],
       );
     },
-    /** Not trusted from now on; false when it was so already. Running coordinators are told. */
+    /** Distrusts the crawler and notifies coordinators; returns false when it already was. */
     distrust: async (distrust: Distrust) => await distrustCrawler(pool, distrust),
-    /** What crawlers shipped after they were distrusted is fetched again, at most so many pages of each; gives their number. */
+    /** Fetches again what distrusted crawlers still sent, up to a limit each; returns the number of pages. */
     fetchLeftovers: async (now: Date, mostPages: number) => await fetchLeftovers(pool, now, mostPages),
-    /** What crawlers whose reports are believed measured of distinct subnets since then, the latest round of each; by method. */
+    /** Measurements of distinct subnets since then by trusted crawlers, from each latest round; by method. */
     probedSubnets: async (since: Date) => await probedSubnets(pool, since),
-    /** Its probe reports are not believed from now on; false when it was so already. Running coordinators are told. */
+    /** Distrusts its probe reports and notifies coordinators; returns false when they already were. */
     doubtProbes: async (doubt: Omit<Distrust, "drain">) => await doubtProbes(pool, doubt),
   };
 }
@@ -162,7 +165,7 @@ async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise
   return new Set(rows.map((row) => row.lease_id));
 }
 
-/** One that is being fetched is waited for until its lease ends, and a silence under it is taken for an opinion. */
+/** A leased comparison waits for its lease's end, when silence counts as an opinion. */
 async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
   const { rowCount } = await pool.query(
@@ -182,7 +185,7 @@ async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Comparisons that are read at once: of 12 crawlers at 1 % those of 200,000 pages. */
+/** Comparisons read at once: for 12 crawlers at 1 %, those of 200,000 pages. */
 const mostOutcomes = 25_000;
 
 async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
@@ -218,12 +221,12 @@ async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory
 
 // What crawlers reported of subnets, to be held against each other: tables probe_round and probe.
 
-/** Rounds that are looked at; what is older says nothing that they do not. */
+/** Rounds considered; older ones add nothing. */
 const mostRounds = 20_000;
 
 /**
- * The latest round of each subnet, by method. Without anycast ranges, which answer from many places; and without
- * reports of crawlers that are not believed already, or from before an operator believed them again.
+ * Each subnet's latest round by method, without anycast ranges, distrusted crawlers, and reports from before a
+ * restore.
  */
 async function probedSubnets(
   pool: Pool,

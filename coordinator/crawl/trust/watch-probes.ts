@@ -1,7 +1,7 @@
 /**
- * Crawlers whose probe reports cannot be true (trust/probe-plausibility) are asked no more: they are no candidates in
- * new rounds, the subnets that they won by such a report are probed again by others, and an operator hears of it. What one
- * may win of few chosen subnets second witnesses see to (delegation/policies/second-witness).
+ * Crawlers with impossible probe reports (trust/probe-plausibility) are excluded from rounds, the subnets they won
+ * that way are probed again, and the operator is told. Second witnesses cover what one may win on few chosen subnets
+ * (delegation/policies/second-witness).
  */
 
 import type { RoundCause } from "#core/delegation-cause";
@@ -17,7 +17,7 @@ import type { TrustStore } from "./trust-store.ts";
 interface WatchProbesPorts {
   readonly trust: Pick<TrustStore, "probedSubnets" | "doubtProbes">;
   readonly state: CoordinatorState;
-  /** Between crawlers, by direction: what the first measured to the second. */
+  /** RTTs by direction: what the first measured to the second. */
   readonly peerRtts: () => Promise<readonly PeerRtt[]>;
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
@@ -25,10 +25,10 @@ interface WatchProbesPorts {
   readonly now: () => Date;
 }
 
-/** Routes change: reports so old are not held against today's distances. */
+/** Routes change, so older reports are not compared with today's RTTs. */
 const probesDays = 7;
 
-/** Gives the crawlers that are doubted from now on. */
+/** Returns the newly distrusted crawlers. */
 export async function doubtImpossibleProbes(ports: WatchProbesPorts): Promise<CrawlerId[]> {
   const { trust, now } = ports;
   const since = new Date(now().getTime() - probesDays * 86_400_000);

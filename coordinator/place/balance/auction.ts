@@ -1,55 +1,54 @@
 /**
- * Subnets on crawlers, moved until nobody has more than its capacity at nearly the least cost: an auction (Bertsekas
- * 1988, "The auction algorithm: a distributed relaxation method for the assignment problem"), turned round. Every crawler
- * has a price (ms a page), 0 at first. A subnet lies where cost + price is least. Whoever has too much gives up the
- * subnets that lose least by going elsewhere, and its price rises to what the next one would lose. So nobody ever pays
- * for room that is free, and the placement ends within a thousandth of a ms a page of the cheapest where loads are equal.
+ * Assigns subnets so that nobody exceeds its capacity at nearly the least cost: a reversed auction (Bertsekas 1988,
+ * "The auction algorithm: a distributed relaxation method for the assignment problem"). Every crawler has a price (ms
+ * per page), initially 0, and a subnet goes where cost + price is least. An overloaded crawler gives up the subnets
+ * that lose least elsewhere, and its price rises to what the next one would lose. So free room costs nothing, and with
+ * equal loads the result is within a thousandth of a ms per page of the cheapest.
  *
- * With unequal loads, deciding whether everything fits is bin packing, which is NP-hard. The auction may then leave a crawler
- * with room to spare, or over its capacity by less than one subnet; single moves and exchanges of subnets mend what they can.
+ * With unequal loads, fitting everything is bin packing, which is NP-hard. The auction may leave spare room, or an
+ * overload of less than one subnet; single moves and exchanges repair what they can.
  */
 
 /**
- * A price rises by so much at least (ms). Where many are as near to two crawlers that are both full, prices would creep: so the
- * step doubles with every few looks at each subnet.
+ * Minimum price step (ms). When many subnets are as near to two full crawlers, prices would creep, so the step doubles
+ * with every few looks at each subnet.
  */
 const leastStepMs = 1e-3;
 const looksToDouble = 10;
 
-/** Where loads do not fit, prices only rise: after so many looks at each subnet no more is expected of the auction. */
+/** When loads do not fit, prices rise for ever, so the auction ends after this many looks at each subnet. */
 const mostLooks = 200;
 
-/** Most rounds of single moves and exchanges; two or three are usual. */
+/** Limit of rounds of moves and exchanges; two or three are usual. */
 const mostRounds = 10;
 
-/** Most pairs of subnets that a round of exchanges looks at. */
+/** Limit of subnet pairs per round of exchanges. */
 const mostPairs = 1_000_000;
 
-/** Savings below this are rounding (ms × pages). */
+/** Smaller savings are rounding (ms × pages). */
 const leastSaving = 1e-6;
 
 export interface AuctionInput {
-  /** By crawler what it may carry a day. */
+  /** Daily capacity by crawler. */
   readonly capacityPages: Float64Array;
   readonly capacityBytes: Float64Array;
-  /** By subnet. */
   readonly pages: Float64Array;
   readonly bytes: Float64Array;
-  /** By subnet the crawlers that come into question, and what a page costs at each (ms). */
+  /** The eligible crawlers of each subnet, and the cost of a page at each (ms). */
   readonly crawlers: readonly (readonly number[])[];
   readonly costsMs: readonly (readonly number[])[];
 }
 
 export class Auction {
-  /** By subnet where it lies. */
+  /** The crawler of each subnet. */
   readonly places: Int32Array;
-  /** By crawler, in ms a page. */
+  /** By crawler, in ms per page. */
   readonly prices: Float64Array;
   readonly #input: AuctionInput;
   readonly #members: number[][];
   readonly #roomPages: Float64Array;
   readonly #roomBytes: Float64Array;
-  /** Rounding of sums: over by less is not over. */
+  /** Rounding of sums; smaller excesses are ignored. */
   readonly #grainPages: number;
   readonly #grainBytes: number;
 
@@ -64,7 +63,7 @@ export class Auction {
     this.#grainBytes = grainOf(input.capacityBytes);
   }
 
-  /** Places everything. */
+  /** Runs the assignment. */
   run(): void {
     const { pages } = this.#input;
     for (let subnet = 0; subnet < pages.length; subnet++)
@@ -89,7 +88,7 @@ export class Auction {
     return this.prices.some((_, crawler) => this.#isOver(crawler));
   }
 
-  /** Gives up what loses least until it is no longer over, and raises its price; returns who got something. */
+  /** Gives up the least losses until the crawler is no longer over, and raises its price; returns who gained. */
   #giveUp(crawler: number, stepMs: number): Set<number> {
     const { pages, bytes } = this.#input;
     const offers = this.#members[crawler]!.filter((subnet) => this.places[subnet] === crawler)
@@ -114,7 +113,7 @@ export class Auction {
     return heirs;
   }
 
-  /** Without one crawler; −1: there is nobody else. */
+  /** The cheapest crawler except one; −1 for none. */
   #cheapest(subnet: number, but: number): { readonly crawler: number; readonly priceMs: number } {
     const crawlers = this.#input.crawlers[subnet]!;
     const costsMs = this.#input.costsMs[subnet]!;
@@ -159,8 +158,7 @@ export class Auction {
     );
   }
 
-  // Single moves and exchanges that relieve somebody or save something, until none does: with equal loads there is
-  // nothing to find.
+  // Single moves and exchanges that relieve or save, until none does; with equal loads there are none.
 
   #improve(): void {
     for (let round = 0; round < mostRounds; round++) {
@@ -179,7 +177,10 @@ export class Auction {
     }
   }
 
-  /** Where it fits and saves most, or relieves at the least cost; wanting: it would be cheaper where it does not fit. */
+  /**
+   * The crawler where it fits and saves most, or relieves at the least cost. `isWanting` means a cheaper one had no
+   * room.
+   */
   #betterPlace(subnet: number): { readonly to: number; readonly isWanting: boolean } {
     const { pages, bytes, crawlers, costsMs } = this.#input;
     const here = this.places[subnet]!;
@@ -195,7 +196,7 @@ export class Auction {
     return { to, isWanting };
   }
 
-  /** With the subnet of which both together save most; of somebody who is over, also with a smaller one, whichever costs least. */
+  /** Exchanges with the subnet that saves most; an overloaded crawler also takes a smaller one at the least cost. */
   #exchange(subnet: number): boolean {
     const { pages, bytes } = this.#input;
     const here = this.places[subnet]!;
@@ -221,7 +222,7 @@ export class Auction {
     return true;
   }
 
-  /** Takes from what there is too much of, and adds to no overload. */
+  /** Reduces an overload without adding to any. */
   #relieves(crawler: number, pages: number, bytes: number): boolean {
     const [overPages, overBytes] = [this.#isOverPages(crawler), this.#isOverBytes(crawler)];
     const fits = (over: boolean, amount: number, hasRoom: boolean) => (over ? amount >= 0 : hasRoom);
@@ -233,7 +234,7 @@ export class Auction {
   }
 }
 
-/** What rounding leaves of a sum of loads; far less than the smallest load that matters. */
+/** Rounding of a sum of loads, far below the smallest relevant load. */
 function grainOf(capacities: Float64Array): number {
   const finite = capacities.filter(Number.isFinite);
   return (

@@ -1,4 +1,4 @@
-/** What is set of balancing. */
+/** Settings of balancing. */
 import { z } from "zod";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
 import { policy, seconds } from "../../core/policy.ts";

@@ -1,18 +1,18 @@
-/** The capacities that a plan keeps to: in pages a day, and in bytes a day where partners state that too. */
+/** The capacities of a plan: pages per day, and bytes per day if partners state them. */
 import type { RttTable } from "../distances/predicted-rtts.ts";
 import { type BalanceInput, type BalanceSettings, plannedCapacity } from "./plan.ts";
 
-/** Per crawler, by index; all in the same order. */
+/** All arrays are indexed by crawler. */
 export interface Burden {
   readonly capacityPages: Float64Array;
-  /** Infinite where the partner set no limit. */
+  /** Infinite when the partner set no limit. */
   readonly capacityBytes: Float64Array;
-  /** What its subnets cost now. */
+  /** The present load of its subnets. */
   readonly pages: Float64Array;
   readonly bytes: Float64Array;
 }
 
-/** Crawlers that are not listed have no capacity. */
+/** Crawlers not listed have no capacity. */
 export function burdenOf(
   { crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">,
   rtts: RttTable,
@@ -37,14 +37,14 @@ export function burdenOf(
 }
 
 interface PlannedCapacities {
-  /** What each crawler may carry of either; a plan keeps to both. */
+  /** Both limits apply. */
   readonly pages: Float64Array;
   readonly bytes: Float64Array;
 }
 
 /**
- * With the dead band where the fleet has room for it; else the capacities as stated; and where the fleet as a whole
- * cannot carry the load, everyone's grown by the same factor, so that all are equally overloaded.
+ * Leaves the dead band free if the fleet has room, otherwise uses the stated capacities; if even these do not suffice,
+ * all grow by the same factor, so that everyone is equally overloaded.
  */
 export function plannedCapacities(burden: Burden, settings: BalanceSettings): PlannedCapacities {
   const banded = {
@@ -74,11 +74,11 @@ function grownTo(capacities: Float64Array, load: number): Float64Array {
 }
 
 /**
- * With equal loads, capacities in whole subnets. Where the fractions that are lost by this are needed to hold
- * everything, the crawlers with the largest ones take a subnet more.
+ * With equal loads, rounds capacities to whole subnets. If the lost fractions are needed, the crawlers with the
+ * largest ones take another subnet.
  */
 export function wholeUnits(capacities: Float64Array, unit: number, subnets: number): Float64Array {
-  // A hair more, so that a capacity of 0.3 carries three subnets of 0.1.
+  // Adds a margin, so that a capacity of 0.3 carries three subnets of 0.1.
   const units = capacities.map((capacity) => capacity / unit + 1e-9);
   const whole = units.map(Math.floor);
   const fraction = (crawler: number) => units[crawler]! % 1;

@@ -1,7 +1,6 @@
 /**
- * Whose subnets go to others, and how fast: crawlers that have been away for longer than the grace time, and
- * draining ones, online or not. What is known moves at once; the rest is probed by the queue, so many rounds
- * a pass, so that a large crawler's end does not become a storm of probes.
+ * Hands over the subnets of draining crawlers and of those absent beyond the grace time. Those with known RTTs move at
+ * once; the rest is probed at a limited rate, so that a large crawler's end causes no storm of probes.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
@@ -19,17 +18,17 @@ export interface HandOverPorts extends ReplaceCrawlerPorts {
   readonly now: () => Date;
 }
 
-/** Rounds that are asked for in one pass, of all crawlers together. */
+/** Rounds requested per pass, for all crawlers. */
 const roundsPerPass = 40;
-/** What is left is planned again after so long (others may have room by now), and its rounds asked for again. */
+/** The rest is planned and probed again after this time, when others may have room. */
 const planAgainMs = 60_000;
 
 export class HandOvers {
   readonly #ports: HandOverPorts;
   readonly #rule: DepartureRule;
-  /** Per crawler what the last plan left over and no round was asked for yet, and when that was. */
+  /** Per crawler: what the last plan left without a requested round, and the time of that plan. */
   readonly #left = new Map<CrawlerId, { readonly orphans: SubnetId[]; readonly atMs: number }>();
-  /** Orphans of each crawler when it was last told of; told once, since it may stay so for long. */
+  /** Orphans of each crawler when last reported; reported once, since they may stay for long. */
   readonly #told = new Map<CrawlerId, number>();
 
   constructor(ports: HandOverPorts, rule: DepartureRule) {
@@ -47,7 +46,7 @@ export class HandOvers {
     for (const crawlerId of leaving) {
       if (online().every((other) => other === crawlerId)) continue;
       if (!this.#isPlanned(crawlerId, now)) {
-        // Meanwhile it may have come, to this coordinator or to another one.
+        // The crawler may have connected meanwhile, here or to another coordinator.
         await refreshCrawlers(this.#ports, [crawlerId]);
         if (!leavingCrawlers(state, this.#rule, now).includes(crawlerId)) continue;
         await this.#replace(crawlerId, now);
@@ -75,7 +74,7 @@ export class HandOvers {
     await refreshCrawlers(this.#ports, [crawlerId]);
   }
 
-  /** How many were asked for. */
+  /** Returns how many rounds were requested. */
   #askForRounds(crawlerId: CrawlerId, most: number): number {
     const asked = this.#left.get(crawlerId)?.orphans.splice(0, Math.max(0, most)) ?? [];
     const cause = this.#isDraining(crawlerId) ? "drained" : "crawler-left";
@@ -98,7 +97,7 @@ export class HandOvers {
   }
 }
 
-/** Draining ones first: somebody waits for them. */
+/** Draining ones first, because somebody waits for them. */
 function leavingCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
   const draining = state.crawlers
     .filter(({ drainingSince }) => drainingSince !== null)

@@ -1,10 +1,10 @@
 /**
- * What balancing has to plan with (design section 6). While nobody has too much and nothing is away from home,
- * one sum over the hosts is all that is read. Otherwise: every subnet of those who have too much and every one
- * that went to relieve somebody; of the other crawlers only the room that they have.
+ * Collects the input of balancing (design section 6). While nobody is overloaded and no subnet is away from home, it
+ * only reads one sum over the hosts. Otherwise it reads every subnet of overloaded crawlers and every displaced one,
+ * and of other crawlers only their room.
  *
- * Crawlers that are offline or draining are left alone: their subnets are handed over (hand-overs). So is an
- * anycast range whose crawler has not too much: it answers from many places, none of which is its home.
+ * Offline and draining crawlers are excluded, since hand-overs move their subnets. So are anycast ranges of crawlers
+ * that are not overloaded, because they have no home.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
@@ -23,23 +23,23 @@ interface ReliefPorts {
   readonly fleet: Pick<Fleet, "online">;
   readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
   readonly putOff: PutOffMoves;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
 export interface ReliefInput extends BalanceInput {
-  /** Who may not have a subnet, as the partner says; nobody for those that are missing. For planning they could not measure it. */
+  /** Crawlers denied each subnet by their partners; planning treats them as unable to measure it. */
   readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
-  /** How what is known of a subnet was measured; others are not compared with it. Of those that are missing nothing is. */
+  /** The method by which each subnet's RTTs were measured; only these are comparable. Missing when nothing is known. */
   readonly methods: ReadonlyMap<SubnetId, ProbeMethod>;
 }
 
 /** Subnets whose RTTs or targets are read at once. */
 const batchSize = 5000;
 
-/** Null: there is nothing to relieve, and nothing away from home. */
+/** Null when there is nothing to relieve and nothing away from home. */
 export async function reliefInput(
   ports: ReliefPorts,
   recrawlDays: number,
@@ -60,7 +60,7 @@ export async function reliefInput(
   );
   const { known, methods } = await knownRtts(loads, ports, now);
   const denied = await deniedIn(new Map(loads.map(({ subnetId }) => [subnetId, [...present]])), ports, now);
-  // Whoever has a subnet and was refused something in it keeps it for now: another round sees to that.
+  // An owner that was refused something keeps its subnet for now, since another round handles that.
   for (const { subnetId, crawlerId } of loads)
     if (!ports.denied?.deniesSubnet(crawlerId, subnetId)) denied.get(subnetId)?.delete(crawlerId);
   for (const [subnetId, crawlerIds] of denied)
@@ -84,7 +84,7 @@ function overloaded(crawlers: readonly CrawlerRecord[], loads: readonly CrawlerL
   const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
   return overloads({
     crawlers: crawlers.map(limitsOf),
-    // A crawler's whole load, as if it were one subnet: who is over does not depend on how it is divided.
+    // Whether a crawler is overloaded does not depend on how its load is divided, so it counts as one subnet.
     subnets: loads
       .filter(({ crawlerId, subnets }) => present.has(crawlerId) && subnets > 0)
       .map(({ crawlerId, pagesPerDay, bytesPerDay }) => ({
@@ -103,7 +103,7 @@ const limitsOf = ({ crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord) => ({
   capacityBytesPerDay: bytesPerDay,
 });
 
-/** What is left of its limits for the subnets that are planned with. */
+/** What the limits leave for the planned subnets. */
 function capacityFor(
   crawler: CrawlerRecord,
   fleetLoads: readonly CrawlerLoad[],
@@ -148,8 +148,8 @@ async function knownRtts(
 }
 
 /**
- * Who of these crawlers may not have a subnet, by what is probed in it; those that all may have are missing. While nobody
- * denies anything, nothing is read.
+ * Crawlers that may not have a subnet, judged by its probe target; unrestricted subnets are missing. Reads nothing
+ * while nobody denies anything.
  */
 export async function deniedIn(
   crawlersOf: ReadonlyMap<SubnetId, readonly CrawlerId[]>,
@@ -174,13 +174,13 @@ export async function deniedIn(
   return found;
 }
 
-// What the fleet has to fetch a day against what its partners allow: in pages, at the mean size of a page.
+// The fleet's daily fetches against its partners' limits, in pages of the mean size.
 
 export interface FleetLoad {
   /** Crawlers that may take subnets. */
   readonly crawlers: readonly CrawlerRecord[];
   readonly loads: readonly CrawlerLoad[];
-  /** Of a subnet that is to be placed; 0 where nothing is known. */
+  /** Load of a subnet to be placed; 0 when unknown. */
   readonly pagesOf: (subnetId: SubnetId) => number;
 }
 
@@ -193,7 +193,7 @@ export function fleetLoad(
   return { crawlers, loads, pagesOf: (subnetId) => pages.get(subnetId) ?? 0 };
 }
 
-/** Bytes of a page, over everything that the fleet fetches. */
+/** Mean page size over the fleet's fetches. */
 function meanPageBytes(loads: readonly CrawlerLoad[]): number {
   const pages = loads.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
   const bytes = loads.reduce((sum, { bytesPerDay }) => sum + bytesPerDay, 0);
@@ -201,8 +201,8 @@ function meanPageBytes(loads: readonly CrawlerLoad[]): number {
 }
 
 /**
- * Pages a day that each crawler may still take; none for one that is full. Where all together may not take
- * what all have, everyone's capacity grows by the same factor.
+ * Pages per day that each crawler can still take; full ones have none. If the fleet is too small, all capacities grow
+ * by the same factor.
  */
 export function roomsOf({ crawlers, loads }: FleetLoad): Map<CrawlerId, number> {
   const pageBytes = meanPageBytes(loads);

@@ -23,14 +23,14 @@ import { makeMoves } from "./successors.ts";
 
 export interface SearchPorts {
   readonly state: CoordinatorState;
-  /** Whose probes are let out at a pace that nobody minds. */
+  /** Paced probes. */
   readonly fleet: Pick<Fleet, "online" | "probe">;
   readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor" | "move">;
   readonly probe: () => ProbeSettings;
   readonly now: () => Date;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
@@ -39,27 +39,30 @@ interface SearchFigures {
   readonly gained: number;
 }
 
-/** Less is no reason to ask; of the same order as λ of the policy, since a mistake here costs one subnet alone. */
+/**
+ * Smaller promises are not worth a probe; of the order of the policy's λ, since a mistake here affects a single
+ * subnet.
+ */
 const leastPromiseMs = 0.5;
 
-/** Over when fewer than so many of the last `yieldWindow` probes found something. */
+/** The search ends when fewer of the last `yieldWindow` probes found something. */
 const leastYield = 0.05;
 
 const yieldWindow = 40;
 
-/** Probes at most, as a share of all delegations. */
+/** Maximum probes as a share of all delegations. */
 const mostShare = 0.5;
 
-/** Kept between two rankings of everything. */
+/** Candidates kept between two full rankings. */
 export const keptCandidates = 2000;
 
 /** Crawlers of a large fleet whose subnets are ranked. */
 const ownersLookedAt = 256;
 
-/** Subnets ranked between two looks at whatever else is to be done. */
+/** Subnets ranked before yielding to other work. */
 export const rankedAtOnce = 5000;
 
-/** Whether what was asked about lately was worth it. */
+/** Tracks whether recent probes were worth it. */
 export class LatestFinds {
   #latest: boolean[] = [];
 
@@ -77,7 +80,7 @@ export class LatestFinds {
 interface Candidate extends PossibleGain {
   readonly subnetId: SubnetId;
   readonly owner: CrawlerId;
-  /** How its owner measured it. */
+  /** The owner's method. */
   readonly method: ProbeMethod | null;
 }
 
@@ -101,7 +104,7 @@ export class NewcomerSearch {
     return { probes: this.#probes, gained: this.#gained };
   }
 
-  /** Asks about so many at most; false when the search is over. */
+  /** Probes at most `most` candidates; returns false when the search is over. */
   async step(most: number): Promise<boolean> {
     if (this.#isEnough()) return false;
     let best = this.#best(most);
@@ -135,7 +138,7 @@ export class NewcomerSearch {
       .map(({ candidate }) => candidate);
   }
 
-  /** Everything of the others, by the owner's and the runner-up's RTT; then the best with all that was measured. */
+  /** Ranks all subnets of others by the owner's and the runner-up's RTT, then the best of them by all measurements. */
   async #fill(): Promise<void> {
     const ranked: { readonly subnetId: SubnetId; readonly promiseMs: number }[] = [];
     let seen = 0;
@@ -152,7 +155,7 @@ export class NewcomerSearch {
     await this.#keep(ranked.slice(0, keptCandidates).map(({ subnetId }) => subnetId));
   }
 
-  /** Crawlers whose subnets are theirs to keep: those that leave have theirs handed over anyway. */
+  /** Leaving crawlers are excluded, since their subnets are handed over anyway. */
   #others(): CrawlerId[] {
     const { fleet, state } = this.#ports;
     const isStaying = (crawlerId: CrawlerId) =>
@@ -161,7 +164,7 @@ export class NewcomerSearch {
     return (online.length > lookedAtWhole ? this.#nearestOf(online) : online).filter(isStaying);
   }
 
-  /** Of a large fleet those that are next to the newcomer, and to those: whose subnets it can be near to. */
+  /** In a large fleet, the crawlers nearest to the newcomer, and those nearest to them. */
   #nearestOf(online: readonly CrawlerId[]): CrawlerId[] {
     const here = new Set(online);
     const matrix = this.#ports.state.peerRtts;
@@ -175,7 +178,7 @@ export class NewcomerSearch {
     return crawlers.filter((crawlerId) => here.has(crawlerId)).slice(0, ownersLookedAt);
   }
 
-  /** Of an anycast range there is nothing to gain: it is near to many, and was given away by load. */
+  /** Null for anycast ranges, which are near to many and assigned by load. */
   #gainOf(subnetId: SubnetId): PossibleGain | null {
     if (this.#ports.anycast?.has(subnetId)) return null;
     if (this.#ports.denied?.deniesSubnet(this.#newcomer, subnetId)) return null;
@@ -218,7 +221,7 @@ export class NewcomerSearch {
     }
   }
 
-  /** What it turned out to be nearer to. */
+  /** Returns the subnets to which it measured nearer. */
   async #ask(candidates: readonly Candidate[]): Promise<DelegationMove[]> {
     const targets = await this.#ports.delegations.targetsFor(candidates.map(({ subnetId }) => subnetId));
     const targetOf = new Map(targets.map((target) => [target.subnetId, target]));
@@ -243,7 +246,7 @@ export class NewcomerSearch {
     const asked = { ...originOf(target), address: target.address, ...probe, method };
     const outcome = await fleet.probe(this.#newcomer, asked);
     this.#probes += 1;
-    // Another method is not comparable with the owner's.
+    // Other methods are not comparable with the owner's.
     const isMeasured = outcome.type === "measured" && outcome.method === method;
     const isNearer = isMeasured && outcome.rttMs < candidate.ownerRttMs - joinMarginMs;
     this.#latest.note(isNearer);
@@ -275,7 +278,7 @@ export class NewcomerSearch {
 //
 // promise = P(nearer) · what it would save if it were,   in ms of RTT per page
 
-/** What somebody measured to a subnet, and how far that crawler is from the newcomer; null: not known. */
+/** A measurement of a subnet, and that crawler's distance from the newcomer; null when unknown. */
 interface MeasuredNearby {
   readonly rttMs: number;
   readonly peerRttMs: number | null;
@@ -283,30 +286,30 @@ interface MeasuredNearby {
 
 export interface PossibleGain {
   readonly placement: Placement;
-  /** What its present crawler measured. */
+  /** The owner's measurement. */
   readonly ownerRttMs: number;
-  /** The present crawler and whoever else measured it. */
+  /** The owner and all others that measured it. */
   readonly measured: readonly MeasuredNearby[];
 }
 
-/** A newcomer takes a subnet when it is nearer by more than this: less is no reason to move. */
+/** The newcomer must be nearer by more than this to take a subnet. */
 export const joinMarginMs = 5;
 
-/** Of the triangle's bound, what is believed: less than in a round, where others are left to be asked. */
+/** The part of the triangle's bound that is believed: less than in a round, where others remain to be asked. */
 const trust = 0.6;
 
-/** Fit of the triangle, as the policy `nearest` weighs it. */
+/** Weight of the triangle's fit, as in the policy `nearest`. */
 const fitScaleMs = 5;
 
 const fitScalePerMs = 0.3;
 
-/** How well the triangle fits where the newcomer is not near: measured over fleets drawn from real matrices. */
+/** Fit of the triangle where the newcomer is not near, measured over fleets from real matrices. */
 const chanceFit = 0.25;
 
-/** Of the levels above, the least that the newcomer can hope for anywhere. */
+/** Minimum chance at any level. */
 const leastShare = 0.02;
 
-/** Ms that the newcomer can save at the most, by the triangle; negative where it cannot be nearer. */
+/** Upper bound of the saving in ms by the triangle; negative when it cannot be nearer. */
 function possibleSavingMs(ownerRttMs: number, measured: readonly MeasuredNearby[]): number {
   let leastMs = 0;
   for (const { rttMs, peerRttMs } of measured) {
@@ -318,12 +321,12 @@ function possibleSavingMs(ownerRttMs: number, measured: readonly MeasuredNearby[
 export class NewcomerFindings {
   readonly #counts = new Map<string, { tried: number; won: number }>();
 
-  /** `own`: where the newcomer stands; null when that is not known. */
+  /** `own` is the newcomer's own location; null when unknown. */
   constructor(own: Placement | null) {
     if (own !== null) this.note(own, true);
   }
 
-  /** The newcomer was asked about this subnet and was nearer by the margin, or was not. */
+  /** Notes whether the newcomer was nearer to this subnet by the margin. */
   note(placement: Placement, isNearer: boolean): void {
     for (const level of levelsOf(placement)) {
       const key = keyOf(level);
@@ -334,7 +337,7 @@ export class NewcomerFindings {
     }
   }
 
-  /** Ms that a page of this subnet can be expected to save; 0 where the newcomer cannot be nearer by the margin. */
+  /** Expected saving per page in ms; 0 when the newcomer cannot be nearer by the margin. */
   promiseMs({ placement, ownerRttMs, measured }: PossibleGain): number {
     const savingMs = possibleSavingMs(ownerRttMs, measured);
     if (savingMs <= joinMarginMs) return 0;
@@ -350,7 +353,7 @@ export class NewcomerFindings {
     return (nearer * savingMs) / 2;
   }
 
-  /** How often it was nearer around here: each level speaks with the weight of its evidence, s / (s + 1). */
+  /** The newcomer's past success around here; each level has the weight of its evidence, s / (s + 1). */
   shareAround(placement: Placement): number {
     let share = 0;
     let rest = 1;
@@ -364,7 +367,7 @@ export class NewcomerFindings {
   }
 }
 
-/** What networks publish of their places says more than what they are registered for. */
+/** Published places say more than registrations, so they come first. */
 const levelsOf = (placement: Placement): Level[] => [
   ...(placement.published ?? []).map(({ place }): Level => ({ kind: "published", key: place })),
   ...backOffLevels(placement),

@@ -1,8 +1,8 @@
 /**
- * A crawler that joins a fleet at work gets what is nearest to it, at a bounded rate: first what it had before
- * it left, where its own measurement still beats that of the crawler that has it now; then what nobody was compared for
- * (unmeasured-search), and what it measures nearer to than whoever has it (join-search). One that is there before anything
- * is delegated needs none of this: the rounds ask it.
+ * Gives a crawler that joins a working fleet what is nearest to it, at a limited rate: first its former subnets, if
+ * its own measurement still beats the present crawler's; then subnets without comparison (unmeasured-search); then
+ * those it measures nearer than their owner (join-search). A crawler present before anything is delegated is asked by
+ * ordinary rounds.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
@@ -26,24 +26,24 @@ interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
   readonly log: Log;
 }
 
-/** Probes of one pass, of all newcomers together. */
+/** Probes per pass, for all newcomers. */
 const probesPerPass = 10;
-/** Rounds under way for what nobody was compared for, of all newcomers together. */
+/** Concurrent rounds for subnets without comparison, for all newcomers. */
 const roundsAtOnce = 60;
-/** Of what nobody was compared for, so many subnets are looked at, those of which most is fetched; they are read again so often. */
+/** Limit of subnets without comparison, those fetched most first, and how often they are read again. */
 const mostUnmeasured = 200_000;
 const unmeasuredMs = 60_000;
-/** How often a search that takes long is told of. */
+/** How often a long search is reported. */
 const tellMs = 60_000;
-/** Subnets that go back to their former crawler in one pass. */
+/** Subnets returned to their former crawler per pass. */
 const returnsPerPass = 1000;
-/** What a crawler measured before it left is believed for so long. */
+/** How long a former crawler's measurements are believed. */
 const formerMs = 24 * 3_600_000;
-/** A former crawler gets a subnet back for this. */
+/** Advantage, in ms, with which a former crawler gets a subnet back. */
 const returnMarginMs = 1;
 /**
- * The newcomer has to know its distance to this share of the others (in a large fleet to its landmarks and neighbours), but is
- * not waited for any longer than that.
+ * Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the longest wait
+ * for them.
  */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
@@ -61,9 +61,9 @@ interface Newcomer {
 export class NewcomerSettling {
   readonly #ports: SettlingPorts;
   readonly #newcomers = new Map<CrawlerId, Newcomer>();
-  /** Since when each waits. */
+  /** Start of each newcomer's wait. */
   readonly #since = new Map<CrawlerId, number>();
-  /** At the beginning of the pass. */
+  /** As of the beginning of the pass. */
   #owners: readonly CrawlerId[] = [];
   #unmeasured: readonly UnmeasuredSubnet[] = [];
   #unmeasuredAtMs = Number.NEGATIVE_INFINITY;
@@ -105,7 +105,7 @@ export class NewcomerSettling {
       .filter(({ joiningSince, drainingSince }) => joiningSince !== null && drainingSince === null);
   }
 
-  /** As many as one pass settles; each of the others has begun to wait. Those that were begun with come first. */
+  /** As many newcomers as one pass handles, those already begun first; starts the others' wait. */
   #firstReady(waiting: readonly CrawlerRecord[]): CrawlerRecord[] {
     const online = this.#ports.fleet.online();
     const nowMs = this.#ports.now().getTime();
@@ -127,12 +127,12 @@ export class NewcomerSettling {
     return this.#ports.state.knowsDistances(crawlerId, online, enoughDistances);
   }
 
-  /** The others have but the subnets that they stand in. */
+  /** True when the others only have the subnets they are in. */
   #isFirst(newcomer: CrawlerId): boolean {
     return this.#owners.every((crawlerId) => crawlerId === newcomer);
   }
 
-  /** Crawlers that have a subnet by which they can be compared, or that they got without; two of them tell all that is asked here. */
+  /** Crawlers with a subnet, assigned by comparison or not; two are enough to know. */
   #withSubnets(): CrawlerId[] {
     const { state } = this.#ports;
     const found: CrawlerId[] = [];
@@ -165,7 +165,7 @@ export class NewcomerSettling {
     return newcomer;
   }
 
-  /** One look at all of them a minute, while somebody joins, and for whoever begins with them. */
+  /** Reads them once a minute while somebody joins, and for the first newcomer. */
   async #readUnmeasured(isFirstLook: boolean): Promise<void> {
     const { delegations, recrawlDays, now } = this.#ports;
     if (!isFirstLook && now().getTime() - this.#unmeasuredAtMs < unmeasuredMs) return;
@@ -174,7 +174,7 @@ export class NewcomerSettling {
     this.#unmeasuredAtMs = now().getTime();
   }
 
-  /** One sum over all hosts a minute; in between, what came is taken off. */
+  /** One sum over all hosts a minute, reduced by what was given since. */
   async #freshRooms(newcomers: readonly CrawlerRecord[]): Promise<Map<CrawlerId, number>> {
     const nowMs = this.#ports.now().getTime();
     const isFresh = nowMs - this.#roomsAtMs < roomsMs;
@@ -184,7 +184,7 @@ export class NewcomerSettling {
     return this.#rooms;
   }
 
-  /** Subnets of the mean size that each may still take. */
+  /** Number of mean-sized subnets that each crawler can still take. */
   async #readRooms(): Promise<Map<CrawlerId, number>> {
     const { fleet, state, delegations, recrawlDays } = this.#ports;
     const online = new Set(fleet.online());
@@ -202,7 +202,7 @@ export class NewcomerSettling {
     );
   }
 
-  /** False when it has what is nearest to it, or is full. */
+  /** Returns false when the crawler is finished or full. */
   async #settle(
     { crawlerId }: CrawlerRecord,
     { room, probes, rounds }: Record<"room" | "probes" | "rounds", number>,
@@ -239,7 +239,7 @@ export class NewcomerSettling {
     this.#ports.log.info(counts, "a crawler is joining: it is asked about what may be near to it");
   }
 
-  /** The subnet that it stands in (paper section 4.1), where it had that before: nobody can be nearer. */
+  /** Returns the subnet it is in (paper section 4.1) if it had that before, since nobody can be nearer. */
   async #giveOwnBack(crawlerId: CrawlerId): Promise<number> {
     const { delegations, state, denied, now } = this.#ports;
     const subnetId = state.crawler(crawlerId)?.subnetId ?? null;

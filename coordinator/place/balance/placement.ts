@@ -1,10 +1,10 @@
 /**
- * The plan of the policy `min-cost-flow`: the least sum of load × RTT over all subnets (design section 6) that leaves nobody
- * over capacity, with hysteresis; and which round-trip times are worth measuring before subnets move.
+ * The plan of the policy `min-cost-flow`: the least sum of load × RTT over all subnets (design section 6) without
+ * overload, with hysteresis, and the RTTs worth measuring before subnets move.
  *
- * Of a large fleet not everybody comes into question for a subnet, but those that measured it, and 24 neighbours of the one
- * that measured least: plans cost 0.0 to 0.2 % more by that (test/bench/results/balance.md). Where these do not suffice,
- * it is planned again with four times as many.
+ * In a large fleet the candidates for a subnet are those that measured it and 24 neighbours of the fastest; plans then
+ * cost 0.0 to 0.2 % more (test/bench/results/balance.md). If these do not suffice, it plans again with four times as
+ * many.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { expectedGainMs, RttTable } from "../distances/predicted-rtts.ts";
@@ -21,36 +21,36 @@ import {
 
 interface BalancePlan {
   readonly moves: readonly Move[];
-  /** Pairs whose RTT is only predicted and worth measuring before moving, the most worth first. */
+  /** Pairs with a predicted RTT that are worth measuring before moving, most worth first. */
   readonly probes: readonly WantedProbe[];
 }
 
 interface WantedProbe {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
-  /** Ms × pages a day that it is expected to save; infinite where a planned move relies on it. */
+  /** Expected saving in ms × pages a day; infinite when a planned move relies on it. */
   readonly expectedGain: number;
 }
 
 const usualBreadth = 24;
 
-/** What is left of a capacity that a subnet too large for anybody uses up: nothing fits, but the crawler has not departed. */
+/** Remaining capacity beside a subnet too large for anybody: nothing fits, but the crawler has not departed. */
 const usedUpShare = 1e-9;
 
 /**
- * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
- * half as much. test/bench/results/balance.md says what other values come to.
+ * Expected saving, in ms per page, for which a subnet with the mean load is probed; half of that with twice the load.
+ * test/bench/results/balance.md compares values.
  */
 const probeWorthMs = 2;
 
 /** Twice the usual spread of predictions. */
 const tooFarMs = 50;
 
-/** At most so many probes are asked for at once, and of so many subnets that stay the crawlers are compared. */
+/** Limits of probes requested at once, and of staying subnets whose crawlers are compared. */
 const mostProbes = 10_000;
 const mostCompared = 20_000;
 
-/** No moves while no crawler has any capacity. */
+/** Makes no moves while no crawler has any capacity. */
 export function planPlacement(
   input: BalanceInput,
   settings: BalanceSettings = defaultBalanceSettings,
@@ -65,7 +65,7 @@ export function planPlacement(
   const known = { subnets, owners, rtts };
   const burden = burdenOf({ crawlers, subnets }, rtts);
   const mostPages = Math.max(...plannedCapacities(burden, settings).pages);
-  // Moving a subnet with more load than any crawler may carry relieves nobody: it stays, and takes up its crawler's room.
+  // Moving a subnet larger than any crawler's capacity relieves nobody, so it stays and uses up its crawler's room.
   const isFixed = subnets.map(({ loadPagesPerDay }) => loadPagesPerDay > mostPages);
   for (const [row, owner] of owners.entries()) {
     const capacity = burden.capacityPages[owner]!;
@@ -103,12 +103,12 @@ type Ways = Pick<AuctionInput, "crawlers" | "costsMs">;
 
 interface KnownSubnets {
   readonly subnets: readonly BalanceSubnet[];
-  /** By row, their crawlers' indices. */
+  /** Indexes of the rows' crawlers. */
   readonly owners: readonly number[];
   readonly rtts: RttTable;
 }
 
-/** By subnet who may get it, and what a page costs there: one that leaves its crawler pays for that. */
+/** Each subnet's candidates with the cost of a page there; leaving its crawler costs extra. */
 function waysOf(
   { owners, rtts }: KnownSubnets,
   {
@@ -139,7 +139,7 @@ function waysOf(
   return { crawlers, costsMs };
 }
 
-/** With equal loads, capacities in whole subnets. */
+/** Applies with equal loads. */
 function inWholeSubnets(capacities: Float64Array, pages: Float64Array): Float64Array {
   const loads = pages.filter((load) => load > 0);
   const [unit = 0] = loads;
@@ -147,17 +147,16 @@ function inWholeSubnets(capacities: Float64Array, pages: Float64Array): Float64A
   return wholeUnits(capacities, unit, loads.length);
 }
 
-// Which RTTs are worth measuring before subnets move: those that a move would rely on, and those that may well show a
-// cheaper place. At the plan's prices a crawler's RTT and price together compare with those of the place planned; from
-// the prediction and how far off it may be follows what a probe is expected to save (the same question that `nearest` asks
-// when it delegates).
+// Chooses RTTs to measure before moves: those that a move relies on, and those likely to reveal a cheaper place. At
+// the plan's prices, RTT plus price is compared with the planned place's, and a prediction's error gives the expected
+// saving (like `nearest` when it delegates).
 
 interface PlannedPlaces extends Ways {
   readonly places: Int32Array;
   readonly prices: Float64Array;
 }
 
-/** At most one per subnet, the most worth first. */
+/** At most one per subnet, most worth first. */
 function wantedProbes({ subnets, owners, rtts }: KnownSubnets, plan: PlannedPlaces): WantedProbe[] {
   const wanted: WantedProbe[] = [];
   const settled: number[] = [];
@@ -184,7 +183,7 @@ function wantedProbes({ subnets, owners, rtts }: KnownSubnets, plan: PlannedPlac
   return wanted.slice(0, mostProbes);
 }
 
-/** Who else is expected to save the most, moving included. */
+/** The other crawler with the largest expected saving, after the cost of moving. */
 function bestGain(row: number, rtts: RttTable, { places, prices, crawlers, costsMs }: PlannedPlaces) {
   const place = places[row]!;
   const placeMs = costsMs[row]![crawlers[row]!.indexOf(place)] ?? Number.NaN;
@@ -192,7 +191,7 @@ function bestGain(row: number, rtts: RttTable, { places, prices, crawlers, costs
   for (const [at, crawler] of crawlers[row]!.entries()) {
     const costMs = costsMs[row]![at]!;
     const limitMs = placeMs + prices[place]! - prices[crawler]!;
-    // From so far above the limit hardly anything is expected; most end here.
+    // Most candidates end here, too far above the limit to gain anything.
     if (!(costMs <= limitMs + tooFarMs) || rtts.isMeasured(row, crawler)) continue;
     const gainMs = expectedGainMs(limitMs, costMs, rtts.spreadMs(row, crawler));
     if (gainMs > best.gainMs) best = { crawler, gainMs };

@@ -1,32 +1,29 @@
-/**
- * What a balancing policy is given and what it answers. A policy is pure and deterministic: the same input
- * gives the same moves. A crawler that departs is one of capacity 0.
- */
+/** Input and output of a balancing policy, which is pure and deterministic. A departed crawler has capacity 0. */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
 
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
   readonly subnets: readonly BalanceSubnet[];
-  /** Round-trip time between two crawlers, either way round; undefined when it was never measured. */
+  /** RTT between two crawlers, smaller direction; undefined when unmeasured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | undefined;
 }
 
 export interface BalanceCrawler {
   readonly crawlerId: CrawlerId;
   readonly capacityPagesPerDay: number;
-  /** The partner's other limit; absent: none. */
+  /** The partner's limit in bytes; none when absent. */
   readonly capacityBytesPerDay?: number;
 }
 
 export interface BalanceSubnet {
   readonly subnetId: SubnetId;
-  /** Who crawls it now; a crawler that is not listed counts as departed. */
+  /** The present crawler; one that is not listed counts as departed. */
   readonly crawlerId: CrawlerId;
   readonly loadPagesPerDay: number;
-  /** What its pages weigh; absent: not known, and not counted. */
+  /** Not counted when absent. */
   readonly loadBytesPerDay?: number;
-  /** What the probes found, in milliseconds; crawlers that never measured it are absent. */
+  /** Measured RTTs in ms; crawlers that never measured it are absent. */
   readonly rttMs: ReadonlyMap<CrawlerId, number>;
 }
 
@@ -36,11 +33,11 @@ export interface Move {
   readonly to: CrawlerId;
   /** The new crawler's RTT less the old one's: what the move costs every page. */
   readonly addedRttMs: number;
-  /** Whether one of the two RTTs is predicted and ought to be probed before the move is made. */
+  /** Whether either RTT is predicted and should be probed before the move. */
   readonly predicted: boolean;
 }
 
-/** Pages a day that both of a partner's limits allow, at this mean size of a page. */
+/** Pages per day that both limits allow, at this mean page size. */
 export function effectiveCapacity(
   limits: { readonly pagesPerDay: number; readonly bytesPerDay: number },
   meanPageBytes: number = defaultMeanPageBytes,
@@ -50,8 +47,8 @@ export function effectiveCapacity(
 }
 
 /**
- * Crawlers with more load than capacity, in pages or in bytes, and departed ones that still have a subnet; the most
- * overloaded in pages first.
+ * Crawlers over capacity in pages or bytes, and departed ones that still have a subnet; most overloaded in pages
+ * first.
  */
 export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): CrawlerId[] {
   const burdens = new Map<CrawlerId, Burden>();
@@ -81,7 +78,7 @@ export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): Cr
 
 type Burden = { -readonly [Name in keyof typeof unlisted]: number };
 
-/** Without a limit in bytes where the partner set none. */
+/** No byte limit. */
 const unlisted = { pages: 0, bytes: 0, mostPages: 0, mostBytes: Number.POSITIVE_INFINITY, subnets: 0 };
 
 /**
@@ -92,11 +89,11 @@ const unlisted = { pages: 0, bytes: 0, mostPages: 0, mostBytes: Number.POSITIVE_
  * loads does not make it begin again the next day.
  */
 export interface BalanceSettings {
-  /** A move saves at least so much per page: less is within what measurements of the same path differ by. */
+  /** Minimum saving per page; less is within measurement differences of one path. */
   readonly leastSavingMs: number;
-  /** And at least so much a day in all: what a probe, a hand-over and cold connections are worth. */
+  /** Minimum total saving per day: the cost of a probe, a hand-over and cold connections. */
   readonly leastSavingMsPagesPerDay: number;
-  /** Relief goes on until this share of the capacity is free. */
+  /** Relief continues until this share of the capacity is free. */
   readonly deadBandShare: number;
 }
 
@@ -117,15 +114,15 @@ export const noHysteresis: BalanceSettings = {
   deadBandShare: 0,
 };
 
-/** Decides between equals: stay. */
+/** Breaks ties in favour of staying. */
 const stayMs = 1e-6;
 
-/** However little load a subnet has, it may move for this. */
+/** Any subnet, however small its load, may move for this. */
 const mostLeaveMs = 300;
 
 /**
- * What leaving its crawler costs a subnet, in ms per page. Loads count by powers of two, so that it does not change
- * with every page.
+ * The cost of leaving its crawler in ms per page. Loads are rounded to powers of two, so that it does not change with
+ * every page.
  */
 export function leaveCostMs(pagesPerDay: number, settings: BalanceSettings): number {
   const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
@@ -139,13 +136,13 @@ function loadClass(pagesPerDay: number): number {
   return Math.floor(Math.log2(Math.max(pagesPerDay, 2 ** -10)));
 }
 
-/** What to plan a crawler with, by its capacity and present load in the same unit. */
+/** The planning capacity from a crawler's capacity and load, in the same unit. */
 export function plannedCapacity(capacity: number, load: number, { deadBandShare }: BalanceSettings): number {
   const mark = (1 - deadBandShare) * capacity;
   return load > capacity ? mark : Math.max(mark, load);
 }
 
-/** The balancing policies by the name that settings use. */
+/** The balancing policies' names in settings. */
 export const balancePolicyNames = ["min-cost-flow", "variance-rule"] as const;
 
 export type BalancePolicyName = (typeof balancePolicyNames)[number];

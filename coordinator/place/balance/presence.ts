@@ -1,8 +1,7 @@
 /**
- * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
- * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it
- * has. A crawler leaves: for a while nothing happens, since most come back; after that its
- * leases return and its subnets go to the runners-up.
+ * Handles arrivals and departures. An arriving crawler is placed in the IP tree at its public address and owns the
+ * subnet it is in (paper section 4.1); one that moved is measured again, with all its subnets. Departures have a grace
+ * time, since most crawlers return; then leases return and subnets go to the runners-up.
  */
 
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
@@ -36,13 +35,13 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
   const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
-  // First: if the process ends in between, it comes from elsewhere once more.
+  // This comes first: if the process ends in between, the crawler counts as moved again.
   if (isElsewhere(arrival, address, ports.state)) await leavePlace(crawlerId, ports, now);
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
-  // Of all that lies behind IPv6 it knows nothing yet.
+  // It has not measured anything over IPv6 yet.
   if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
   if (hello.heldLeases !== null) {
-    // What it was leased and no longer has would otherwise lie idle until the leases run out.
+    // Leases that the crawler no longer holds would otherwise be idle until they expire.
     await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
   }
   await refreshCrawlers(ports, [crawlerId]);
@@ -60,10 +59,7 @@ interface RefreshPorts {
   readonly state: CoordinatorState;
 }
 
-/**
- * Reads the crawlers anew, or only some. However many arrive at once, each is read about once, and what was read later
- * is never replaced by what was read before.
- */
+/** Reads all or some crawlers again. Concurrent calls are combined, and older reads never replace newer ones. */
 export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly CrawlerId[]): Promise<void> {
   const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether, arrivalLingerMs);
   readings.set(ports.state, reading);
@@ -72,7 +68,7 @@ export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly
 
 interface WantedCrawlers {
   readonly ports: RefreshPorts;
-  /** Null: all. */
+  /** Null for all. */
   readonly crawlerIds: readonly CrawlerId[] | null;
 }
 
@@ -87,7 +83,7 @@ async function readCrawlers(wanted: readonly WantedCrawlers[]): Promise<readonly
   return wanted.map(() => undefined);
 }
 
-/** The address that the partner states, else the one the connection came from, if the public Internet knows it. */
+/** The address its partner states, or else its connection's, if public. */
 function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
   return [hello.publicAddress, remoteAddress].find(isPublic) ?? null;
 }
@@ -97,7 +93,7 @@ function isPublic(text: string | null): text is string {
   return address !== null && specialPurposeOf(address) === null;
 }
 
-/** Whether the crawler is at another place than it was: by where it says it is, or by where its connection comes from. */
+/** Whether the crawler moved, by its stated address or by its connection's. */
 function isElsewhere(arrival: Arrival, address: string | null, state: CoordinatorState): boolean {
   const before = state.crawler(arrival.crawlerId);
   if (before === null || before.lastSeenAt === null) return false;
@@ -111,9 +107,9 @@ function isElsewhere(arrival: Arrival, address: string | null, state: Coordinato
 }
 
 /**
- * An address alone does not tell: those of homes change every day. Other addresses of a holder's, or an AS's, in one country are
- * taken for the same place, unless networks publish that they are at others; so are two of both families in a country, since
- * a host has both.
+ * Whether two addresses are different places. Home addresses change daily, so addresses of one holder or AS in one
+ * country count as the same place unless published places differ; so do addresses of different families in one
+ * country.
  */
 function areApart(one: string | null, other: string | null, state: CoordinatorState): boolean {
   if (one === null || other === null || one === other) return false;
@@ -131,7 +127,7 @@ function areApart(one: string | null, other: string | null, state: CoordinatorSt
   return !areFamilies && !isSame(was.holderKey, is.holderKey);
 }
 
-/** Delegations that are read at once. */
+/** Delegations read at once. */
 const readTogether = 5000;
 
 async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date): Promise<void> {
@@ -145,7 +141,7 @@ async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date)
   log?.warn({ crawlerId, subnets }, "a crawler is at another place: what it measured before is void");
 }
 
-/** What a crawler states is its partner's word: it gets no subnet for it when its connection comes from elsewhere. */
+/** A stated address alone gives the crawler no subnet when its connection comes from elsewhere. */
 function isSeenIn(subnetId: SubnetId, { remoteAddress }: Arrival, { state }: PresencePorts): boolean {
   return !isPublic(remoteAddress) || state.subnetOf(remoteAddress) === subnetId;
 }
@@ -169,14 +165,14 @@ async function takeOwnSubnet(
   });
 }
 
-/** Whose absence a coordinator acts on, and after how long. */
+/** Which absences this coordinator acts on, and when. */
 export interface DepartureRule {
   readonly departureMs: number;
-  /** When this coordinator started: nobody could come back before, so nobody counts as gone for longer. */
+  /** Start of this coordinator, before which nobody could return. */
   readonly since: Date;
 }
 
-/** Crawlers that have been gone for longer than `departureMs` and still own something. */
+/** Crawlers absent for longer than `departureMs` that still own something. */
 export function departedCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
   const goneMs = (lastSeenAt: Date | null) =>
     now.getTime() - Math.max(rule.since.getTime(), lastSeenAt?.getTime() ?? 0);

@@ -1,8 +1,7 @@
 /**
- * Balances load (design section 6, paper section 4.4): the chosen policy plans which subnets an overloaded
- * crawler gives up and to whom, and which may go home since there is room again. What the plan would rely on
- * without having measured it is measured first, by the crawler that would get the subnet, so many probes a
- * pass; then it is planned again with what was found. What stands is one transaction.
+ * Balances load (design section 6, paper section 4.4). The policy plans which subnets overloaded crawlers give up and
+ * which return home. RTTs that the plan relies on but are unmeasured are probed by the receiving crawler, a limited
+ * number per pass, and then it plans again. The result is applied in one transaction.
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -22,16 +21,16 @@ import { makeMoves } from "./successors.ts";
 
 interface RebalancePorts {
   readonly state: CoordinatorState;
-  /** Whose probes are let out at a pace that nobody minds. */
+  /** Paced probes. */
   readonly fleet: Fleet;
   readonly delegations: Pick<
     DelegationStore,
     "crawlerLoads" | "loads" | "probedRtts" | "targetsFor" | "move"
   >;
   readonly putOff: PutOffMoves;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
@@ -39,13 +38,13 @@ interface RebalanceSettings {
   readonly policy: BalancePolicyName | "none";
   readonly movesPerPass: number;
   readonly probe: ProbeSettings;
-  /** Every page is fetched once in so many days. */
+  /** Mean days between two fetches of a page. */
   readonly recrawlDays: number;
 }
 
 type Rtts = Map<SubnetId, Map<CrawlerId, number>>;
 
-/** What is found may call for another plan and other probes: so often in one pass. */
+/** Plans per pass, since new measurements may change the plan. */
 const turnsPerPass = 3;
 
 /** Plans and makes the moves; returns the subnets that moved. */
@@ -84,9 +83,9 @@ interface Measuring {
   readonly rtts: Rtts;
   readonly denied: ReliefInput["denied"];
   readonly methods: ReliefInput["methods"];
-  /** Subnets in which nothing was ever resolved: there is nothing to measure, and nothing to lose. */
+  /** Subnets without resolved hosts: nothing to measure and nothing to lose. */
   readonly empty: Set<SubnetId>;
-  /** Asked in this pass: not again, whatever came of it. */
+  /** Pairs asked in this pass, whatever came of it. */
   readonly asked: Set<string>;
   readonly ports: RebalancePorts;
   readonly settings: RebalanceSettings;
@@ -101,7 +100,7 @@ function newMeasuring(
   return { rtts, denied, methods, empty: new Set(), asked: new Set(), ...context };
 }
 
-/** Asks for what the plan wants to know; what is found is remembered for the next passes too. */
+/** Measures what the plan needs and remembers it for the next passes. */
 async function measure(plan: ReliefPlan, measuring: Measuring): Promise<MeasuredPair[]> {
   const { empty, ports } = measuring;
   const wanted = wantedPairs(plan, measuring);
@@ -117,7 +116,7 @@ async function measure(plan: ReliefPlan, measuring: Measuring): Promise<Measured
   );
 }
 
-/** Whom the plan needs although it could not measure the subnet is asked again: nothing better is left. */
+/** Crawlers that failed before are asked again only if the plan needs them. */
 function wantedPairs({ moves, probes }: ReliefPlan, { rtts, denied, asked, settings }: Measuring) {
   const again = moves
     .filter(({ subnetId, to }) => (rtts.get(subnetId)?.get(to) ?? 0) >= unmeasurableMs)
@@ -139,20 +138,20 @@ async function measurePair(
   { rtts, methods, ports, settings, now }: Measuring,
 ): Promise<MeasuredPair> {
   const { subnetId } = target;
-  // Other methods are not compared with what is known of the subnet.
+  // Other methods are not comparable with what is known.
   const method = methods.get(subnetId) ?? settings.probe.method;
   const asked = { ...originOf(target), address: target.address, ...settings.probe, method };
   const outcome = await ports.fleet.probe(crawlerId, asked);
   const isMeasured = outcome.type === "measured" && outcome.method === method;
   const found = isMeasured ? outcome.rttMs : null;
-  // Whoever could not ask for its own limits may be asked again in the next pass.
+  // A probe prevented by the crawler's own limits may be tried again in the next pass.
   if (!saysNothing(outcome)) ports.putOff.note({ subnetId, to: crawlerId, rttMs: found, method }, now);
   const rttMs = found ?? unmeasurableMs;
   rtts.get(subnetId)?.set(crawlerId, rttMs);
   return { subnetId, crawlerId, rttMs };
 }
 
-/** Those that can be made now without anybody being filled beyond the plan; the others wait for room. */
+/** The moves that fit now without exceeding the plan; the others wait for room. */
 function withinRoom(moves: readonly Move[], { crawlers, subnets }: ReliefInput): Move[] {
   const pagesOf = new Map(subnets.map(({ subnetId, loadPagesPerDay }) => [subnetId, loadPagesPerDay]));
   const most = Math.max(shortness({ crawlers, subnets }), 1);
@@ -177,7 +176,7 @@ function withinRoom(moves: readonly Move[], { crawlers, subnets }: ReliefInput):
   return made;
 }
 
-/** By how much the fleet's limits fall short of what there is to do; then everybody takes more alike. */
+/** The factor by which the load exceeds the fleet's limits, in which case all take equally more. */
 function shortness({ crawlers, subnets }: Pick<ReliefInput, "crawlers" | "subnets">): number {
   const load = subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
   const carried = crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);

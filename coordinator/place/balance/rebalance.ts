@@ -1,8 +1,7 @@
 /**
- * Plans with the chosen policy, and again after some of what it wanted to know was measured. `min-cost-flow`
- * plans with hysteresis and says itself which pairs are worth a probe; `variance-rule` is the paper's, and of
- * its moves those are measured whose round-trip time is only predicted. An anycast range counts as no nearer to
- * anybody than to its crawler: it is moved where there is too much to do, never to save time.
+ * Plans with the chosen policy, and again after measurements. `min-cost-flow` has hysteresis and says which pairs to
+ * probe. `variance-rule` is the paper's; its moves with predicted RTTs are probed. Nobody counts as nearer to an
+ * anycast range than its crawler, so it only moves for load.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
@@ -26,13 +25,13 @@ export interface MeasuredPair {
 
 export interface ReliefPlan {
   readonly moves: readonly Move[];
-  /** The most worth first. */
+  /** Most worth first. */
   readonly probes: readonly { readonly subnetId: SubnetId; readonly crawlerId: CrawlerId }[];
 }
 
 interface ReliefPlanning {
   plan(): ReliefPlan;
-  /** Plans with these from now on. */
+  /** Uses these in later plans. */
   note(measured: readonly MeasuredPair[]): void;
 }
 
@@ -70,17 +69,16 @@ function byVarianceRule(input: BalanceInput): ReliefPlan {
   return { moves, probes: unknown.map(({ subnetId, to }) => ({ subnetId, crawlerId: to })) };
 }
 
-/** What the crawlers of anycast ranges measured of them, in ms; where they measured nothing, nobody is nearer than 0. */
+/** RTTs measured by the crawlers of anycast ranges, in ms; unmeasured ones count as 0, so that nobody is nearer. */
 function leastRtts({ subnets }: BalanceInput, isAnycast: (subnetId: SubnetId) => boolean) {
   const ranges = subnets.filter(({ subnetId }) => isAnycast(subnetId));
   return new Map(ranges.map(({ subnetId, crawlerId, rttMs }) => [subnetId, rttMs.get(crawlerId) ?? 0]));
 }
 
-// What was measured for moves that were then put off: the next passes plan with it, or they would plan the
-// same move again and again. Paths change, so it is believed for an hour.
+// Remembers measurements for postponed moves for an hour, so that later passes do not plan the same moves again.
 
 interface Attempt {
-  /** Null: the crawler could not measure the subnet. */
+  /** Null when the crawler could not measure the subnet. */
   readonly rttMs: number | null;
   readonly method: ProbeMethod | undefined;
   readonly atMs: number;
@@ -100,10 +98,7 @@ export class PutOffMoves {
     this.#attempts.set(subnetId, known.set(to, { rttMs, method, atMs: now.getTime() }));
   }
 
-  /**
-   * What is still believed: round trips that were measured as the subnet's own are (left out: however), and crawlers that
-   * could not measure it (null).
-   */
+  /** Valid measurements by this method (by any, when omitted); null for crawlers that could not measure. */
   of(subnetId: SubnetId, now: Date, method?: ProbeMethod): ReadonlyMap<CrawlerId, number | null> {
     const believed = new Map<CrawlerId, number | null>();
     for (const [crawlerId, attempt] of this.#attempts.get(subnetId) ?? []) {
@@ -132,7 +127,7 @@ export function planByVarianceRule(input: BalanceInput): Move[] {
   return over.flatMap((crawlerId) => relief.movesFrom(lowestVarianceFirst(subnetsOf.get(crawlerId) ?? [])));
 }
 
-/** Population variance of the probing results, in ms²; infinite when there are fewer than two. */
+/** Population variance of the probing results, in ms²; infinite with fewer than two. */
 export function probingVariance({ rttMs }: BalanceSubnet): number {
   if (rttMs.size < 2) return Number.POSITIVE_INFINITY;
   let [sum, squares] = [0, 0];
@@ -168,7 +163,7 @@ class VarianceRelief {
     this.#roomBytes = bytes.map((capacity, index) => capacity - burden.bytes[index]!);
   }
 
-  /** Moves away one crawler's subnets, in this order, until it is over no longer; from a departed one all of them. */
+  /** Moves a crawler's subnets in this order until it is no longer over; all of a departed one's. */
   movesFrom(subnets: readonly BalanceSubnet[]): Move[] {
     const moves: Move[] = [];
     for (const subnet of subnets) {
@@ -182,7 +177,7 @@ class VarianceRelief {
     return moves;
   }
 
-  /** With room; for a subnet that cannot stay, else the one with the most of it; -1 when there is none. */
+  /** The nearest with room; for a subnet that cannot stay, otherwise the one with most room; -1 for none. */
   #nextBest(
     { subnetId, loadPagesPerDay, loadBytesPerDay = 0 }: BalanceSubnet,
     from: number,

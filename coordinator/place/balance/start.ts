@@ -1,4 +1,4 @@
-/** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
+/** Periodic work as crawlers come, go and are overloaded. */
 
 import type { CrawlerId } from "#core/ids";
 import { jobs } from "#core/scheduler";
@@ -15,18 +15,16 @@ import { rebalanceLoad } from "./rebalance-load.ts";
 import { type HeirLine, successionOf } from "./successors.ts";
 
 const handOverMs = 5000;
-/** With ten probes a pass: 120 a minute. */
+/** With ten probes per pass: 120 a minute. */
 const settleMs = 5000;
 
 export interface BalanceJobPorts extends DelegationJobPorts {
   readonly crawlers: CrawlerStore;
   readonly frontier: HandOverPorts["frontier"];
-  /** Crawlers that get no new subnet now. */
   readonly withoutRoom: () => ReadonlySet<CrawlerId>;
   readonly counters: { moves(cause: string, subnets: number): void };
 }
 
-/** Of the coordinator's settings. */
 interface SuccessionSettings {
   readonly recrawl: { readonly intervalHours: number };
 }
@@ -40,7 +38,7 @@ interface BalanceJobSettings extends SuccessionSettings {
 export function scheduleBalance(ports: BalanceJobPorts, config: BalanceJobSettings): void {
   const { timekeeper, gateway, counters, log } = ports;
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
-  // Who is not believed gets nothing new: neither as a newcomer nor to relieve another.
+  // Distrusted crawlers get nothing new, as newcomers or for relief.
   const believed = {
     ...gateway,
     online: () => gateway.online().filter((id) => isBelieved(ports.state.crawler(id))),
@@ -82,13 +80,13 @@ export function scheduleBalance(ports: BalanceJobPorts, config: BalanceJobSettin
   });
 }
 
-/** Who may take a subnet now: connected, believed, with room, and not handing over itself. */
+/** Crawlers that can take a subnet: connected, trusted, with room, and not handing over themselves. */
 function heirsOnline({ gateway, withoutRoom }: BalanceJobPorts): CrawlerId[] {
   const full = withoutRoom();
   return gateway.online().filter((crawlerId) => !full.has(crawlerId));
 }
 
-/** To whom a crawler's subnets would go as things stand: the plan that the next pass of the hand-overs makes. */
+/** Where a crawler's subnets would go now: the same plan as the next hand-over pass. */
 export function succession(
   ports: BalanceJobPorts,
   config: SuccessionSettings,
@@ -98,10 +96,10 @@ export function succession(
   return async (crawlerId) => await successionOf(crawlerId, { ...ports, online, recrawlDays }, ports.now());
 }
 
-/** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */
+/** Reads the fleet again and acts at once when somebody drains, resumes or revokes a crawler, or asks for a new key. */
 export async function followFleet(
   ports: Pick<BalanceJobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
-    /** What else looks at the fleet anew, before its subnets go to others. */
+    /** Other work on the changed fleet, before subnets are handed over. */
     readonly onChange?: () => Promise<void>;
   },
 ): Promise<{ stop(): Promise<void> }> {

@@ -1,7 +1,6 @@
 /**
- * Who takes the subnets that a crawler gives up: those for whom the deciding rounds have measured somebody
- * else, at the least cost over all of them (design section 6), each heir within the room that it has. Where
- * the whole fleet is short of room, everybody's capacity grows alike.
+ * Chooses the heirs of a crawler's subnets among those measured in the deciding rounds, at the least total cost
+ * (design section 6), within their room. If the fleet is too small, all capacities grow equally.
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -30,7 +29,7 @@ interface HeirPorts {
 /** Subnets whose RTTs are read at once. */
 const batchSize = 5000;
 
-/** One for each subnet that somebody with room has measured and may have; the others are missing. */
+/** One heir for each subnet measured by somebody with room; the others are missing. */
 async function chooseHeirs(
   gone: { readonly crawlerId: CrawlerId; readonly subnets: readonly SubnetId[] },
   fleet: FleetLoad,
@@ -48,7 +47,7 @@ async function chooseHeirs(
       loadPagesPerDay: fleet.pagesOf(subnetId),
       rttMs,
     })),
-    // A prediction is no reason to take a subnet: whom nobody measured waits for a round.
+    // Predictions do not suffice to inherit; unmeasured subnets wait for a round.
     crawlerRttMs: () => undefined,
   });
   return plan.flatMap(({ subnetId, to }) => {
@@ -57,7 +56,7 @@ async function chooseHeirs(
   });
 }
 
-/** What the latest rounds measured from possible heirs; subnets that none of them measured are left out. */
+/** Possible heirs' RTTs from the latest rounds; subnets without any are omitted. */
 async function knownRtts(
   subnets: readonly SubnetId[],
   heirs: ReadonlySet<CrawlerId>,
@@ -80,11 +79,11 @@ async function knownRtts(
   return known;
 }
 
-// Who of the crawlers that have measured subnets may have them, as their partners say.
+// Which measured crawlers may have a subnet by their partners' rules.
 
 /**
- * Takes those out whose partners deny what is probed in the subnet; a subnet that nobody is left for goes too.
- * While nobody denies anything, nothing is read.
+ * Removes crawlers denied the subnet's probe target, and subnets nobody is left for. Reads nothing while nobody denies
+ * anything.
  */
 export async function withoutDenied(
   measured: Map<SubnetId, Map<CrawlerId, number>>,
@@ -99,19 +98,19 @@ export async function withoutDenied(
   }
 }
 
-// Subnets that go from one crawler to another without a round: stored first, then remembered.
+// Subnets that change crawlers without a round: stored first, then updated in memory.
 
 interface MovePorts {
   readonly delegations: Pick<DelegationStore, "move">;
   readonly state: CoordinatorState;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
-/** Moves in one transaction. */
+/** Moves per transaction. */
 const movesPerBatch = 1000;
 
-/** Returns those that were made: whose former crawler still had the subnet. */
+/** Returns the moves made, whose former crawler still had the subnet. */
 export async function makeMoves(
   moves: readonly DelegationMove[],
   ports: MovePorts,
@@ -129,41 +128,40 @@ export async function makeMoves(
   return made;
 }
 
-/** Who has an anycast range says nothing of who is near: later rounds must not learn from it. */
+/** An anycast range's crawler says nothing about distance, so later rounds must not learn from it. */
 function rememberMove(move: DelegationMove, { state, anycast }: MovePorts): void {
   state.moveDelegation(move);
   const moved = anycast?.has(move.subnetId) ? state.delegationOf(move.subnetId) : null;
   if (moved?.measured) state.setDelegation({ ...moved, measured: false });
 }
 
-// A crawler is gone, or hands over: each of its subnets goes to another that the deciding round has measured
-// without a new probe. Subnets of which nothing is known of the others are left for a probe
-// round, and those that nothing can be probed in go to the crawler next to it. What a page says beforehand
-// (`successionOf`) and what is done (`replaceCrawler`) are one plan.
+// Replaces a crawler that is gone or hands over: each subnet goes to another crawler measured in its deciding round.
+// Subnets without such are left for a probe round, and those without a target go to the nearest crawler. The page's
+// forecast (`successionOf`) and the action (`replaceCrawler`) use one plan.
 
 interface SuccessionPorts {
   readonly delegations: Pick<DelegationStore, "probedRtts" | "crawlerLoads" | "loads" | "targetsFor">;
   readonly state: CoordinatorState;
-  /** Crawlers that may take a subnet now. */
+  /** Crawlers that can take a subnet now. */
   readonly online: () => readonly CrawlerId[];
   readonly recrawlDays: () => number;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
 }
 
 interface Succession {
-  /** To those that have measured the subnet. */
+  /** To crawlers that measured the subnet. */
   readonly inherited: readonly DelegationMove[];
-  /** Of subnets that nothing can be probed in. */
+  /** Of subnets without a probe target. */
   readonly given: readonly DelegationMove[];
   /** To be probed again. */
   readonly orphans: readonly SubnetId[];
 }
 
-/** Subnets without a known heir that are looked up at once, for something to probe in them. */
+/** Subnets without a known heir checked for targets at once. */
 const orphansLookedAt = 2000;
 
-/** To whom the subnets of a crawler go as things stand; nothing is written. */
+/** Plans where a crawler's subnets go; writes nothing. */
 async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date): Promise<Succession> {
   const subnets = ports.state.subnetsOf(gone);
   const fleet = await loadOfHeirs(gone, ports);
@@ -178,16 +176,16 @@ async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date
   return { inherited, given, orphans: targets };
 }
 
-/** One line of what would become of a crawler's subnets. */
+/** One line of the forecast for a crawler's subnets. */
 export interface HeirLine {
-  /** Null: nobody is known to be next, so these are measured again. */
+  /** Null when no heir is known, so that they are measured again. */
   readonly crawler: string | null;
   readonly subnets: number;
-  /** Whether the crawler has measured them itself; else nothing can be probed in them, and it stands next to them. */
+  /** True when the heir measured them; otherwise they have no target and it is the nearest. */
   readonly measured: boolean;
 }
 
-/** The largest share first, and what has to be measured again last; empty when it has no subnets. */
+/** Largest share first, those to be measured again last; empty without subnets. */
 export async function successionOf(
   crawlerId: CrawlerId,
   ports: SuccessionPorts,
@@ -208,7 +206,7 @@ export async function successionOf(
 export interface ReplaceCrawlerPorts extends SuccessionPorts {
   readonly delegations: SuccessionPorts["delegations"] & Pick<DelegationStore, "move">;
   readonly frontier: LeaseReturns;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
@@ -219,7 +217,7 @@ export interface Replaced {
   readonly orphans: readonly SubnetId[];
 }
 
-/** The leases of one that is gone return; one that is still there finishes its own. */
+/** A departed crawler's leases return; a draining one finishes its own. */
 export async function replaceCrawler(
   gone: CrawlerId,
   ports: ReplaceCrawlerPorts,
@@ -244,7 +242,7 @@ async function loadOfHeirs(gone: CrawlerId, ports: SuccessionPorts): Promise<Fle
   return fleetLoad(crawlers, loads, await delegations.loads(recrawlDays(), [gone]));
 }
 
-/** Subnets with something to probe, and those in which nothing was ever resolved. */
+/** Separates subnets with a probe target from those without resolved hosts. */
 async function withTargets(
   subnets: readonly SubnetId[],
   { delegations }: SuccessionPorts,
@@ -258,8 +256,8 @@ async function withTargets(
 }
 
 /**
- * To whoever is nearest to the crawler itself: there is nothing to measure, and nothing to lose. One whose distance
- * nobody knows comes last, and one without room after those that have some. What nobody can reach stays.
+ * Gives subnets without targets to the crawler's nearest neighbours, those with room first and those at unknown
+ * distance last. What nobody can reach stays.
  */
 function toNeighbour(
   gone: CrawlerId,
@@ -298,7 +296,10 @@ const causeOf = (gone: CrawlerId, state: CoordinatorState) =>
 const whyOf = (gone: CrawlerId, state: CoordinatorState) =>
   isDraining(gone, state) ? "its crawler hands its subnets over" : "its crawler is gone";
 
-/** As one plan without hysteresis. Nothing moves while nobody is overloaded; when somebody is, subnets may also go to a nearer one. */
+/**
+ * One plan without hysteresis. Nothing moves while nobody is overloaded; otherwise subnets may also go to a nearer
+ * crawler.
+ */
 export function planByMinCostFlow(input: BalanceInput): Move[] {
   const { moves } = planPlacement(input, noHysteresis);
   return overloads(input).length === 0 ? [] : [...moves];

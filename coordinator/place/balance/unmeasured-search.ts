@@ -20,7 +20,7 @@ export interface UnmeasuredPorts {
   readonly state: CoordinatorState;
   readonly fleet: Pick<Fleet, "online">;
   readonly rounds: Pick<DelegationQueue, "request" | "isUnderWay">;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
 }
 
@@ -45,7 +45,10 @@ export class UnmeasuredSearch {
     return { asked: this.#asked.size, gained: this.#gained };
   }
 
-  /** `subnets`: what is unmeasured; `rounds`: under way at once; `room`: subnets that it may gain. False when the search is over. */
+  /**
+   * `subnets` are unmeasured, `rounds` is the concurrency, `room` the subnets it may gain. Returns false when the
+   * search is over.
+   */
   async step(
     subnets: readonly UnmeasuredSubnet[],
     { rounds, room }: Record<"rounds" | "room", number>,
@@ -61,7 +64,7 @@ export class UnmeasuredSearch {
     return this.#underWay.size > 0;
   }
 
-  /** What became of the rounds that were under way. Where nobody answered, the subnet is tried again some day without us. Returns what was gained. */
+  /** Evaluates ended rounds and returns the gains. Unanswered subnets are tried again later by other jobs. */
   #hear(): number {
     const { state, rounds } = this.#ports;
     const before = this.#gained;
@@ -97,7 +100,7 @@ export class UnmeasuredSearch {
       const placement = this.#isOpen(subnet.subnetId, online)
         ? this.#ports.state.placementOf(subnet.subnetId)
         : null;
-      // Tenths: what is likely in the same degree is told apart by its pages.
+      // Ranks by tenths of likelihood, then by pages.
       if (placement !== null)
         ranked.push({ ...subnet, share: Math.round(10 * this.#findings.shareAround(placement)) });
     }
@@ -111,7 +114,7 @@ export class UnmeasuredSearch {
     if (this.#asked.has(subnetId) || rounds.isUnderWay(subnetId) || anycast?.has(subnetId)) return false;
     const delegation = state.delegationOf(subnetId);
     if (delegation === null || delegation.measured || delegation.crawlerId === this.#newcomer) return false;
-    // Whoever leaves has its subnets handed over anyway.
+    // A leaving crawler's subnets are handed over anyway.
     const owner = state.crawler(delegation.crawlerId);
     return online.has(delegation.crawlerId) && (owner?.drainingSince ?? null) === null;
   }

@@ -1,4 +1,4 @@
-/** Table accuracy_sample: delegated subnets that every crawler measured, to see how near their crawlers are. */
+/** Table accuracy_sample: delegated subnets measured by every crawler, which show how near the owners are. */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { iso, roundMs } from "../../database/cached-read.ts";
@@ -19,23 +19,22 @@ export function createAccuracyStore(pool: Pool) {
       const text = "select from accuracy_sample where target_address = $1 and sampled_at > $2 limit 1";
       return (await pool.query(text, [address, after])).rowCount !== 0;
     },
-    /** Null: there is no sample. */
     lastSampledAt: async () => {
       const text = "select max(sampled_at) as at from accuracy_sample";
       return (await pool.query<{ at: Date | null }>(text)).rows[0]?.at ?? null;
     },
     counts: async (after: Date) => await counts(pool, after),
-    /** The latest first; `farOnly`: those whose owner was not nearly the best. */
+    /** Latest first; `farOnly` selects samples whose owner was not nearly the best. */
     list: async (query: SampleQuery) => await list(pool, query),
-    /** By the hour (UTC), those with samples, oldest first: how they went. */
+    /** Results per UTC hour with samples, oldest first. */
     hours: async (since: Date, until: Date) => await hours(pool, since, until),
-    /** Removes what is older; returns how many. */
+    /** Returns how many were removed. */
     forget: async (before: Date) =>
       (await pool.query("delete from accuracy_sample where sampled_at < $1", [before])).rowCount ?? 0,
   };
 }
 
-/** A sample whose crawlers or subnet were removed meanwhile is dropped. */
+/** Drops the sample when one of its crawlers or its subnet has been removed meanwhile. */
 async function add(pool: Pool, sample: AccuracySample): Promise<void> {
   await pool.query(
     `insert into accuracy_sample (subnet_id, target_address, target_host, method, owner_id, owner_rtt_ms, best_id,
@@ -60,7 +59,7 @@ async function add(pool: Pool, sample: AccuracySample): Promise<void> {
   );
 }
 
-/** SQL: the owner was nearly the best; never null where anybody got an answer. */
+/** SQL: the owner was nearly the best; not null once anybody answered. */
 const isNear = `coalesce(owner_rtt_ms - best_rtt_ms <= ${nearlyBestMs}, false)`;
 
 async function counts(pool: Pool, after: Date): Promise<AccuracyCounts> {

@@ -1,11 +1,10 @@
 /**
- * How near are the delegations? Now and then a delegated subnet is picked at random and every crawler measures it,
- * by the method that rounds use and at the pace that all probes keep. What comes out is a sample for the estimate
- * (core/accuracy) and changes nothing by itself: no delegation, nothing that rounds learn from. Where the subnet's
- * crawler turns out far off, an ordinary round is asked for, which decides as always.
+ * Estimates how near crawlers are to their subnets. From time to time every crawler measures a random delegated
+ * subnet, by the rounds' method and at the pace of all probes. A sample only feeds the estimate (core/accuracy) and
+ * changes no delegation; if the owner turns out far off, an ordinary round is requested.
  *
- * An address is part of a sample once a month at most, crawlers whose partners deny it are not asked, and what
- * rounds may not probe (special-purpose addresses, hosts that opted out) samples do not either.
+ * An address is sampled at most once a month, crawlers whose partners deny it are not asked, and targets that rounds
+ * may not probe (special-purpose addresses, opted-out hosts) are excluded.
  */
 
 import type { RoundCause } from "#core/delegation-cause";
@@ -32,13 +31,13 @@ import type { DelegationStore } from "./store.ts";
 
 export interface SamplingPorts {
   readonly state: CoordinatorState;
-  /** Paced: each probe waits for its turn among all others. */
+  /** Paced with all other probes. */
   readonly fleet: Fleet;
   readonly delegations: Pick<DelegationStore, "targetsFor">;
   readonly accuracy: Pick<AccuracyStore, "add" | "wasSampled">;
   readonly denied?: DeniedTargets;
   readonly anycast?: AnycastRanges;
-  /** Crawlers that get no new subnet now: nobody compares with those. */
+  /** Crawlers that get no new subnet are not compared. */
   readonly withoutRoom: () => ReadonlySet<CrawlerId>;
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   /** Uniform in [0, 1). */
@@ -53,20 +52,19 @@ interface SamplingSettings {
 
 const hourMs = 3_600_000;
 
-/** An address is left alone by samples for so long. */
+/** Minimum days between samples of an address. */
 const restDays = 30;
 
-/** Subnets that are looked at until one can be sampled: one may have no host to probe, or was sampled lately. */
+/** Subnets tried per sample, since one may have no host to probe or a recent sample. */
 const tries = 5;
 
-// How near the delegations are: of sampled subnets (delegation/accuracy), the share whose crawler is within a few
-// milliseconds of the nearest. Samples that nobody got an answer for say nothing and are not counted; one where
-// others got an answer and the subnet's crawler did not counts as far off.
+// The share of sampled subnets whose crawler is within a few milliseconds of the nearest. Samples that nobody answered
+// are not counted; one that only the owner did not answer counts as far off.
 
-/** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
+/** Beyond this distance from the best a new round is worth its probes. */
 const farOffMs = 4 * nearlyBestMs;
 
-/** Whether it is time for a sample: one pace for all coordinators, and for one that was restarted. */
+/** All coordinators share one pace, which also survives a restart. */
 export async function isSampleDue(
   { accuracy, now }: { readonly accuracy: Pick<AccuracyStore, "lastSampledAt">; readonly now: () => Date },
   subnetsPerHour: number,
@@ -76,7 +74,7 @@ export async function isSampleDue(
   return lastAt === null || now().getTime() - lastAt.getTime() >= hourMs / subnetsPerHour;
 }
 
-/** Takes one sample; null: there was nothing to compare or nothing to measure, or its crawler could not, or not well. */
+/** Takes one sample; returns null when nothing could be compared, or the owner could not measure well. */
 export async function sampleAccuracy(
   ports: SamplingPorts,
   settings: SamplingSettings,
@@ -90,7 +88,7 @@ export async function sampleAccuracy(
   return null;
 }
 
-/** One that its crawler, being there, could measure; anycast has no nearest crawler. */
+/** Picks a subnet that its online owner measured; anycast ranges have no nearest crawler. */
 function pick({ state, fleet, anycast, random }: SamplingPorts): Delegation | null {
   const picked = state.delegationTable.at(Math.floor(random() * state.delegationTable.size));
   if (!picked?.measured || anycast?.has(picked.subnetId)) return null;
@@ -121,7 +119,7 @@ async function measure(
   const answers = await Promise.all(
     asked.map(async (crawlerId) => ({ crawlerId, outcome: await ports.fleet.probe(crawlerId, probe) })),
   );
-  // What another method measured is not compared, as in rounds; the owner may have had to fall back to one.
+  // As in rounds, only one method is compared; the owner may have fallen back to another.
   const own = answers.find(({ crawlerId }) => crawlerId === ownerId)?.outcome;
   if (own !== undefined && (saysNothing(own) || isLate(own))) return null;
   const method = own?.type === "measured" ? own.method : settings.probe.method;
@@ -147,7 +145,7 @@ async function measure(
   return sample;
 }
 
-/** The subnet's own crawler, and everybody who could have it in its place. */
+/** The owner and every crawler that could replace it. */
 function crawlersFor(
   target: WaitingSubnet,
   ownerId: CrawlerId,
@@ -169,13 +167,13 @@ function isFarOff({ ownerRttMs, bestRttMs }: AccuracySample): boolean {
   return ownerRttMs !== null && bestRttMs !== null && ownerRttMs - bestRttMs > farOffMs;
 }
 
-/** Older samples say little of the delegations of today: each is decided anew after so long (recalibration.refreshDays). */
+/** Older samples say little, since each delegation is decided again in this time (recalibration.refreshDays). */
 export const accuracyDays = 30;
 
 export interface AccuracyEstimate extends AccuracyCounts {
   readonly withinMs: number;
   readonly days: number;
-  /** Null: nothing was sampled yet. */
+  /** Null without samples. */
   readonly share: number | null;
   /** Wilson score interval of the share, 95 % confidence. */
   readonly low: number;

@@ -1,12 +1,12 @@
 /**
- * Which delegated ranges may be anycast without a round having shown it: a round stops at the first near answer, and a
- * lone crawler's are decided without any.
+ * Finds delegated ranges that may be anycast although no round has shown it: a round stops at the first near answer,
+ * and a lone crawler gets its subnets without one.
  *
- * - A cloud or CDN has it in its own list, and nobody has checked that place of the list yet.
- * - The crawler that has it and the next best both measured it near, although they are far apart.
+ * - A cloud or CDN lists the range, and that place of the list has not been checked.
+ * - The owner and the runner-up both measured it near, although they are far apart.
  *
- * Such a range gets a round, which asks a crawler that could contradict (anycast-check.ts). All delegations are gone
- * through in turn, some at a time; none is a candidate again within a day.
+ * Such a range gets a round that asks a crawler that could contradict (anycast-check.ts). Delegations are examined in
+ * turn; none is a candidate again within a day.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type AnycastRanges, answerOf, contradictions, leastSum, someOf } from "./anycast.ts";
@@ -14,10 +14,10 @@ import { fastMs } from "./anycast-check.ts";
 import type { Delegation } from "./delegation.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/** Delegations that are looked at in a turn: at one turn a minute, a million take eight hours. */
+/** Delegations examined per turn: with one turn a minute, a million take eight hours. */
 const lookedAt = 2000;
 
-/** Rounds in one turn, at most. */
+/** Maximum rounds per turn. */
 const roundsPerTurn = 10;
 
 interface CandidatePorts {
@@ -35,12 +35,12 @@ export class AnycastCandidates {
     this.#ports = ports;
   }
 
-  /** The subnets to hold a round for in this turn. */
+  /** The subnets that need a round in this turn. */
   next(): SubnetId[] {
     const { state, ranges, online, nowMs } = this.#ports;
     const crawlers = someOf(online());
     const found: SubnetId[] = [];
-    /** One range tells of its place of the list. */
+    /** One range stands for its place of the list. */
     const places = new Set<string>();
     for (let looked = 0; looked < Math.min(lookedAt, state.delegationTable.size); looked += 1) {
       if (found.length === roundsPerTurn) return found;
@@ -60,7 +60,7 @@ export class AnycastCandidates {
     return found;
   }
 
-  /** The next best, where one machine cannot have given both answers. */
+  /** The runner-up, if one machine cannot have given both answers. */
   #contradicting({ crawlerId, rttMs, measured, runnerUpId, runnerUpRttMs }: Delegation): CrawlerId | null {
     if (!measured || rttMs === null || runnerUpId === null || runnerUpRttMs === null) return null;
     const { state } = this.#ports;
@@ -69,7 +69,7 @@ export class AnycastCandidates {
     return contradictions(answers, fleet).length > 0 ? runnerUpId : null;
   }
 
-  /** Whoever is so far from the crawler that has it that a fast answer of theirs would contradict: the farthest. */
+  /** The farthest crawler whose fast answer would contradict the owner's. */
   #farFrom({ crawlerId, rttMs }: Delegation, crawlers: readonly CrawlerId[]): CrawlerId | null {
     const { state } = this.#ports;
     if (rttMs !== null && rttMs > fastMs) return null;

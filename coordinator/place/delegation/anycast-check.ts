@@ -1,18 +1,16 @@
 /**
- * When a probe round looks for anycast, whom it asks for that, and who gets such a range. A round of `nearest`
- * asks crawlers that are near each other, so an anycast range would show itself as one fast answer and no more.
+ * Decides when a probe round checks for anycast, whom it asks, and who gets an anycast range. A round of `nearest`
+ * asks crawlers near each other, so an anycast range would only show one fast answer.
  *
- * - check: the round is decided by a fast answer, and the range is suspect: other ranges of its holder are
- *   anycast, or it is registered in another country than the one the fast crawler stands in, or so much waits
- *   in it that it matters who has the load. One crawler far from the fast one is asked. A holder that was
- *   checked and clear is not checked again for a while. Of what a cloud or CDN has in its own list of ranges, two far
- *   crawlers are asked, once for each region of the list, or range without one.
- * - confirm: two answers contradict one place. One of the two crawlers may be at fault (something beside it
- *   answers for everybody), so one or two more are asked, until every one of them could be left out and a
- *   contradiction would remain: somebody far from both, or neighbours of the two. Where the list names a range and no
- *   place for it, its publisher has confirmed it.
+ * - check: a fast answer decides the round and the range is suspect: other ranges of its holder are anycast, it is
+ *   registered in another country than the fast crawler's, or its load is large. One crawler far from the fast one is
+ *   asked. A holder found clear is not checked again for a while. For a range on a cloud's or CDN's list two far
+ *   crawlers are asked, once per region of the list or per range without one.
+ * - confirm: two answers contradict a single place. One of the crawlers may be at fault (something beside it answers
+ *   for everybody), so one or two more are asked until a contradiction remains without any one of them: somebody far
+ *   from both, or neighbours of the two. A list that names a range without a place is its publisher's confirmation.
  *
- * So a round asks at most four crawlers more than its policy, and most rounds none.
+ * A round asks at most four extra crawlers, and most rounds none.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
@@ -36,7 +34,7 @@ import type { RoundQuestions } from "./round-questions.ts";
 import type { Decided } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/** An answer faster than this can come from a machine beside the crawler; two of them must contradict to tell. */
+/** A faster answer may come from a machine beside the crawler; only two contradicting ones prove anycast. */
 export const fastMs = 15;
 
 interface AnycastCrawler {
@@ -46,31 +44,31 @@ interface AnycastCrawler {
 }
 
 export interface AnycastView {
-  /** Of the fleet's candidates, some where there are many. */
+  /** The candidates, or a sample of a large fleet. */
   readonly crawlers: ReadonlyMap<CrawlerId, AnycastCrawler>;
-  /** What a crawler has to do, as a share of what it may: the smallest is preferred. */
+  /** A crawler's load as a share of its limit; the smallest is preferred. */
   readonly loadOf: (crawlerId: CrawlerId) => number;
   readonly fleet: KnownFleet;
   /** The round's measurements so far, all by one method. */
   readonly answers: readonly Omit<PlacedAnswer, "place">[];
-  /** Everybody the round has asked, whatever became of it. */
+  /** Every crawler that the round asked, whatever came of it. */
   readonly asked: ReadonlySet<CrawlerId>;
   /** The subnet's registered country. */
   readonly country: string | null;
-  /** Whether other ranges of its holder are anycast: true, false (it was checked lately), null (not known). */
+  /** Whether other ranges of its holder are anycast; false after a recent check, null when unknown. */
   readonly holder: boolean | null;
-  /** There is so much to fetch in it that it matters who does. */
+  /** True when its load is large enough to matter. */
   readonly isLarge: boolean;
-  /** What a cloud lists it as, and whether that was checked; null: it is on no list. */
+  /** A cloud's list entry and whether it was checked; null when on no list. */
   readonly listed: (ListedRange & { readonly isClear: boolean }) | null;
 }
 
 interface AnycastRange {
   readonly evidence: AnycastEvidence;
-  /** Another crawler whose answer contradicts as well; null: its publisher's word is enough. */
+  /** Another crawler whose answer contradicts; null when the publisher's word suffices. */
   readonly confirmed: Answer | null;
   readonly listed: ListedRange | null;
-  /** Those that answered fast, the one with the most room first. */
+  /** Fast answers, the crawler with the most room first. */
   readonly byLoad: readonly Answer[];
 }
 
@@ -79,7 +77,7 @@ interface Answer {
   readonly rttMs: number;
 }
 
-/** What the answers prove together: null while no contradiction, or one that a single crawler may be at fault for. */
+/** The range that the answers prove, or null without a contradiction that holds when any one crawler is ignored. */
 export function provenAnycast(view: AnycastView): AnycastRange | null {
   const pairs = contradictions(placed(view), view.fleet);
   const [first] = pairs;
@@ -91,7 +89,7 @@ export function provenAnycast(view: AnycastView): AnycastRange | null {
   return { evidence: first, confirmed, listed, byLoad: fastByLoad(view) };
 }
 
-/** Whom to ask so that no single crawler can be at fault; null where nothing contradicts, or nobody could tell. */
+/** The crawler whose answer would rule out a single faulty crawler; null when nothing contradicts or nobody can tell. */
 export function confirmingCrawler(view: AnycastView): CrawlerId | null {
   const pairs = contradictions(placed(view), view.fleet);
   const suspects = suspectsOf(pairs);
@@ -107,7 +105,7 @@ export function confirmingCrawler(view: AnycastView): CrawlerId | null {
   return neighbour && mustMiss(neighbour) > 0 ? neighbour.crawlerId : null;
 }
 
-/** Crawlers that have a part in every contradiction. */
+/** Crawlers involved in every contradiction. */
 function suspectsOf(pairs: readonly AnycastEvidence[]): Answer[] {
   const [first] = pairs;
   if (first === undefined) return [];
@@ -119,7 +117,7 @@ function suspectsOf(pairs: readonly AnycastEvidence[]): Answer[] {
 const answersOf = (pairs: readonly AnycastEvidence[]): Answer[] =>
   pairs.flatMap(({ near, far }) => [near, far]);
 
-/** Beside whom a neighbour is to be asked, and whose answer it would contradict. */
+/** For each suspect, a crawler whose neighbour is to be asked and the answer it would contradict. */
 function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[]): Pair[] {
   const others = answersOf(pairs);
   return suspects.flatMap((beside) =>
@@ -127,29 +125,29 @@ function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[])
   );
 }
 
-/** Whom to ask whether a range that was decided by `fastest` is anycast; null when nothing suggests it is. */
+/** The crawler to ask whether the range decided by `fastest` is anycast; null when nothing suggests it. */
 export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId | null {
   const own = crawlerOf(view, fastest.crawlerId);
   if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
   const asked = [...view.asked].flatMap((crawlerId) => view.crawlers.get(crawlerId) ?? []);
   const far = asked.filter((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
   if (far.length >= farAsked(view)) return null;
-  // Where it is registered, a range that is announced from many places most likely has one of them.
+  // A range announced from many places most likely has one in the country where it is registered.
   const { country } = view;
   const choose = view.holder ? idlest : farthest;
   return (country === null ? null : choose(view, [fastest], country)) ?? choose(view, [fastest]);
 }
 
-/** A publisher's list is reason enough to ask two: of a network with few places, one may have none of them near. */
+/** A publisher's list justifies asking two crawlers: a network with few places may have none near one of them. */
 const farAsked = ({ listed }: Pick<AnycastView, "listed">): number => (listed === null ? 1 : 2);
 
-/** Of those so far from all of these that a fast answer of theirs would contradict: the farthest. */
+/** The farthest crawler whose fast answer would contradict all of these. */
 function farthest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
   let found: CrawlerId | null = null;
   let foundMs = fastMs;
   for (const crawler of view.crawlers.values()) {
     if (country !== undefined && crawler.country !== country) continue;
-    // Shorter ways over others only take room away: they are looked for among few.
+    // Detours only shorten distances, so they are searched for among few crawlers.
     const mostMs = mostRoomBetween(view, crawler, answers);
     if (mostMs < foundMs || (found !== null && mostMs === foundMs)) continue;
     if (view.asked.has(crawler.crawlerId)) continue;
@@ -161,7 +159,7 @@ function farthest(view: AnycastView, answers: readonly Answer[], country?: strin
   return found;
 }
 
-/** Of the same: the one that has the least to do. */
+/** Like `farthest`, but the least loaded one. */
 function idlest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
   const isFar = (crawler: AnycastCrawler) =>
     mostRoomBetween(view, crawler, answers) >= fastMs && roomBetween(view, crawler, answers) >= fastMs;
@@ -184,8 +182,8 @@ interface Pair {
 }
 
 /**
- * If the target is beside one crawler of a pair, as its answer says, the third answers within its way to that
- * crawler. By how many ms this contradicts the pair's other answer, at least; below 0 it need not.
+ * Assumes that the target is beside one crawler of a pair, so that the third answers within its distance to that one.
+ * Returns by how many ms this contradicts the pair's other answer at least; negative when it need not.
  */
 function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): number {
   const against = crawlerOf(view, pair.against.crawlerId);
@@ -195,7 +193,7 @@ function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): numbe
   return least.ms - pair.against.rttMs - (wayMs + pair.beside.rttMs);
 }
 
-/** How slow the third may answer at most to contradict all of them; below 0 where it is not far from one. */
+/** The slowest answer of the third that still contradicts all of them; negative when it is not far from one. */
 function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
   const rooms = answers.map(({ crawlerId, rttMs }) => {
     const crawler = crawlerOf(view, crawlerId);
@@ -204,7 +202,7 @@ function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly
   return Math.min(...rooms);
 }
 
-/** What `roomBetween` comes to at most, for little. */
+/** A cheap upper bound of `roomBetween`. */
 function mostRoomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
   let mostMs = Number.POSITIVE_INFINITY;
   for (const { crawlerId, rttMs } of answers) {
@@ -243,8 +241,8 @@ function best(crawlers: readonly AnycastCrawler[], score: (crawler: AnycastCrawl
   return found;
 }
 
-// A live round's look-out for anycast (delegation/anycast-check says when and whom to ask): at most one
-// check, two of a listed range, and two confirmations, each one probe.
+// A round's own check for anycast (delegation/anycast-check decides when and whom to ask): at most one check, two for
+// a listed range, and two confirmations of one probe each.
 
 interface AnycastContext {
   readonly policy: PolicyName;
@@ -254,16 +252,14 @@ interface AnycastContext {
   readonly state: CoordinatorState;
   readonly ranges: AnycastRanges;
   readonly nowMs: number;
-  /** There is much to fetch in the subnet. */
   readonly isLarge: boolean;
 }
 
 const mostConfirmations = 2;
 
 export interface NotAnycast {
-  /** Of the list. */
   readonly place: string;
-  /** Crawlers far from the nearest that were asked. */
+  /** Number of crawlers asked that are far from the nearest. */
   readonly far: number;
 }
 
@@ -272,7 +268,7 @@ export class AnycastLook {
   #seen: { readonly probes: number; readonly view: AnycastView } | null = null;
   #checks = 0;
   #confirmations = 0;
-  /** Of a large fleet, whom this round looks at. */
+  /** In a large fleet, the sample that this round uses. */
   #crawlers: Map<CrawlerId, AnycastCrawler> | null = null;
 
   constructor(context: AnycastContext) {
@@ -284,7 +280,7 @@ export class AnycastLook {
     return view.answers.length < 2 ? null : provenAnycast(view);
   }
 
-  /** Whom to ask now for anycast's sake; null: go on with the round. Each question is asked once. */
+  /** Whom to ask next about anycast; null continues the round. Each question is asked once. */
   next(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
     const view = this.#view(questions);
     if (this.#confirmations < mostConfirmations && view.answers.length >= 2) {
@@ -292,7 +288,7 @@ export class AnycastLook {
       if (crawlerId !== null) this.#confirmations += 1;
       if (crawlerId !== null) return crawlerId;
     }
-    // The other policies are there for comparison, and ask whom they ask.
+    // The other policies serve for comparison and must not ask anybody else.
     if (this.#checks >= farAsked(view) || this.#context.policy !== "nearest") return null;
     if (step.type !== "decided" || step.rttMs === null) return null;
     this.#checks += 1;
@@ -303,8 +299,8 @@ export class AnycastLook {
   }
 
   /**
-   * The round is over and found nothing: what was looked at need not be looked at again soon. Returns what is known now of
-   * a listed range for good.
+   * The round ends without finding anycast, so what was checked need not be checked soon. Returns the lasting result
+   * for a listed range.
    */
   noteNothing(questions: RoundQuestions): NotAnycast | null {
     const { ranges, placement, nowMs } = this.#context;
@@ -357,13 +353,13 @@ export class AnycastLook {
     };
   }
 
-  /** Those of a large fleet who were asked count, too, and some who stand in the target's country. */
+  /** Adds the asked crawlers and some in the target's country to a large fleet's sample. */
   #crawlersWith(asked: ReadonlySet<CrawlerId>): AnycastView["crawlers"] {
     const { fleet, placement, state } = this.#context;
     const { some, byCountry } = crawlersOf(fleet, state);
     if (some.size === fleet.candidates.length) return some;
     const inCountry = byCountry.get(placement.country ?? "") ?? [];
-    // One map for the round: each answer adds one crawler to some 260.
+    // One map per round: each answer adds one crawler to some 260.
     this.#crawlers ??= new Map([
       ...some,
       ...inCountry.map((one) => [one, placedAnswers(one, state)] as const),
@@ -374,16 +370,15 @@ export class AnycastLook {
 }
 
 interface KnownCrawlers {
-  /** Who may be asked, and over whom ways may lead: all, or of a large fleet some. */
+  /** Crawlers that may be asked or used for detours: all, or a sample of a large fleet. */
   readonly some: ReadonlyMap<CrawlerId, AnycastCrawler>;
-  /** Of a large fleet, by country. */
   readonly byCountry: ReadonlyMap<string, readonly CrawlerId[]>;
 }
 
-/** Of each country of a large fleet. */
+/** Per country of a large fleet. */
 const mostOfCountry = 8;
 
-/** Where the crawlers of the latest fleets stand: rounds follow each other with the same ones. */
+/** Cached because consecutive rounds have the same fleet. */
 const known = new WeakMap<
   CandidateFleet,
   { readonly records: CoordinatorState["crawlers"]; readonly crawlers: KnownCrawlers }
@@ -413,7 +408,7 @@ function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCr
   return { crawlerId, place: placeOf(crawlerId, state), country };
 }
 
-/** The range goes to the crawler with the most room among those that answered fast. */
+/** Gives the range to the crawler with the most room among the fast ones. */
 export function decidedByLoad({ evidence, confirmed, listed, byLoad }: AnycastRange): Decided {
   const [first, second = null] = byLoad;
   const reason: ReasonOf<"anycast"> = {

@@ -1,17 +1,16 @@
 /**
- * Anycast: one address announced from many places. Two crawlers that are far apart and both answered fast
- * cannot have met the same machine: its distances to them add up to at least theirs to each other.
+ * Anycast is one address announced from many places. Two crawlers that are far apart and both answered fast cannot
+ * have reached the same machine, because its distances to them add up to at least the distance between them:
  *
  *     a ── y_a ── target ── y_b ── b        y_a + y_b ≥ RTT(a, b)
  *
- * Where both crawlers' coordinates are known, light in glass gives the least RTT(a, b): 100 km per ms there
- * and back (two thirds of c, as Cicalese et al., "A fistful of pings", INFOCOM 2015). Else the crawlers' own
- * RTT is used, with a wide margin, since routes between two crawlers can be much longer than a detour over a
- * third place. Two things would raise a false alarm, and are looked at first:
- * - a pair whose own RTT was taken in a bad moment: it counts no more than the shortest way over a third
- *   crawler (in 490 measured hosts this takes nine of ten false alarms away);
- * - a crawler that does not stand where its partner says, or behind a box that answers for everybody: its
- *   distances to the others are then shorter than light allows, so its coordinates are not believed.
+ * If both crawlers' coordinates are known, light in glass gives the least RTT(a, b): 100 km per ms of round trip (two
+ * thirds of c, as Cicalese et al., "A fistful of pings", INFOCOM 2015). Otherwise their own RTT is used with a wide
+ * margin, since a direct route can be much longer than a detour. Two sources of false alarms are excluded:
+ * - A pair's RTT measured in a bad moment counts no more than the shortest way over a third crawler (among 490
+ *   measured hosts this removes nine of ten false alarms).
+ * - The coordinates of a crawler that is not where its partner says, or is behind a box that answers for everybody,
+ *   are ignored, because its RTTs are then shorter than light allows.
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -31,29 +30,29 @@ export interface Coordinates {
 export interface PlacedAnswer {
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;
-  /** Where the crawler stands, when its partner says. */
+  /** The crawler's location, if its partner states it. */
   readonly place: Coordinates | null;
 }
 
-/** The crawlers of a round, over which ways between two of them may lead. */
+/** The round's crawlers, through which detours may lead. */
 export interface KnownFleet {
   readonly candidates: readonly CrawlerId[];
   readonly peerRtts: Pick<PeerMatrix, "rttMs">;
 }
 
-/** Crawlers that are looked at in one round: for who is far away, and for shorter ways over others, these will do. */
+/** Crawlers considered in one round; they suffice to find far ones and detours. */
 const mostLookedAt = 256;
 
-/** All, or of many some at even distances. */
+/** All, or an evenly spaced sample of many. */
 export function someOf<One>(all: readonly One[]): readonly One[] {
   const every = Math.ceil(all.length / mostLookedAt);
   return every <= 1 ? all : all.filter((_, index) => index % every === 0);
 }
 
-/** Two answers, and what they add up to at least if one machine gave both. */
+/** Two answers, and the least sum if one machine gave both. */
 export type AnycastEvidence = Pick<ReasonOf<"anycast">, "near" | "far" | "leastSumMs" | "by">;
 
-/** Every pair of answers that one machine cannot have given, the strongest contradiction first. */
+/** Pairs of answers that no single machine can have given, strongest contradiction first. */
 export function contradictions(answers: readonly PlacedAnswer[], fleet: KnownFleet): AnycastEvidence[] {
   const found: { readonly evidence: AnycastEvidence; readonly missingMs: number }[] = [];
   for (const [index, a] of answers.entries()) {
@@ -77,7 +76,7 @@ export function contradictions(answers: readonly PlacedAnswer[], fleet: KnownFle
   return found.sort((one, other) => other.missingMs - one.missingMs).map(({ evidence }) => evidence);
 }
 
-/** What the answers of two crawlers add up to at least, in ms, if one machine gives both; null where nothing is known. */
+/** The least sum, in ms, of two crawlers' answers from one machine; null when nothing is known. */
 export function leastSum(
   a: Omit<PlacedAnswer, "rttMs">,
   b: Omit<PlacedAnswer, "rttMs">,
@@ -93,7 +92,7 @@ export function leastSum(
   return shortestMs < farApartMs ? null : { ms: trustInPeerRtt * shortestMs, by: "peer-rtt" };
 }
 
-/** What `leastSum` comes to at most, in ms, without a look for shorter ways: where this is no more, that is not either. */
+/** An upper bound of `leastSum` that needs no search for detours. */
 export function mostSumMs(
   a: Omit<PlacedAnswer, "rttMs">,
   b: Omit<PlacedAnswer, "rttMs">,
@@ -101,11 +100,11 @@ export function mostSumMs(
 ): number {
   const peerRttMs = fleet.peerRtts.rttMs(a.crawlerId, b.crawlerId);
   if (peerRttMs === null) return leastByLight(a.place, b.place) ?? 0;
-  // Places are believed where light is no slower than the crawlers' own RTT.
+  // Coordinates are believed where light is no slower than the crawlers' own RTT.
   return a.place && b.place ? peerRttMs : trustInPeerRtt * peerRttMs;
 }
 
-/** Great-circle distance in km on a sphere of 6371 km (haversine; wrong by 0.5 % at most). */
+/** Great-circle distance in km on a sphere of 6371 km (haversine; at most 0.5 % off). */
 export function distanceKm(a: Coordinates, b: Coordinates): number {
   const dLatitude = radians(b.latitude - a.latitude);
   const dLongitude = radians(b.longitude - a.longitude);
@@ -119,16 +118,16 @@ function radians(degrees: number): number {
   return (degrees * Math.PI) / 180;
 }
 
-/** km of distance that one ms of round trip covers in glass. */
+/** km of distance covered in glass per ms of round trip. */
 const kmPerRoundTripMs = 100;
 
-/** How far a stated place may be off: partners name a city, not a rack. */
+/** Tolerance of a stated location: partners name a city, not a rack. */
 const placeSlackKm = 100;
 
 /**
- * Of the crawlers' own RTT, what two answers must add up to at least. Among 490 measured hosts (fleets of 6 to
- * 50 drawn at random, 62,000 targets) one target in 500 has a pair below this, and none has contradictions
- * that no single crawler can be at fault for (`anycast-check.ts`).
+ * The share of the crawlers' own RTT that two answers must reach. Among 490 measured hosts (random fleets of 6 to 50,
+ * 62,000 targets) one target in 500 has a pair below this, and none has contradictions that rule out a single faulty
+ * crawler (`anycast-check.ts`).
  */
 const trustInPeerRtt = 0.5;
 
@@ -140,7 +139,7 @@ function leastByLight(a: Coordinates | null, b: Coordinates | null): number | nu
   return Math.max(0, distanceKm(a, b) - placeSlackKm) / kmPerRoundTripMs;
 }
 
-/** Between two crawlers, straight or over a third one, in ms. */
+/** RTT between two crawlers in ms, directly or over a third one. */
 function shortestWay(a: CrawlerId, b: CrawlerId, ways: KnownFleet & { readonly directMs: number }): number {
   let shortestMs = ways.directMs;
   for (const over of ways.candidates) {
@@ -152,20 +151,18 @@ function shortestWay(a: CrawlerId, b: CrawlerId, ways: KnownFleet & { readonly d
   return shortestMs;
 }
 
-// Every probe tells something of anycast, whatever it was made for: a host looked at from afar, a move that is
-// measured first, an old decision seen again. Its time is held against that of the crawler that has the subnet;
-// where one machine cannot have given both, the subnet gets a round, which asks the witness again. Costs no
-// probe by itself.
+// Uses every probe, whatever its purpose, to detect anycast: its time is compared with the owner's. If one machine
+// cannot have given both answers, the subnet gets a round that asks the witness again. This costs no extra probe.
 
 interface HintPorts {
   readonly state: CoordinatorState;
   readonly ranges: AnycastRanges;
   readonly nowMs: () => number;
-  /** Asks for a round of the subnet; nothing happens while one is under way. */
+  /** Requests a round of the subnet unless one is under way. */
   readonly request: (subnetId: SubnetId) => void;
 }
 
-/** The fleet, with its answers looked at on their way. */
+/** Wraps the fleet so that its answers are examined. */
 export function watchedFleet(fleet: Fleet, ports: HintPorts): Fleet {
   return {
     online: () => fleet.online(),
@@ -177,7 +174,7 @@ export function watchedFleet(fleet: Fleet, ports: HintPorts): Fleet {
   };
 }
 
-/** Only connects are compared: what crawlers know of each other, and most rounds, are connects. */
+/** Only connects are compared, since RTTs between crawlers and most rounds are connects. */
 function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome, ports: HintPorts): void {
   const { state, ranges, request } = ports;
   if (outcome.type !== "measured" || outcome.method !== "connect") return;
@@ -195,44 +192,43 @@ export function answerOf(crawlerId: CrawlerId, rttMs: number, state: Coordinator
   return { crawlerId, rttMs, place: placeOf(crawlerId, state) };
 }
 
-/** As its partner states it. */
 export function placeOf(crawlerId: CrawlerId, state: CoordinatorState): Coordinates | null {
   const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};
   return latitude === null || longitude === null ? null : { latitude, longitude };
 }
 
-// Which subnets are anycast, and what that says of their holders: who announces one range from many places
-// mostly does so with others. Holders that were checked and were not are remembered for a while, so that a
-// range registered abroad is not checked again and again. Read from the database at the start.
+// Remembers which subnets are anycast, and their holders, since whoever announces one range from many places usually
+// announces others so. Holders found clear are remembered for a while, so that ranges registered abroad are not
+// checked repeatedly. Loaded from the database at start.
 
-/** A holder that was clear may have become one since. */
+/** After this time a holder is checked again. */
 export const clearMs = 24 * 3_600_000;
 
 const mostClearHolders = 50_000;
 
-/** Suspicions that are remembered; of more, the oldest are forgotten. */
+/** Beyond this, the oldest suspicions are forgotten. */
 const mostSuspects = 10_000;
 
 interface Suspect {
-  /** Null: it was asked. */
+  /** Null once it has been asked. */
   readonly witness: CrawlerId | null;
   readonly untilMs: number;
 }
 
 export class AnycastRanges {
-  /** Null: its holder is not known. */
+  /** Null when the holder is unknown. */
   readonly #ranges = new Map<SubnetId, PlaceKey | null>();
   readonly #holders = new Map<PlaceKey, number>();
-  /** Until when a holder counts as clear. */
+  /** Until when each holder counts as clear. */
   readonly #clear = new LRUCache<PlaceKey, number>(growingTo(mostClearHolders));
 
-  /** Of the clouds' lists: the places that were checked and are one place, and until when that counts. */
+  /** Places of clouds' lists found to be single places, and until when that counts. */
   readonly #listedClear = new Map<string, number>();
 
-  /** Who answered so fast that one machine cannot explain it. */
+  /** Crawlers whose fast answers one machine cannot explain. */
   readonly #suspects = new LRUCache<SubnetId, Suspect>(growingTo(mostSuspects));
 
-  /** What earlier coordinators found. */
+  /** Loads the findings of earlier coordinators. */
   restore(
     subnetIds: readonly SubnetId[],
     placementOf: (subnetId: SubnetId) => Placement | null,
@@ -246,26 +242,26 @@ export class AnycastRanges {
     return this.#ranges.has(subnetId);
   }
 
-  /** True: other ranges of the holder are anycast. False: one was looked at lately, and was not. Null: not known. */
+  /** Whether other ranges of the holder are anycast; false after a recent check, null when unknown. */
   ofHolder(holderKey: PlaceKey | null, nowMs: number): boolean | null {
     if (holderKey === null) return null;
     if (this.#holders.has(holderKey)) return true;
     return (this.#clear.get(holderKey) ?? 0) > nowMs ? false : null;
   }
 
-  /** Whether it was found out that what a cloud lists there answers from one place. */
+  /** Whether the listed place was found to be a single place. */
   isListedClear({ place }: ListedRange, nowMs: number): boolean {
     return (this.#listedClear.get(place) ?? 0) > nowMs;
   }
 
-  /** For good, unless a time is given: publishers name few places, and contradicting answers are looked into anyway. */
+  /** Permanent by default: publishers name few places, and contradicting answers are followed up anyway. */
   noteListedClear(place: string, untilMs = Number.POSITIVE_INFINITY): void {
     this.#listedClear.set(place, untilMs);
   }
 
   /**
-   * A probe outside of its rounds contradicts what is known of the subnet. False: it was suspected lately, and
-   * whatever came of it counts (parts of a subnet that measure apart contradict with every probe).
+   * Notes a probe outside a round that contradicts what is known. Returns false if the subnet was suspected recently,
+   * since its parts may measure apart with every probe.
    */
   suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
     const before = this.#suspects.get(subnetId);
@@ -274,7 +270,7 @@ export class AnycastRanges {
     return true;
   }
 
-  /** Whom the next round of the subnet has to ask, since its answer contradicted; told once. */
+  /** Returns once the witness that the next round must ask. */
   takeWitness(subnetId: SubnetId): CrawlerId | null {
     const suspect = this.#suspects.get(subnetId);
     if (!suspect?.witness) return null;
@@ -290,7 +286,7 @@ export class AnycastRanges {
     this.#clear.delete(holderKey);
   }
 
-  /** A later round found that one machine answers after all. */
+  /** A later round found a single machine after all. */
   unmark(subnetId: SubnetId): void {
     const holderKey = this.#ranges.get(subnetId);
     this.#ranges.delete(subnetId);
@@ -300,7 +296,7 @@ export class AnycastRanges {
     else this.#holders.delete(holderKey);
   }
 
-  /** A range of the holder was checked and is not anycast. */
+  /** Notes that a range of the holder was checked and is not anycast. */
   noteClear(holderKey: PlaceKey | null, nowMs: number): void {
     if (holderKey === null || this.#holders.has(holderKey)) return;
     this.#clear.set(holderKey, nowMs + clearMs);

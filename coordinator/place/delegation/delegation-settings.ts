@@ -1,4 +1,4 @@
-/** What is set of rounds, probes and recalibration. */
+/** Settings of rounds, probes and recalibration. */
 
 import { z } from "zod";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
@@ -39,7 +39,7 @@ export const delegationSettings = z.strictObject({
   expectedCrawlers: z.int().min(1).max(10_000).default(1),
 });
 
-/** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
+/** Limits what one target, one network and one partner's machine receive from the whole fleet. */
 const pace = z.strictObject({
   perCrawlerAtOnce: z.int().min(1).max(1000).default(8),
   perCrawlerPerSecond: policy(z.int().min(1).max(10_000).default(20), {
@@ -72,8 +72,8 @@ const pace = z.strictObject({
 
 export const probeSettings = z.strictObject({
   /**
-   * A TCP connect measures the round trip alone and is comparable with the crawlers' distances to each other;
-   * HEAD adds the server's own time (paper section 4.2 found HEAD and ping about equally good).
+   * A TCP connect measures the round trip alone and is comparable with RTTs between crawlers; HEAD adds the server's
+   * time (the paper, section 4.2, found HEAD and ping about equally good).
    */
   method: policy(probeMethod.default("connect"), {
     title: "Probe method",
@@ -104,14 +104,14 @@ export const recalibrationSettings = z.strictObject({
   }),
 });
 
-/** Hosts that resolve differently by place, and parts of subnets that measure apart. */
+/** Settings for GeoDNS hosts and for parts of subnets that measure apart. */
 export const finerSettings = z.strictObject({
   everySeconds: seconds(86_400).default(30),
 });
 
-/** How near the delegations are, by samples that every crawler measures (delegation/accuracy). */
+/** Settings of the sampled accuracy (delegation/accuracy). */
 export const accuracySettings = z.strictObject({
-  /** 0: none. At 4, some 2,900 samples stand behind an estimate, which is then within 2 % (Wilson interval). */
+  /** 0 disables sampling. At 4, some 2,900 samples yield an estimate within 2 % (Wilson interval). */
   subnetsPerHour: z.number().min(0).max(60).default(4),
 });
 
@@ -125,7 +125,6 @@ export type FinerSettings = DeepReadonly<z.infer<typeof finerSettings>>;
 
 export type AccuracySettings = DeepReadonly<z.infer<typeof accuracySettings>>;
 
-/** Of the coordinator's settings, what rounds go by. */
 export interface RoundSettings {
   readonly delegation: DelegationSettings;
   readonly probe: ProbingSettings;
@@ -133,7 +132,7 @@ export interface RoundSettings {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** A subnet that nobody could take is tried again after so long. */
+/** A subnet that nobody could take is retried after this time. */
 const roundRetryMs = 30_000;
 
 export function queueSettings(config: RoundSettings): QueueSettings {

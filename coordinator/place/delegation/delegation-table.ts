@@ -1,7 +1,7 @@
 /**
- * Every delegation, in columns: 29 bytes a subnet, plus at most half as much room to grow, and some 30 for finding it by its
- * id; a map of records and a set for each crawler take 200. A delegation stands in a row; the rows of one crawler are a ring
- * in the order in which they came to it.
+ * Stores every delegation in columns: 29 bytes per subnet plus up to half as much room to grow, and some 30 for the
+ * index by id; a map of records with a set per crawler takes 200. A delegation has a row; the rows of one crawler form
+ * a ring in the order in which it got them.
  *
  *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
  *               ▲                            │        RTTs are rounded as the database's `real` is
@@ -10,7 +10,7 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Delegation } from "./delegation.ts";
 
-/** Every field is in a column: a new one that is optional does not get lost unseen. */
+/** Makes the compiler demand a column for every field, optional ones included. */
 type WholeDelegation = Required<Delegation>;
 
 const firstRoom = 64;
@@ -27,7 +27,6 @@ export class DelegationTable {
   #columns = columnsFor(firstRoom);
   #size = 0;
 
-  /** How many subnets are delegated. */
   get size(): number {
     return this.#size;
   }
@@ -37,18 +36,17 @@ export class DelegationTable {
     return row === noRow ? null : this.#delegationAt(row);
   }
 
-  /** Who crawls the subnet, without the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
     const row = this.rowOf(subnetId);
     return row === noRow ? null : (this.#columns.crawlerIds[row] as CrawlerId);
   }
 
-  /** The delegation of the subnet that was the n-th to be delegated, counted from 0; null beyond the last. */
+  /** The delegation in this row, counted from 0 in order of first delegation; null beyond the last. */
   at(row: number): WholeDelegation | null {
     return row >= 0 && row < this.#size ? this.#delegationAt(row) : null;
   }
 
-  /** The subnet's row, which it keeps; −1 for none. What goes over millions reads rows, not records. */
+  /** The subnet's permanent row, or −1. Loops over millions use rows instead of records. */
   rowOf(subnetId: SubnetId): number {
     return this.#rows.get(subnetId) ?? noRow;
   }
@@ -61,12 +59,12 @@ export class DelegationTable {
     return this.#columns.crawlerIds[row] as CrawlerId;
   }
 
-  /** NaN where it is not known. */
+  /** NaN when unknown. */
   rttMsAt(row: number): number {
     return this.#columns.rttsMs[row] as number;
   }
 
-  /** Takes the place of what was known of this subnet. */
+  /** Replaces what was known of this subnet. */
   set(delegation: Delegation): void {
     const known = this.rowOf(delegation.subnetId);
     const row = known === noRow ? this.#newRow(delegation.subnetId) : known;
@@ -82,12 +80,10 @@ export class DelegationTable {
     flags[row] = delegation.measured ? measuredFlag : 0;
   }
 
-  /** How many subnets the crawler has. */
   countOf(crawlerId: CrawlerId): number {
     return this.#rings.get(crawlerId)?.count ?? 0;
   }
 
-  /** The crawler's subnets, first come first. */
   subnetsOf(crawlerId: CrawlerId): SubnetId[] {
     const subnetIds: SubnetId[] = [];
     const ring = this.#rings.get(crawlerId);
@@ -99,12 +95,12 @@ export class DelegationTable {
     return subnetIds;
   }
 
-  /** Every delegation, the subnets in the order in which they were first delegated. */
+  /** All delegations, in order of first delegation. */
   *[Symbol.iterator](): IterableIterator<WholeDelegation> {
     for (let row = 0; row < this.#size; row += 1) yield this.#delegationAt(row);
   }
 
-  /** The same without records, and only those that somebody measured: what knowledge is made from. */
+  /** Visits measured delegations without creating records, to build the knowledge. */
   eachMeasured(visit: (subnetId: SubnetId, crawlerId: CrawlerId) => void): void {
     const { subnetIds, crawlerIds, flags } = this.#columns;
     for (let row = 0; row < this.#size; row += 1) {
@@ -135,7 +131,6 @@ export class DelegationTable {
     return row;
   }
 
-  /** To the end of the crawler's ring. */
   #link(row: number, crawlerId: CrawlerId): void {
     const { crawlerIds, next, previous } = this.#columns;
     crawlerIds[row] = crawlerId;
@@ -170,19 +165,18 @@ export class DelegationTable {
 }
 
 interface Ring {
-  /** The row that came first. */
   first: number;
   count: number;
 }
 
 const growth = 1.5;
 
-/** One value a row in each. */
+/** One value per row in each column. */
 function columnsFor(rows: number) {
   return {
     subnetIds: new Int32Array(rows),
     crawlerIds: new Int32Array(rows),
-    /** NaN where unknown. */
+    /** NaN when unknown. */
     rttsMs: new Float32Array(rows),
     runnerUpIds: new Int32Array(rows),
     runnerUpRttsMs: new Float32Array(rows),
@@ -193,14 +187,14 @@ function columnsFor(rows: number) {
   };
 }
 
-/** The same with room for half as many rows more. */
+/** Copies the columns with room for half as many more rows. */
 function grownColumns(columns: ReturnType<typeof columnsFor>): ReturnType<typeof columnsFor> {
   const larger = columnsFor(Math.ceil(columns.subnetIds.length * growth));
   for (const name of Object.keys(larger) as (keyof typeof larger)[]) larger[name].set(columns[name]);
   return larger;
 }
 
-/** Null where unknown. */
+/** Null when unknown. */
 function rttAt(rttsMs: Float32Array, row: number): number | null {
   const rttMs = rttsMs[row] as number;
   return Number.isNaN(rttMs) ? null : rttMs;

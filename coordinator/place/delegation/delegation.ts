@@ -1,4 +1,4 @@
-/** What the flows know of the delegations as they are stored: who crawls which subnet, and the rounds that decided it. */
+/** The delegations as stored: who crawls which subnet, and the rounds that decided it. */
 
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -8,7 +8,7 @@ import type { HostToHold } from "../domain-sets/domain-set.ts";
 export interface Delegation {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
-  /** Somebody measured that it is near: false where nobody answered, and for anycast, which says nothing of it. */
+  /** Whether it was measured to be near; false when nobody answered and for anycast, which shows nothing. */
   readonly measured: boolean;
   readonly rttMs: number | null;
   readonly runnerUpId: CrawlerId | null;
@@ -25,9 +25,9 @@ export interface FinishedRound {
   readonly startedAt: Date;
   readonly decidedAt: Date;
   readonly probes: readonly RoundProbe[];
-  /** Of the probes, those by this method were compared. */
+  /** The method of the probes that were compared. */
   readonly method?: ProbeMethod;
-  /** Null when no crawler could take it: the subnet waits and is tried again. */
+  /** Null when no crawler could take it, so that the subnet waits for another try. */
   readonly crawlerId: CrawlerId | null;
   readonly measured: boolean;
   readonly rttMs: number | null;
@@ -35,16 +35,16 @@ export interface FinishedRound {
   readonly runnerUpRttMs: number | null;
   /** A `{type, …}` value; core/delegation puts it into words. */
   readonly reason: Readonly<Record<string, unknown>>;
-  /** The range answers from many places at once, and was given away by load. */
+  /** True for a range that answers from many places and was assigned by load. */
   readonly anycast?: boolean;
-  /** On a cloud's list, and found not to be anycast there: what need not be found out again. */
+  /** The listed place that was found not to be anycast and needs no further check. */
   readonly notAnycast?: string;
 }
 
 export interface RoundProbe {
   readonly crawlerId: CrawlerId;
   readonly outcome: ProbeOutcome;
-  /** `get`: the connect time of the crawl's own fetch, which cost no probe. */
+  /** `get` is the connect time of the crawl's own fetch, which costs no probe. */
   readonly how?: "probe" | "get";
 }
 
@@ -54,22 +54,22 @@ export interface DelegationMove {
   readonly to: CrawlerId;
   readonly cause: "overload" | "home" | "crawler-left" | "drained" | "joined" | "operator";
   readonly reason: string;
-  /** What is known of the new crawler's RTT; null when predicted only. */
+  /** The new crawler's RTT; null when only predicted. */
   readonly rttMs: number | null;
 }
 
-/** A subnet with URLs waiting and no delegation of its own. */
+/** A subnet with waiting URLs and no delegation. */
 export interface WaitingSubnet {
   readonly subnetId: SubnetId;
-  /** A URL in it, and the address it resolved to: what gets probed. */
+  /** One of its URLs, whose resolved address is probed. */
   readonly url: string;
   readonly host: string;
   readonly address: string;
-  /** URLs that wait in the subnet for their first fetch, as far as they were counted. */
+  /** URLs that wait for their first fetch, counted up to a limit. */
   readonly dueUrls?: number;
   /**
-   * Hosts of it, up to a bound, those first that somebody's domain sets hold: whoever holds none of them is no candidate.
-   * Left out: nobody has domain sets.
+   * Some of its hosts, first those that some crawler's domain sets hold; only crawlers that hold one are candidates.
+   * Omitted when nobody has domain sets.
    */
   readonly hosts?: readonly HostToHold[];
 }
@@ -77,7 +77,7 @@ export interface WaitingSubnet {
 export interface CrawlerLoad {
   readonly crawlerId: CrawlerId;
   readonly subnets: number;
-  /** Of those, how many it has only to relieve another. */
+  /** Of those, subnets that it has only to relieve another crawler. */
   readonly displaced: number;
   readonly pagesPerDay: number;
   readonly bytesPerDay: number;
@@ -91,25 +91,25 @@ export interface SubnetLoad {
   readonly rttMs: number | null;
 }
 
-/** A delegation by a probe round, and when it was decided (to the ms). */
+/** A delegation by a probe round, with its time (to the ms). */
 export interface AgedDelegation {
   readonly subnetId: SubnetId;
   readonly decidedAt: Date;
-  /** Fetched in it in the last week, by day. */
+  /** Mean of the last week. */
   readonly pagesPerDay: number;
 }
 
-/** What a finished round measured, by the one method that it compared. */
+/** A finished round's measurements, by the method that it compared. */
 export interface MeasuredRound {
   readonly subnetId: SubnetId;
   readonly method: ProbeMethod;
-  /** In the order in which they were asked. */
+  /** In the order asked. */
   readonly probes: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
 }
 
 export interface UnmeasuredAsked {
   readonly limit: number;
-  /** Those whose next try is due by then; null: those for which nobody has been asked, which can be compared at any time. */
+  /** Selects those due by then; null selects those for which nobody has been asked yet. */
   readonly dueBy: Date | null;
   readonly except: readonly SubnetId[];
   readonly recrawlDays: number;
@@ -120,18 +120,18 @@ export interface UnmeasuredSubnet {
   readonly pagesPerDay: number;
 }
 
-// What is kept of samples of how near the delegations are (accuracy.ts).
+// Records of samples of how near crawlers are to their subnets (accuracy.ts).
 
-/** One subnet, measured by every crawler at about the same time, by one method. */
+/** One subnet, measured by every crawler at about the same time and by one method. */
 export interface AccuracySample {
   readonly subnetId: SubnetId;
   readonly targetAddress: string;
   readonly targetHost: string;
   readonly method: ProbeMethod;
-  /** Who has the subnet, and what it measured; null: it got no answer. */
+  /** The owner and its measurement; the RTT is null without an answer. */
   readonly ownerId: CrawlerId;
   readonly ownerRttMs: number | null;
-  /** Null: nobody got an answer. */
+  /** Null when nobody answered. */
   readonly bestId: CrawlerId | null;
   readonly bestRttMs: number | null;
   readonly asked: number;
@@ -139,7 +139,6 @@ export interface AccuracySample {
   readonly sampledAt: Date;
 }
 
-/** A sample as people read it. */
 export interface AccuracySampleEntry
   extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
   readonly range: string;
@@ -150,12 +149,12 @@ export interface AccuracySampleEntry
   readonly sampledAt: string;
 }
 
-/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
+/** This close to the best counts as the best; the policies' evaluation uses the same limit. */
 export const nearlyBestMs = 5;
 
 export interface AccuracyCounts {
-  /** With an answer by anybody. */
+  /** Samples that anybody answered. */
   readonly samples: number;
-  /** Of those, with an owner within `nearlyBestMs` of the best. */
+  /** Of those, samples with an owner within `nearlyBestMs` of the best. */
   readonly nearlyBest: number;
 }

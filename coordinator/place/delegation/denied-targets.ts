@@ -1,8 +1,7 @@
 /**
- * What crawlers may not or cannot touch: the lists of their hellos (networks and domains), what they refused when they
- * were asked, subnets without a host that their domain sets hold, and all of IPv6 where they do not speak it. A crawler
- * that denies a target is no candidate for its subnet.
- * The first two are kept in memory alone: a crawler says it anew with every hello.
+ * What crawlers may not or cannot fetch: the networks and domains denied in their hellos, targets they refused,
+ * subnets without a host that their domain sets hold, and IPv6 where they do not speak it. Such a crawler is no
+ * candidate for the subnet. Lists and refusals are held in memory only, since every hello repeats them.
  */
 
 import { LRUCache } from "lru-cache";
@@ -20,10 +19,10 @@ import { trustInTriangle } from "./policies/round.ts";
 import type { RecordedRound, RuledOut } from "./rounds-api.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
+/** Refusals expire, because partners change their minds and announce it only with the next hello. */
 const refusalKeptMs = 6 * 3_600_000;
 
-/** Refusals that are remembered; of more, the oldest are forgotten. */
+/** Beyond this, the oldest refusals are forgotten. */
 const mostRefusals = 100_000;
 
 interface DenyList {
@@ -31,15 +30,14 @@ interface DenyList {
   readonly domains: ReadonlySet<string>;
 }
 
-/** What crawlers may have by their domain sets. */
 export interface HeldHosts {
-  /** False: every crawler may have every host. */
+  /** False when every crawler may have every host. */
   readonly isPartitioned: () => boolean;
-  /** One of the hosts at least. */
+  /** True when the crawler holds at least one of the hosts. */
   readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
-/** The fleet, of whom some may not speak IPv6, and the subnets that it takes that for. */
+/** The fleet, some of which may not speak IPv6, and the subnets that require it. */
 type KnownFleet = Pick<CoordinatorState, "crawlers" | "crawler"> & {
   readonly tree: Pick<SubnetTree, "isIpv6">;
 };
@@ -47,19 +45,19 @@ type KnownFleet = Pick<CoordinatorState, "crawlers" | "crawler"> & {
 export class DeniedTargets {
   readonly #held: HeldHosts | null;
   readonly #fleet: KnownFleet | null;
-  /** Of the latest records of the fleet, whether all speak IPv6. */
+  /** Caches whether all crawlers of the latest fleet speak IPv6. */
   #looked: { readonly crawlers: KnownFleet["crawlers"]; readonly all: boolean } | null = null;
   readonly #lists = new Map<CrawlerId, DenyList>();
-  /** When a refusal is forgotten, by `crawler/subnet`. */
+  /** Expiry of each refusal by `crawler/subnet`. */
   readonly #refusals = new LRUCache<string, number>(growingTo(mostRefusals));
 
-  /** Without a fleet, everybody speaks IPv6. */
+  /** Without a fleet, every crawler counts as speaking IPv6. */
   constructor(held: HeldHosts | null = null, fleet: KnownFleet | null = null) {
     this.#held = held;
     this.#fleet = fleet;
   }
 
-  /** What a hello says, in place of what the one before said. What is no network counts for nothing. */
+  /** Replaces the list of the crawler's former hello; invalid networks are ignored. */
   setList(crawlerId: CrawlerId, denies: CrawlerHello["denies"]): void {
     const networks = (denies?.networks ?? []).map(parseRange).filter((range) => range !== null);
     const domains = new Set((denies?.domains ?? []).map((domain) => domain.toLowerCase()));
@@ -67,12 +65,12 @@ export class DeniedTargets {
     else this.#lists.set(crawlerId, { networks, domains });
   }
 
-  /** It refused a probe or a fetch in this subnet. */
+  /** The crawler refused a probe or fetch in this subnet. */
   noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number): void {
     this.#refusals.set(`${crawlerId}/${subnetId}`, nowMs + refusalKeptMs);
   }
 
-  /** False: nobody has a list or a domain set, nobody refused anything lately, and all speak IPv6. */
+  /** False when nobody has a list, a domain set or a recent refusal, and all speak IPv6. */
   get deniesAnything(): boolean {
     return this.#hasWishes || !this.#allSpeakIpv6();
   }
@@ -89,7 +87,7 @@ export class DeniedTargets {
     return this.#lists.size + this.#refusals.size > 0 || (this.#held?.isPartitioned() ?? false);
   }
 
-  /** False: any crawler may have the subnet, so that nothing need be read of it. */
+  /** False when any crawler may have the subnet, so that nothing needs to be read. */
   concerns(subnetId: SubnetId): boolean {
     return this.#hasWishes || (this.deniesAnything && this.#fleet!.tree.isIpv6(subnetId));
   }
@@ -98,12 +96,10 @@ export class DeniedTargets {
     return this.#fleet?.crawler(crawlerId)?.withoutIpv6 !== true;
   }
 
-  /** It cannot have the subnet, whatever is in it. */
   deniesSubnet(crawlerId: CrawlerId, subnetId: SubnetId): boolean {
     return !this.speaksIpv6(crawlerId) && this.#fleet!.tree.isIpv6(subnetId);
   }
 
-  /** It does not speak the address's protocol. */
   lacksFamily(crawlerId: CrawlerId, address: string): boolean {
     return !this.speaksIpv6(crawlerId) && isIpv6Text(address);
   }
@@ -118,20 +114,20 @@ export class DeniedTargets {
     return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);
   }
 
-  /** Asked of every candidate in every round: the key is made only where somebody refused anything. */
+  /** Called for every candidate in every round, so the key is only built when there are refusals. */
   #refusedUntilMs(crawlerId: CrawlerId, subnetId: SubnetId): number {
     return this.#refusals.size === 0 ? 0 : (this.#refusals.get(`${crawlerId}/${subnetId}`) ?? 0);
   }
 
-  /** True when everything in the range is on the list of this crawler. */
+  /** True when this crawler's list denies the whole range. */
   deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
     return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
   }
 }
 
 /**
- * Subnets whose crawlers cannot reach them, while somebody is online who can: so many at most, others every turn. A crawler
- * had IPv6 before, or nobody had when it was gone.
+ * A limited number of subnets, others each turn, whose crawlers cannot reach them while another online crawler can:
+ * the crawler lost IPv6, or nobody had it when the subnet was assigned.
  */
 export function strandedSubnets(
   ports: {
@@ -152,7 +148,7 @@ export function strandedSubnets(
   return [...stranded.slice(from), ...stranded.slice(0, from)].slice(0, most);
 }
 
-/** Of a host by itself nothing is said of its language. */
+/** A single host says nothing of its language. */
 function hostsOf({ host, hosts }: Pick<WaitingSubnet, "host" | "hosts">): readonly HostToHold[] {
   return hosts ?? [{ host, language: null }];
 }
@@ -164,17 +160,16 @@ function holdsAddress(networks: readonly IpRange[], text: string): boolean {
   return networks.some((network) => rangeHolds(network, plain));
 }
 
-/** The host itself, or a domain that it lies below. */
+/** The host itself or a parent domain is listed. */
 function holdsDomain(domains: ReadonlySet<string>, host: string): boolean {
   if (domains.size === 0) return false;
   const labels = host.toLowerCase().replace(/\.$/, "").split(".");
   return labels.some((_, first) => domains.has(labels.slice(first).join(".")));
 }
 
-// Which crawlers a round could leave unasked: RTTs nearly obey the triangle inequality, so a crawler that is
-// far from one that answered fast cannot be near the target (design section 5, step 3). A round records the
-// bounds of the first crawlers that it ruled out; those of the others follow from today's RTTs between the
-// crawlers, by the policy's own rule.
+// Explains which crawlers a round did not need to ask: RTTs nearly obey the triangle inequality, so a crawler far from
+// a fast one cannot be near the target (design section 5, step 3). A round records the bounds of the first crawlers it
+// ruled out; the others' follow from today's RTTs by the policy's own rule.
 
 export interface PeerDistance {
   readonly from: number;
@@ -182,7 +177,7 @@ export interface PeerDistance {
   readonly rttMs: number;
 }
 
-/** Crawlers without a probe in this round, by lower bound, those without one first. */
+/** Crawlers without a probe in this round, by lower bound; unknown bounds first. */
 export function notAsked(
   round: RecordedRound,
   crawlers: readonly CrawlerName[],

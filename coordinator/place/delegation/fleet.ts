@@ -1,6 +1,6 @@
 /**
- * The crawlers that may take a subnet, as a probe round sees them: the candidates (who is online, not full,
- * not draining and not denied the target is the caller's business), and the round-trip times between them.
+ * The candidates of a probe round and the RTTs between them. The caller excludes crawlers that are offline, full,
+ * draining or denied the target.
  */
 import type { CrawlerId } from "#core/ids";
 import type { PeerMatrix } from "../distances/peer-matrix.ts";
@@ -9,13 +9,13 @@ export interface CandidateFleet {
   readonly candidates: readonly CrawlerId[];
   readonly indexOf: ReadonlyMap<CrawlerId, number>;
   readonly peerRtts: PeerMatrix;
-  /** The candidates' slots there. */
+  /** The candidates' slots in `peerRtts`. */
   readonly peerSlots: Int32Array;
-  /** By slot the candidate's position; −1, or beyond the end, for crawlers that are none. */
+  /** The candidate's position by slot; −1, or beyond the end, for other crawlers. */
   readonly indexOfPeer: Int32Array;
 }
 
-/** The candidates of one round; a crawler named twice counts once. */
+/** A crawler named twice counts once. */
 export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerMatrix): CandidateFleet {
   const indexOf = new Map<CrawlerId, number>();
   for (const crawlerId of crawlerIds) if (!indexOf.has(crawlerId)) indexOf.set(crawlerId, indexOf.size);
@@ -28,7 +28,7 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerM
   return { candidates, indexOf, peerRtts, peerSlots, indexOfPeer };
 }
 
-/** How far `to` is from `from` by what others measured: straight, or over a third candidate where that is shorter. */
+/** RTT from `from` to `to` measured by others, directly or over a third candidate. */
 export function shortestTo(
   { candidates, peerRtts }: CandidateFleet,
   from: CrawlerId,

@@ -1,4 +1,4 @@
-/** What the jobs that decide whose the subnets are, and those that balance them, work with. */
+/** Dependencies of the jobs that delegate and balance subnets. */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -15,7 +15,7 @@ import type { DelegationStore } from "./store.ts";
 export interface DelegationJobPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly state: CoordinatorState;
-  /** `online`: the whole fleet; `here`: those that are connected to this coordinator, the only one that can send to them. */
+  /** `online` is the whole fleet; `here` are the crawlers connected to this coordinator, which alone can send to them. */
   readonly gateway: Fleet & {
     here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
@@ -24,11 +24,11 @@ export interface DelegationJobPorts {
   readonly settling: FleetSettling;
   readonly recalibration: RecalibrationQueue;
   readonly delegations: DelegationStore;
-  /** Mean time from one fetch of a page to its next; left out, the fixed interval. */
+  /** Mean days between fetches of a page; the fixed interval when omitted. */
   readonly recrawlDays?: () => number;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
   readonly log: Log;
   readonly now: () => Date;

@@ -1,12 +1,12 @@
 /**
- * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder,
- * country, /8, root) how many subnets under that key each crawler owns. Seeded with each crawler's own
- * subnet, where the paper (section 4.1) delegates without a probe; fed with every decision after.
+ * Counts past delegations: for every key of a placement (subnet, less specific subnets, holder, country, /8, root) how
+ * many subnets each crawler owns there. It starts with each crawler's own subnet, which the paper (section 4.1)
+ * delegates without a probe, and learns from every decision.
  *
- * Both policies that learn read it: `ipmicra` asks who owns anything at a key, `nearest` how much.
+ * The policy `ipmicra` asks who owns anything at a key, `nearest` asks how much.
  *
- * Memory: see `owner-counts.ts`. Slots number the crawlers in the order in which they appeared. Half a million delegated
- * subnets, three in ten of them with another crawler than their neighbours, take some 80 MB.
+ * Slots number the crawlers in order of appearance. Half a million delegated subnets, three in ten with another
+ * crawler than their neighbours, take some 80 MB (`owner-counts.ts`).
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "./fleet.ts";
@@ -14,8 +14,8 @@ import { OwnerCounts, OwnerLists } from "./owner-counts.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
 
 /**
- * One place where counts are kept. `subnet` counts a subnet and all within it, `own` the subnet itself,
- * `children` those directly under it. There is one root, with the key 0.
+ * A key of one kind: `subnet` counts a subnet and all within it, `own` the subnet itself, `children` those directly
+ * under it. The single root has key 0.
  */
 export interface Level {
   readonly kind: "published" | "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
@@ -27,7 +27,7 @@ export interface CrawlerCount {
   readonly count: number;
 }
 
-/** Levels in the order in which `nearest` backs off (design section 5): from what says most to what says least. */
+/** Levels from the most to the least specific, in which `nearest` backs off (design section 5). */
 export function backOffLevels(placement: Placement): Level[] {
   const levels: Level[] = [];
   if (placement.holderKey !== null) levels.push({ kind: "holder", key: placement.holderKey });
@@ -39,9 +39,9 @@ export function backOffLevels(placement: Placement): Level[] {
 }
 
 /**
- * The way `ipmicra` climbs (paper section 4.3), one list a step: the subnet itself, then its parent, and so on up
- * to the root. Of each subnet on the way first its own crawler, then those of its children, then of their
- * descendants; who was met before is met again in the later ones.
+ * The order in which `ipmicra` climbs (paper section 4.3), one list per step: the subnet, its parent, and so on up to
+ * the root. Each step names a subnet's own crawler, then its children's, then its descendants'; later lists repeat
+ * earlier crawlers.
  */
 export function climbLevels({ subnetKey, ancestorKeys, widerKeys = [] }: Placement): Level[][] {
   const steps = [subnetKey, ...ancestorKeys, ...widerKeys].map((key): Level[] => [
@@ -69,7 +69,7 @@ export class DelegationKnowledge {
   readonly #fleetIndices = new WeakMap<CandidateFleet, FleetIndices>();
   #root: RootCounts | null = null;
 
-  /** The subnet is delegated to the crawler: by a round, a move, or because the crawler stands in it. */
+  /** Records a delegation by a round or a move, or of the subnet in which the crawler is located. */
   record(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slotOf(crawlerId);
     this.#eachKey(placement, (counts, key) => counts.raise(key, slot));
@@ -77,8 +77,8 @@ export class DelegationKnowledge {
   }
 
   /**
-   * Takes back one `record` of the same placement and crawler, before the subnet goes to another crawler
-   * or leaves the tree. Keys at which the crawler owns nothing are left alone.
+   * Undoes one `record`, before the subnet gets another crawler or leaves the tree. Ignores keys at which the crawler
+   * owns nothing.
    */
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
@@ -87,26 +87,26 @@ export class DelegationKnowledge {
     this.#countAtRoot(slot, -1);
   }
 
-  /** Who owns how many subnets at and under this level, first come first. */
+  /** Owners with their counts at this level, first come first. */
   owners(level: Level): CrawlerCount[] {
     const owners: CrawlerCount[] = [];
     this.eachOwner(level, (crawlerId, count) => owners.push({ crawlerId, count }));
     return owners;
   }
 
-  /** The same without making a list. */
+  /** Like `owners`, without building a list. */
   eachOwner({ kind, key }: Level, visit: (crawlerId: CrawlerId, count: number) => void): void {
     this.#counts[kind].each(key, (slot, count) => visit(this.#crawlers[slot]!, count));
   }
 
-  /** How many subnets at and under this level the candidates own, all together. */
+  /** Total number of the candidates' subnets at this level. */
   totalAmong(fleet: CandidateFleet, { kind, key }: Level): number {
     return kind === "root"
       ? this.#rootOf(fleet).total
       : this.#counts[kind].total(key, this.#indicesIn(fleet));
   }
 
-  /** Adds each candidate's count at this level, times the weight, to its place in `shares`. */
+  /** Adds each candidate's weighted count at this level to `shares`. */
   addAmong(fleet: CandidateFleet, { kind, key }: Level, weight: number, shares: Float64Array): void {
     if (kind !== "root") {
       this.#counts[kind].addTo(shares, key, this.#indicesIn(fleet), weight);
@@ -132,7 +132,7 @@ export class DelegationKnowledge {
     change(root, rootLevel.key);
   }
 
-  /** The fleet's index of the crawler in each slot, −1 for one that is no candidate. Made once a fleet; new slots are added. */
+  /** Maps slots to candidates' positions, −1 for others. Cached per fleet; new slots are appended. */
   #indicesIn(fleet: CandidateFleet): Int32Array {
     const slots = this.#crawlers.length;
     let known = this.#fleetIndices.get(fleet);
@@ -149,7 +149,7 @@ export class DelegationKnowledge {
     return known.indices;
   }
 
-  /** Nearly everybody owns something somewhere: the root's list is as long as the fleet, and every round asks for it. */
+  /** Caches the root's counts, because its list is as long as the fleet and every round reads it. */
   #rootOf(fleet: CandidateFleet): RootCounts {
     if (this.#root?.fleet === fleet) return this.#root;
     const { length } = fleet.candidates;
@@ -167,7 +167,7 @@ export class DelegationKnowledge {
     const index = this.#indicesIn(this.#root.fleet)[slot]!;
     if (index < 0) return;
     const after = this.#root.counts[index]! + change;
-    // It owned nothing that could be taken back.
+    // The crawler owned nothing that could be undone.
     if (after < 0) return;
     this.#root.counts[index] = after;
     this.#root.total += change;
@@ -184,19 +184,18 @@ export class DelegationKnowledge {
 
 interface FleetIndices {
   readonly indices: Int32Array;
-  /** How many slots are filled in. */
   slots: number;
 }
 
-/** What the candidates of the latest fleet own in all, kept up with what is recorded. */
+/** Total counts of the latest fleet's candidates, updated with every record. */
 interface RootCounts {
   readonly fleet: CandidateFleet;
-  /** By the candidate's index. */
+  /** By candidate position. */
   readonly counts: Float64Array;
   total: number;
 }
 
-/** Two sources may name the same place: it counts once. */
+/** Sources that name the same place count once. */
 function eachPlace({ published = [] }: Placement, visit: (place: string) => void): void {
   published.forEach(({ place }, at) => {
     if (published.findIndex((other) => other.place === place) === at) visit(place);

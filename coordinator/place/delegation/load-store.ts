@@ -1,10 +1,9 @@
 /**
- * What subnets cost a day, and what is known of their distances: the input of balancing (paper section 4.4).
+ * Input of balancing (paper section 4.4): the daily load of subnets and their known distances.
  *
- * A subnet's pages a day are the URLs of its hosts that were never fetched, wanted within a day, and those
- * that were, each once in the recrawl interval; no host gives more than politeness allows. Its bytes are
- * those pages times the host's mean page, held to the usual size while few have been measured. A host with a
- * finer delegation is no work for the subnet's crawler, but for its own.
+ * A subnet's pages per day are its hosts' unfetched URLs, wanted within a day, and the fetched ones, each once per
+ * recrawl interval, limited per host by politeness. Its bytes are those pages times the host's mean page size, which
+ * leans to the default while few pages are measured. Hosts with a finer delegation count for their own crawler.
  */
 import type { Pool } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -15,10 +14,10 @@ import { isFromHere } from "./round-reads.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;
-/** The usual size counts as much as so many measured pages. */
+/** Weight of the default page size, in measured pages. */
 const pagesOfUsualSize = 5;
 
-/** SQL: what one host is to be fetched a day, where every page is fetched once in so many days. */
+/** SQL: pages of one host per day at this recrawl interval. */
 export const pagesPerDaySql = (recrawlDays: string) =>
   `least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / ${recrawlDays}::float8)`;
 
@@ -33,7 +32,7 @@ const perHost = `
 
 type Summed = { -readonly [Name in keyof CrawlerLoad]: CrawlerLoad[Name] };
 
-/** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
+/** One pass over all hosts; one row per crawler that has a subnet, a part or a host. */
 export async function crawlerLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> {
   const [owned, ofHosts] = await Promise.all([ownedSubnets(pool), hostLoads(pool, recrawlDays)]);
   const sums = new Map<CrawlerId, Summed>();
@@ -76,7 +75,7 @@ interface AskedLoads {
   readonly displaced: boolean;
 }
 
-/** For each subnet of these crawlers, and for those that are away from home. */
+/** Loads of these crawlers' subnets, and of displaced ones. */
 export async function loads(pool: Pool, recrawlDays: number, of: AskedLoads): Promise<SubnetLoad[]> {
   const { rows } = await pool.query<SubnetLoad>(
     `select d.subnet_id as "subnetId", d.crawler_id as "crawlerId", d.rtt_ms as "rttMs",
@@ -91,7 +90,7 @@ export async function loads(pool: Pool, recrawlDays: number, of: AskedLoads): Pr
   return rows;
 }
 
-/** Subnets of which nobody knows who is near, and that have something to probe. */
+/** Subnets without any measurement that have something to probe. */
 export async function unmeasured(
   pool: Pool,
   { limit, dueBy, except, recrawlDays }: UnmeasuredAsked,
@@ -119,7 +118,7 @@ interface ProbedRtt {
   readonly method: ProbeMethod;
 }
 
-/** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */
+/** From the latest answered round: each crawler's smallest RTT and its method. */
 export async function probedRtts(pool: Pool, subnetIds: readonly SubnetId[]): Promise<ProbedRtt[]> {
   const { rows } = await pool.query<ProbedRtt>(
     `select given.subnet_id as "subnetId", p.crawler_id as "crawlerId", min(p.rtt_ms) as "rttMs",

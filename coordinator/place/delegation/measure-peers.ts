@@ -1,11 +1,10 @@
 /**
- * Tells crawlers whom to measure. Every minute a tenth of the fleet has its turn, so that each comes up once in
- * the refresh interval; a crawler that is new gets what it needs first (landmarks, then its neighbours; in a
- * small fleet everybody) at once, and again each minute until it has its answers.
+ * Tells crawlers which peers to measure. Each minute a tenth of the fleet takes its turn, so that each crawler has one
+ * per refresh interval. A new crawler immediately gets what it needs first (landmarks, then neighbours; in a small
+ * fleet everybody), and again each minute until it has answers.
  *
- * Beyond 500 crawlers no more measurements are asked for in a second than the coordinator can take in beside its work,
- * and of no crawler more than its share of an interval, however many arrive together: those that wait have their
- * turn in the next seconds, each in its place of the line.
+ * Beyond 500 crawlers, measurements per second are limited to what the coordinator can process, and each crawler to
+ * its share per interval; the rest waits in line for the next seconds.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -29,32 +28,32 @@ import type { CoordinatorState } from "./state.ts";
 const peerTurnMs = 60_000;
 const turnsPerRefresh = peerRefreshMs / peerTurnMs;
 
-/** A large fleet is looked at so often. */
+/** Turn interval of a large fleet. */
 const largeTurnMs = 2000;
 
-/** Measurements asked for in a second at most, of a large fleet: those of 10,000 newcomers are spread over ten minutes. */
+/** Measurements per second in a large fleet: those of 10,000 newcomers take ten minutes. */
 const largestPerSecond = 800;
 
-/** The same while more crawlers arrive than are let in at once. */
+/** The same limit while more crawlers arrive than are admitted at once. */
 const crowdedPerSecond = 100;
 
-/** Where a crawler's host answers, or refuses: either is an answer from it. */
+/** The peer's host answers or refuses at this port; either yields an RTT. */
 const peerPort = 443;
 
 interface SendPeersPorts {
   readonly state: CoordinatorState;
   readonly gateway: {
     online(): readonly CrawlerId[];
-    /** Of them, those that are connected to this coordinator; left out: all. */
+    /** Peers connected to this coordinator; all when omitted. */
     here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
-    /** More arrive than are let in at once; left out: never. */
+    /** True when more crawlers arrive than are admitted at once; never when omitted. */
     isCrowded?(): boolean;
   };
   readonly now: () => Date;
 }
 
-/** What a crawler of a large fleet was asked for since its interval began. */
+/** Measurements requested of one crawler since its interval began. */
 interface Share {
   sinceMs: number;
   lastMs: number;
@@ -63,12 +62,12 @@ interface Share {
 
 export class PeerTurns {
   readonly #ports: SendPeersPorts;
-  /** Whose turn was taken in this minute: arrivals hurry the next turn, and nobody has two. */
+  /** Crawlers served in this minute, since arrivals advance the next turn and nobody gets two. */
   readonly #served = new Set<CrawlerId>();
   #minute = -1;
   readonly #shares = new Map<CrawlerId, Share>();
   #largeAtMs = Number.NEGATIVE_INFINITY;
-  /** Who was served last: the line goes on behind it. */
+  /** The line continues after this crawler. */
   #last: CrawlerId | null = null;
   #isLarge = false;
 
@@ -76,12 +75,12 @@ export class PeerTurns {
     this.#ports = ports;
   }
 
-  /** After how long the next turn is, in ms. */
+  /** Delay until the next turn, in ms. */
   get everyMs(): number {
     return this.#isLarge ? largeTurnMs : peerTurnMs;
   }
 
-  /** Sends what is due now; returns how many measurements were asked for. */
+  /** Sends what is due; returns how many measurements were requested. */
   next(): number {
     const { gateway, now } = this.#ports;
     const nowMs = now().getTime();
@@ -90,7 +89,7 @@ export class PeerTurns {
     this.#begin(Math.floor(nowMs / peerTurnMs), nowMs);
     this.#isLarge = online.length > lookedAtWhole;
     if (!this.#isLarge) return this.#askAllDue(this.#turnOf(online, nowMs), here);
-    // Arrivals hurry the next turn. Clocks may also be set back.
+    // Arrivals advance the next turn. The clock may also be set back.
     if (Math.abs(nowMs - this.#largeAtMs) < largeTurnMs) return 0;
     this.#largeAtMs = nowMs;
     return this.#askSome(this.#turnOf(online, nowMs), here);
@@ -115,7 +114,7 @@ export class PeerTurns {
     return due.reduce((asked, one) => asked + this.#ask(one, peersFor(one, turn, { search })), 0);
   }
 
-  /** In a large fleet once a minute at most; a small one measures every arrival at once. */
+  /** In a large fleet at most once a minute; a small one measures every arrival at once. */
   #isDue(crawlerId: CrawlerId, turn: PeerTurn): boolean {
     const isNew = isNewcomer(crawlerId, turn);
     if (isNew && turn.landmarks.length === 0) return true;
@@ -142,7 +141,7 @@ export class PeerTurns {
     return asked;
   }
 
-  /** How many measurements a crawler may be asked for now: all of its share, or of a newcomer a third a minute. */
+  /** Measurements that may be requested now: the whole share, or a third per minute for a newcomer. */
   #leftFor(crawlerId: CrawlerId, turn: PeerTurn): number {
     const share = this.#shares.get(crawlerId);
     const isNew = isNewcomer(crawlerId, turn);
@@ -191,18 +190,18 @@ export class PeerTurns {
   }
 }
 
-/** Parsed once for each record. */
+/** Parsed once per record. */
 const addresses = new WeakMap<CrawlerRecord, string | null>();
 
-// Whether a new fleet is ready for its first probe round: the first delegations steer all later ones, so they
-// wait until the expected crawlers are there and have measured each other, but not for ever.
+// Decides when a new fleet may run its first probe rounds. The first delegations steer all later ones, so rounds wait,
+// for a limited time, until the expected crawlers have measured each other.
 
 interface SettlingSettings {
   readonly expectedCrawlers: number;
   readonly settleMs: number;
 }
 
-/** Pairs of crawlers that have to be measured, as a share. */
+/** Share of crawler pairs that must be measured. */
 const enoughCoverage = 0.9;
 
 export class FleetSettling {
@@ -230,13 +229,12 @@ export class FleetSettling {
   }
 }
 
-// The crawlers' round-trip times to each other, D of the design's section 5: each crawler measures its peers'
-// public addresses by itself; the smaller of both directions counts, since congestion only adds. Pairs that
-// nobody could measure stay unknown, and rule nobody out.
+// RTTs between crawlers (D in section 5 of the design). Each crawler measures its peers' public addresses; the smaller
+// direction counts, since congestion only adds. Unmeasured pairs stay unknown and rule nobody out.
 
 type PeerReport = Extract<CrawlerMessage, { type: "crawler:peer-rtts" }>;
 
-/** What a report measured; outcomes other than `measured`, and the crawler itself, are left out. */
+/** Keeps `measured` outcomes of other crawlers. */
 export function measuredPeers(from: CrawlerId, report: PeerReport): PeerRtt[] {
   return report.peers.flatMap(({ crawlerId, outcome }) =>
     outcome.type === "measured" && crawlerId !== from

@@ -1,20 +1,20 @@
 /**
- * Probe rounds, and changes of delegations, that are let go. A round stays however old it is while it decides a delegation,
- * and while it is the latest of its subnet: what is known of how far the subnet lies from whom.
+ * Removes old probe rounds and delegation changes. A round stays while it decides a delegation or is the latest of its
+ * subnet, which holds the known RTTs.
  */
 import type { Pool } from "pg";
 import { alone, deleteOldest, inTurns, type TurnClock } from "../../database/bounded-work.ts";
 
 const lockName = "nearcrawl-old-rounds";
 
-/** Looked at in one statement, and with them so many probes. */
+/** Rounds examined per statement, with about as many probes. */
 const lookedAtOnce = 2000;
 
 const changesAtOnce = 5000;
 
 /**
- * Walks the rounds in the order of their numbers, some of them a turn, and begins anew at the end: what stays has to be
- * looked at again, since a later round takes its place. A walk costs as much as there are subnets, not as there were rounds.
+ * Walks the rounds by number, some per turn, and starts over at the end, because a later round may replace one that
+ * stayed. A walk costs as much as there are subnets.
  */
 export class OldRounds {
   readonly #pool: Pool;
@@ -24,7 +24,7 @@ export class OldRounds {
     this.#pool = pool;
   }
 
-  /** Of those decided before then; gives how many went, null: another coordinator is at it. */
+  /** Removes rounds decided before then; returns how many, or null when another coordinator is doing so. */
   async forget(before: Date, turn: TurnClock): Promise<number | null> {
     return await alone(this.#pool, lockName, async () => {
       let deleted = 0;

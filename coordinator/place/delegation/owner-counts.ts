@@ -1,6 +1,6 @@
 /**
- * Who owns how many subnets under each key of one kind. A key that one crawler owns alone, as nearly all are, is
- * one number in a table of numbers; only keys that several crawlers share have a list:
+ * Counts how many subnets each crawler owns under each key of one kind. A key with one owner, as nearly all have, is
+ * one number in a table; only keys with several owners have a list:
  *
  *   0                       nobody
  *   slot · 2^19 + count     one owner
@@ -8,7 +8,7 @@
  */
 import type { PlaceKey } from "./placement.ts";
 
-/** 12 bits of slot above 19 bits of count stay below 2^31; beyond either, a list. */
+/** 12 bits of slot above 19 bits of count stay below 2^31; larger values use a list. */
 const countBits = 19;
 
 const mostPacked = 2 ** countBits - 1;
@@ -18,17 +18,17 @@ export class OwnerCounts {
   readonly #cells = new Map<PlaceKey, number>();
   readonly #lists: OwnerLists;
 
-  /** The lists may serve several kinds of keys. */
+  /** Several kinds of keys may share the lists. */
   constructor(lists: OwnerLists) {
     this.#lists = lists;
   }
 
-  /** One more for the slot. */
+  /** Adds one to the slot's count. */
   raise(key: PlaceKey, slot: number): void {
     this.#change(key, slot, this.#raised);
   }
 
-  /** One less; a slot that owns nothing here is left alone. */
+  /** Subtracts one; ignores a slot without a count. */
   lower(key: PlaceKey, slot: number): void {
     this.#change(key, slot, this.#lowered);
   }
@@ -42,7 +42,7 @@ export class OwnerCounts {
     for (let at = 0; at < pairs.length; at += 2) visit(pairs[at]!, pairs[at + 1]!);
   }
 
-  /** The counts of the slots whose index is not below 0. */
+  /** Sum over the slots with a non-negative index. */
   total(key: PlaceKey, indices: Int32Array): number {
     const cell = this.#get(key);
     if (cell >= 0) return cell > 0 && indices[cell >>> countBits]! >= 0 ? cell & mostPacked : 0;
@@ -52,7 +52,7 @@ export class OwnerCounts {
     return total;
   }
 
-  /** Adds those counts, times the weight, at their slots' indices. */
+  /** Adds those counts, times the weight, at the slots' indices. */
   addTo(sums: Float64Array, key: PlaceKey, indices: Int32Array, weight: number): void {
     const cell = this.#get(key);
     if (cell > 0) {
@@ -92,7 +92,7 @@ export class OwnerCounts {
     return (cell & mostPacked) > 1 ? cell - 1 : 0;
   };
 
-  /** A list of one becomes a number again. */
+  /** A list with one owner becomes a number again. */
   #loweredList(list: number, slot: number): number {
     this.#lists.lower(list, slot);
     const [first = 0, count = 0, second] = this.#lists.pairsOf(list);
@@ -104,13 +104,13 @@ export class OwnerCounts {
 
 const packed = (slot: number, count: number): number => slot * 2 ** countBits + count;
 
-/** Lists of crawler slots with their counts, first come first, for the keys that several crawlers share. */
+/** Lists of slots with counts, first come first, for keys with several owners. */
 export class OwnerLists {
-  /** Slot, count, slot, count … of each list. No list is number 0. */
+  /** Slot, count, slot, count … of each list. List number 0 is unused. */
   readonly #lists: number[][] = [[]];
   readonly #left: number[] = [];
 
-  /** A new list of one; returns its number. */
+  /** Creates a list with one owner; returns its number. */
   make(slot: number, count: number): number {
     const list = this.#left.pop() ?? this.#lists.length;
     this.#lists[list] = [slot, count];
@@ -124,7 +124,7 @@ export class OwnerLists {
     else pairs[at + 1]! += 1;
   }
 
-  /** A slot that is not in the list is left alone; one that owns nothing any more leaves it. */
+  /** Ignores missing slots; removes a slot whose count reaches 0. */
   lower(list: number, slot: number): void {
     const pairs = this.#lists[list]!;
     const at = indexOf(pairs, slot);
@@ -137,7 +137,7 @@ export class OwnerLists {
     return this.#lists[list]!;
   }
 
-  /** The list is no longer needed; its number means nothing from now on. */
+  /** Frees the list; its number becomes invalid. */
   free(list: number): void {
     this.#lists[list] = [];
     this.#left.push(list);

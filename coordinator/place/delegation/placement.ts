@@ -1,12 +1,11 @@
 /**
- * Where a subnet sits, as far as delegation is concerned: the keys under which past delegations are counted.
- * Keys are opaque (subnet ids in the coordinator, path names in the simulator), so that the same policies
- * run on both.
+ * The position of a subnet for delegation: the keys under which past delegations are counted. Keys are opaque (subnet
+ * ids in the coordinator, path names in the simulator), so the same policies run on both.
  *
  *   root ─ /8 ─ ancestor ─ … ─ ancestor ─ the subnet        and beside them: its holder, its country
  *
- * The "/8" of an IPv4 address is its first octet; for IPv6 it is the first 16 bits, since the registries
- * hold IPv6 in blocks of about that size (2001::/16, 2600::/12 …).
+ * The "/8" of an IPv4 address is its first octet; for IPv6 it is the first 16 bits, since registries hold IPv6 in
+ * blocks of about that size (2001::/16, 2600::/12 …).
  */
 import type { SubnetId } from "#core/ids";
 import { formatRange } from "#core/ip/range";
@@ -24,36 +23,35 @@ const labelCount = 2 ** 12;
 export interface Placement {
   readonly subnetKey: PlaceKey;
   readonly holderKey: PlaceKey | null;
-  /** The less specific subnets, nearest first, as far as they are smaller than the /8 level. */
+  /** Less specific subnets below the /8 level, nearest first. */
   readonly ancestorKeys: readonly PlaceKey[];
-  /** Those as wide as that level or wider, nearest first; absent: none. Only `ipmicra` climbs so far. */
+  /** Less specific subnets at or above the /8 level, nearest first; only `ipmicra` climbs so far. */
   readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
-  /** Where networks publish that the range lies, one for each source that speaks of it; absent: none does. */
+  /** The published location of the range, one per source. */
   readonly published?: readonly PublishedPlace[];
-  /** What a cloud or CDN says in its own list of ranges, which may be announced from many places; absent: it is on none. */
+  /** The entry in a cloud's or CDN's list, whose ranges may be announced from many places. */
   readonly listed?: ListedRange;
 }
 
 export interface ListedRange {
-  /** Whose list: "cloudflare". */
   readonly source: string;
-  /** "aws eu-central-1", and of a range without a place "cloudflare 104.16.0.0/13": what was found out there holds for all of it. */
+  /** "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13"; findings apply to all of it. */
   readonly place: string;
   /** The list names no place for it. */
   readonly isEverywhere: boolean;
 }
 
-/** What one source says of a range (RFC 8805, or a cloud's list of ranges by region). Both texts are shown to people. */
+/** One source's location of a range (RFC 8805, or a cloud's list by region). Both texts are displayed. */
 export interface PublishedPlace {
-  /** Who says so: "geofeed https://example.net/geofeed.csv", "aws". */
+  /** For example "geofeed https://example.net/geofeed.csv" or "aws". */
   readonly source: string;
-  /** Where: "aws eu-central-1", "GR-I Athens". Equal texts are one place, whoever says it. */
+  /** For example "aws eu-central-1" or "GR-I Athens". Equal texts are one place, whichever source names it. */
   readonly place: string;
 }
 
-/** The placement of a subnet of the tree; null when the tree does not hold it (any more). */
+/** Returns null when the tree does not contain the subnet. */
 export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
@@ -81,12 +79,12 @@ export function placementOf(
   };
 }
 
-/** Of those sources that name a single place. */
+/** Only words that name a single place. */
 function publishedPlaces(words: readonly PublishedWord[]): readonly PublishedPlace[] {
   return words.flatMap(({ list, place }) => (place === null ? [] : { source: list.source, place }));
 }
 
-/** A geofeed's range without a place is merely one that its holder says nothing of. */
+/** In a geofeed, a range without a place only means that its holder states none. */
 function listedRange(words: readonly PublishedWord[]): ListedRange | null {
   const listed = words.filter(({ list }) => list.kind !== "geofeed");
   const word = listed.find(({ place }) => place === null) ?? listed[0];
@@ -100,10 +98,10 @@ function rangeOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number) {
   return place < ipv6Base ? rangeOfPlace(ipv4, place) : rangeOfPlace(ipv6, place - ipv6Base);
 }
 
-/** By label, made once: a placement is asked for with every decision. */
+/** Indexed by label and cached, because every decision needs a placement. */
 const countries = Array.from({ length: labelCount }, (_, label) => countryOf(label));
 
-/** A number per /8 of the range's first address, 0 to 255; per /16 of IPv6, 256 and up. */
+/** The /8 of the range's first address, 0 to 255; for IPv6 its /16, 256 and up. */
 function slash8Of({ firsts, words }: RangeTable, place: number): number {
   const word = (firsts[words * place] as number) ^ topBit;
   return words === 1 ? word >>> 24 : 256 + (word >>> 16);
@@ -122,7 +120,10 @@ function aboveOf(
   return { ancestorKeys, widerKeys };
 }
 
-/** True when the range is as wide as the /8 level or wider: that level and the root stand for it. By the first word, about. */
+/**
+ * True for ranges about as wide as the /8 level or wider, judged by the first word; that level and the root represent
+ * them.
+ */
 function isWide({ firsts, lasts, words }: RangeTable, place: number): boolean {
   const width = (lasts[words * place] as number) - (firsts[words * place] as number);
   return width >= (words === 1 ? 2 ** 24 : 2 ** 16) - 1;

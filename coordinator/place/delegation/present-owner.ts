@@ -1,14 +1,14 @@
 /**
- * What speaks for the crawler that has a subnet when a round checks that decision. A challenger has to beat the best
- * evidence there is of the owner's distance, by what a probe must be worth (λ):
+ * Collects the evidence for the present owner when a round checks its subnet. A challenger must beat the best evidence
+ * by what a probe must be worth (λ):
  *
- * - its probes in this round. One that the owner's own pace or limits held back, or that it did not report, says
- *   nothing of the target: the owner is not unreachable;
- * - its latest fetches: noise only ever adds to a round trip, so the quickest of them bounds the distance from above;
- * - what it measured before, where this round has no measurement of it. Not where the fetches have become slow since.
+ * - The owner's probes in this round. One held back by its own pace or limits, or not reported, says nothing about the
+ *   target.
+ * - Its latest fetches: noise only adds, so the quickest bounds the RTT from above.
+ * - Its earlier measurement, if this round has none and the fetches have not become slow since.
  *
- * A machine that was busy notices answers late and says by how much (`lateMs`): the answer may have come that much
- * sooner, and a challenger has to beat the sooner time.
+ * A busy machine notices answers late and reports by how much (`lateMs`), so a challenger has to beat the earliest
+ * possible time.
  */
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId } from "#core/ids";
@@ -19,14 +19,14 @@ import type { PolicyParameters, RoundStep } from "./policies/round.ts";
 import type { RoundQuestions } from "./round-questions.ts";
 import { type Decided, kept } from "./round-result.ts";
 
-/** The quickest of the latest fetches; null: none of them took such a time. */
+/** The quickest recent fetch; null when none has such a time. */
 export interface FetchTimes {
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
   readonly fetches: number;
 }
 
-/** Rounds that check a decision: nothing but a nearer crawler speaks against the owner. */
+/** Causes of rounds that check a decision: only a nearer crawler counts against the owner. */
 const checks: ReadonlySet<RoundCause> = new Set([
   "slow-fetches",
   "refresh",
@@ -38,22 +38,22 @@ const checks: ReadonlySet<RoundCause> = new Set([
 
 export const isCheck = (cause: RoundCause): boolean => checks.has(cause);
 
-/** An answer that was noticed later than this says too little of the distance to replace what was known. */
+/** An answer that may be later than this does not replace what was known. */
 const sureWithinMs = 5;
 
-/** Its machine was busy: it was anywhere between its time less what it was late, and its time. */
+/** The machine was busy: the true time is between the reported one less the delay and the reported one. */
 export const isLate = (outcome: ProbeOutcome): boolean =>
   outcome.type === "measured" && (outcome.lateMs ?? 0) > sureWithinMs;
 
 const leastOf = (outcome: ProbeOutcome): number =>
   outcome.type === "measured" ? Math.max(0, outcome.rttMs - (outcome.lateMs ?? 0)) : 0;
 
-/** So many crawlers of a round are asked once more. */
+/** Crawlers that a round asks again. */
 const mostAskedAgain = 2;
 
 /**
- * Crawlers that a round asks once more before it is decided: those of which nothing was heard, and those that were busy
- * and may have had their answer sooner than the one that would be chosen.
+ * Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than
+ * the chosen one.
  */
 export class SecondQuestions {
   readonly #marginMs: number;
@@ -63,7 +63,7 @@ export class SecondQuestions {
     this.#marginMs = lambdaMs;
   }
 
-  /** False: there is nobody to ask. */
+  /** Returns false when there is nobody to ask. */
   async ask(questions: RoundQuestions, step: RoundStep): Promise<boolean> {
     if (step.type !== "decided" || this.#asked.size >= mostAskedAgain) return false;
     const toBeatMs = (step.measured ? (step.rttMs ?? 0) : Number.POSITIVE_INFINITY) - this.#marginMs;
@@ -77,7 +77,7 @@ export class SecondQuestions {
   }
 }
 
-/** How near they may be whose answers say too little, but for the one that would be chosen. */
+/** The least RTTs of crawlers, except the chosen one, whose answers are unsure. */
 function unsureOf({ probes, method }: RoundQuestions, chosen: CrawlerId) {
   return probes.flatMap(({ crawlerId, outcome, how }) => {
     if (how === "get" || outcome.method !== method || crawlerId === chosen) return [];
@@ -88,7 +88,7 @@ function unsureOf({ probes, method }: RoundQuestions, chosen: CrawlerId) {
 interface OwnerContext {
   readonly crawlerId: CrawlerId;
   readonly cause: RoundCause;
-  /** As it was when the round began. */
+  /** The delegation at the start of the round. */
   readonly before: Delegation | null;
   readonly marginMs: number;
   readonly fetchTimes: () => Promise<FetchTimes | null>;
@@ -103,7 +103,7 @@ export class PresentOwner {
     this.#context = context;
   }
 
-  /** Hears the owner before the subnet goes to another crawler. False: it has nothing more to say. */
+  /** Asks the owner before the subnet goes to another. Returns false when it has nothing to add. */
   async hear(questions: RoundQuestions, step: RoundStep): Promise<boolean> {
     const { crawlerId, fetchTimes } = this.#context;
     if (!takesAway(step, crawlerId)) return false;
@@ -120,7 +120,7 @@ export class PresentOwner {
     return true;
   }
 
-  /** What the round comes to. `teaches`: later rounds may learn from its answers. */
+  /** The round's outcome; `teaches` says whether later rounds may learn from its answers. */
   judged(
     questions: RoundQuestions,
     decision: Decided,
@@ -156,7 +156,7 @@ export class PresentOwner {
     return { ending: { crawlerId, ...asBefore, ...runnerUp, reason }, teaches: false };
   }
 
-  /** What is known of the owner's distance now. */
+  /** What is known of the owner's distance. */
   #answer(questions: RoundQuestions): OwnAnswer {
     const { crawlerId, cause, before } = this.#context;
     const probes = ownProbes(questions, crawlerId);
@@ -188,21 +188,20 @@ export class PresentOwner {
 interface Heard {
   readonly rttMs: number;
   readonly leastMs: number;
-  /** Whence it is known. */
   readonly by: ReasonOf<"kept">["by"];
 }
 
 interface OwnAnswer extends Pick<Heard, "by"> {
-  /** The quickest that was measured in this round; null: nothing was. */
+  /** The quickest measurement of this round, or null. */
   readonly rttMs: number | null;
-  /** What a challenger has to beat; null: nothing speaks for the owner. */
+  /** What a challenger has to beat; null without evidence for the owner. */
   readonly leastMs: number | null;
-  /** A probe of this round measured it, on a machine that noticed at once. */
+  /** True when a probe of this round measured it without delay. */
   readonly isSure: boolean;
   readonly isHeldBack: boolean;
 }
 
-/** Another crawler would have it, or nobody answered; who is alone is not asked, since there is nobody to compare it with. */
+/** True when another crawler wins or nobody answered. A sole crawler is not asked, since nothing can be compared. */
 function takesAway(step: RoundStep, owner: CrawlerId): boolean {
   if (step.type !== "decided" || (step.crawlerId === owner && step.reason.type === "only-candidate"))
     return false;
@@ -212,7 +211,7 @@ function takesAway(step: RoundStep, owner: CrawlerId): boolean {
 const ownProbes = ({ probes, method }: RoundQuestions, owner: CrawlerId): RoundProbe[] =>
   probes.filter(({ crawlerId, outcome }) => crawlerId === owner && outcome.method === method);
 
-/** A first byte comes no sooner than an answer to HEAD would; it and a connect, no sooner than an echo. */
+/** A first byte is never sooner than an answer to HEAD, and both and a connect are never sooner than an echo. */
 function boundBy(times: FetchTimes | null, method: ProbeMethod): ProbeOutcome | null {
   if (times === null) return null;
   const { connectMs, firstByteMs, fetches } = times;

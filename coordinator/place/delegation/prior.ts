@@ -1,28 +1,27 @@
 /**
- * How likely each candidate is to be the nearest, before anything is measured: a back-off over the tree
- * (design section 5). Each key speaks with the weight of its evidence, s/(s+1) for s past delegations, and
- * leaves the rest to the next, less specific key.
+ * The prior probability that each candidate is the nearest, by backing off over the tree (design section 5). Each key
+ * has the weight of its evidence, s/(s+1) for s past delegations, and leaves the rest to the next, less specific key.
  *
- * Only candidates are counted: what an absent crawler owns says nothing about which of the others is near.
+ * Only candidates count: an absent crawler's subnets do not show which of the others is near.
  */
 import type { CandidateFleet } from "./fleet.ts";
 import { backOffLevels, type DelegationKnowledge } from "./knowledge.ts";
 import type { Placement, PublishedPlace } from "./placement.ts";
 
 export interface Prior {
-  /** Per candidate; the sum is at most 1, what is missing is belief that no key claimed. */
+  /** Per candidate; the sum is at most 1, and the remainder is belief that no key claimed. */
   readonly shares: Float64Array;
   /**
-   * 1/(s+1) for s past delegations of the same holder (of the next less specific subnet, where no holder is
-   * registered): 1 for one never met, near 0 for a well-known one. Where it is said to lie changes
-   * nothing of that: a place tells where to ask, not how well it was chosen before (test/bench/results/place-labels.md).
+   * 1/(s+1) for s past delegations of the same holder (without a holder, of the next less specific subnet): 1 when
+   * new, near 0 when well known. Published places do not affect it: they tell where to ask, not how good earlier
+   * choices were (test/bench/results/place-labels.md).
    */
   readonly unfamiliarity: number;
-  /** Published places of which other subnets are known; absent: none. */
+  /** Published places with other known subnets. */
   readonly published?: readonly KnownPlace[];
 }
 
-/** A source says that a subnet lies where so many others lie that candidates own. */
+/** A published place where candidates own other subnets. */
 interface KnownPlace extends PublishedPlace {
   /** 0 to 1. */
   readonly trust: number;
@@ -33,7 +32,7 @@ export function priorOf(
   placement: Placement,
   fleet: CandidateFleet,
   knowledge: DelegationKnowledge,
-  /** How far a source of published places is trusted, 0 to 1. */
+  /** Trust in a source of published places, 0 to 1. */
   trustIn: (source: string) => number = () => 1,
 ): Prior {
   const shares = new Float64Array(fleet.candidates.length);

@@ -1,13 +1,13 @@
 /**
- * Lets probes out at a pace that nobody minds: so many under way and so many a second for each crawler, each
- * target, each target's network (/24 or /48) and all together. Thousands may wait.
+ * Paces probes: concurrency and starts per second are limited per crawler, target, target network (/24 or /48) and in
+ * total. Thousands may wait.
  *
  *   a probe waits in its network's line ──► the head of each line, the oldest first ──► out, when its
  *   crawler, its target, its network and the whole have room ──► done
  *
- * Nobody starves: in a line the oldest goes first, and only a line's head uses up what the network has. Among
- * the heads the oldest is looked at first, and a younger head with the same crawler needs nothing that the
- * older one does not; so what the older one lacks is only ever its crawler's next free place.
+ * Nobody starves: lines are first in, first out, and only a line's head uses the network's capacity. The oldest head
+ * is served first, and a younger one with the same crawler needs nothing the older lacks except that crawler's next
+ * free place.
  *
  * A second is any second: no window of 1000 ms holds more than the stated number of starts.
  */
@@ -18,12 +18,12 @@ import type { ProbeOutcome } from "#protocol/messages";
 import { type Fleet, unreported } from "../crawlers/crawler.ts";
 
 export interface ProbeBudgetSettings {
-  /** Probes under way, and started in any second, for one crawler. */
+  /** Concurrent probes, and starts in any second, per crawler. */
   readonly perCrawlerAtOnce: number;
   readonly perCrawlerPerSecond: number;
-  /** Started in any second towards one address, by whichever crawlers. */
+  /** Starts in any second towards one address, over all crawlers. */
   readonly perTargetPerSecond: number;
-  /** Started in any second towards one /24 (IPv4) or /48 (IPv6). */
+  /** Starts in any second towards one /24 (IPv4) or /48 (IPv6). */
   readonly perNetworkPerSecond: number;
   readonly atOnce: number;
   readonly perSecond: number;
@@ -40,7 +40,7 @@ interface Waiting extends ProbeErrand {
 }
 
 interface Line {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly waiting: Waiting[];
   readonly starts: StartWindow;
   readonly targets: Map<string, StartWindow>;
@@ -82,7 +82,7 @@ export class ProbeBudget {
     return this.#waiting;
   }
 
-  /** Does the work as soon as there is room for it, and gives the room back when it is done or has failed. */
+  /** Runs the work as soon as there is room, and releases the room afterwards. */
   async run<Result>(errand: ProbeErrand, work: () => Promise<Result>): Promise<Result> {
     await this.#admitted(errand);
     try {
@@ -92,7 +92,7 @@ export class ProbeBudget {
     }
   }
 
-  /** From now on nothing waits: what was waiting starts at once. For the end, when nobody is asked any more. */
+  /** Stops pacing at shutdown: everything that waits starts at once. */
   close(): void {
     this.#closed = true;
     this.#alarm?.();
@@ -127,7 +127,7 @@ export class ProbeBudget {
     this.#soon();
   }
 
-  /** Once for everything that happens at the same moment. */
+  /** Runs once for all events of the same moment. */
   #soon(): void {
     if (this.#isDue || this.#closed) return;
     this.#isDue = true;
@@ -137,7 +137,7 @@ export class ProbeBudget {
     });
   }
 
-  /** Starts whatever has room, and sets the alarm for what only waits for time. */
+  /** Starts whatever has room, and sets the alarm for the rest. */
   #letOut(): void {
     const nowMs = this.#clock.nowMs();
     this.#forgetIdle(nowMs);
@@ -146,7 +146,7 @@ export class ProbeBudget {
     this.#setAlarm(round.soonestMs);
   }
 
-  /** The heads of all lines once, the oldest first. */
+  /** Tries each line's head once, oldest first. */
   #oneEach(nowMs: number): { readonly started: number; readonly soonestMs: number } {
     let started = 0;
     let soonestMs = Number.POSITIVE_INFINITY;
@@ -164,7 +164,7 @@ export class ProbeBudget {
     return { started, soonestMs };
   }
 
-  /** 0: the line's head may start. Infinity: not before a probe under way ends. */
+  /** 0 when the line's head may start; Infinity until a probe under way ends. */
   #waitMs(line: Line, nowMs: number): number {
     const { crawlerId, address } = line.waiting[0]!;
     const use = this.#useOf(crawlerId);
@@ -228,14 +228,14 @@ export class ProbeBudget {
   }
 }
 
-/** Beyond so many in one network, those that nobody asked in the last second are forgotten. */
+/** Beyond this number per network, targets not probed in the last second are forgotten. */
 const targetsKept = 64;
 
 function forgetIdleTargets(line: Line, nowMs: number): void {
   for (const [address, starts] of line.targets) if (starts.isIdle(nowMs)) line.targets.delete(address);
 }
 
-/** The /24 or /48 of an address, as a key; what is no address stands for itself. */
+/** The /24 or /48 of an address, as a key; other texts stand for themselves. */
 function networkOf(text: string): string {
   const address = parseAddress(text);
   return address === null ? text : keyOf(address);
@@ -244,9 +244,9 @@ function networkOf(text: string): string {
 const keyOf = (address: IpAddress) =>
   address.family === 4 ? `4-${address.value >>> 8}` : `6-${address.value >> 80n}`;
 
-// The fleet as everybody who probes sees it: each probe waits until the budget has room for it. A target is asked at its
-// URL's port; crawlers probe few ports but the web's, so where that fails at another one, the usual port of the scheme is
-// asked: the way is the same, and a refusal is an answer.
+// The fleet as used for probes: each probe waits for the budget. A target is probed at its URL's port. Crawlers probe
+// few ports besides the web's, so when that fails, the scheme's usual port is tried: the path is the same, and a
+// refusal is an answer.
 
 type Target = Parameters<Fleet["probe"]>[1];
 

@@ -1,8 +1,8 @@
 /**
- * One probe round for one subnet: asks the policy for the next step, has the crawler measure, and records the
- * decision with every probe, the reason and the runner-up. Candidates are the crawlers that are connected, not
- * draining, not full, that speak IPv6 where it takes that, and whose partners allow the target. On the way the round looks out for anycast, and
- * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
+ * Runs one probe round for a subnet: asks the policy for each step, lets the crawler measure, and records the decision
+ * with every probe, the reason and the runner-up. Candidates are connected, not draining or full, speak IPv6 if
+ * needed, and are allowed the target. The round also checks for anycast, and for a subnet with many waiting URLs its
+ * first observation is the crawl's own first fetch (get-first).
  */
 
 import type { AlarmClock } from "#core/clock";
@@ -32,9 +32,9 @@ export interface RoundSettings {
   readonly parameters: PolicyParameters;
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
-  /** A report that wins is held against other crawlers (policies/second-witness.ts); left out: it is taken as it is. */
+  /** Whether a winning report needs other crawlers' confirmation (policies/second-witness.ts). */
   readonly hasWitnesses?: boolean;
-  /** A new subnet with so many URLs waiting is crawled while it is probed; 0: none is. */
+  /** A new subnet with at least this many waiting URLs is crawled while it is probed; 0 disables this. */
   readonly getFirstFromUrls?: number;
 }
 
@@ -42,23 +42,23 @@ export interface RoundPorts {
   readonly state: CoordinatorState;
   readonly fleet: Fleet;
   readonly delegations: Pick<DelegationStore, "saveRound" | "delegateProvisionally">;
-  /** Uniform in [0, 1): the policy `random` draws from it. */
+  /** Uniform in [0, 1), for the policy `random`. */
   readonly random: () => number;
   readonly now: () => Date;
-  /** Crawlers that must not take this subnet now (full, draining, the one that turned slow …). */
+  /** Crawlers that must not take this subnet now (full, draining, turned slow …). */
   readonly excluded: (subnet: WaitingSubnet) => ReadonlySet<CrawlerId>;
   readonly denied?: DeniedTargets;
-  /** Without it, nothing is taken for anycast. */
+  /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
-  /** Without it, no round begins with a fetch. */
+  /** No round begins with a fetch when omitted. */
   readonly firstFetches?: FirstFetches;
-  /** What the latest fetches of a subnet's crawler took; without it, they do not count. */
+  /** Recent fetch times of a subnet's crawler; they do not count when omitted. */
   readonly fetchTimes?: (asked: OwnFetches) => Promise<FetchTimes | null>;
-  /** True: what is under way is given up, and nothing more is stored. */
+  /** When true, the round is abandoned and nothing more is stored. */
   readonly isStopping?: () => boolean;
 }
 
-/** Whose fetches, and where; of a round for slow fetches, those that were slow. */
+/** Whose fetches, and where; after an alarm, the slow ones. */
 export interface OwnFetches {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
@@ -67,8 +67,8 @@ export interface OwnFetches {
 }
 
 /**
- * Runs the round and stores it; null when the subnet is no longer in the tree, may not be probed, its crawler is away
- * for a moment, or we stop.
+ * Runs and stores the round; returns null when the subnet is gone or may not be probed, its crawler is briefly away,
+ * or we stop.
  */
 export async function delegateSubnet(
   subnet: WaitingSubnet,
@@ -110,7 +110,7 @@ export async function delegateSubnet(
   return finished;
 }
 
-/** There was still nobody to compare with: nothing is to be written of it. */
+/** False when there was still nobody to compare with, so nothing is stored. */
 function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
   const present = state.delegationOf(subnetId);
   return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
@@ -121,11 +121,11 @@ interface LiveRound {
   readonly cause: RoundCause;
   readonly placement: Placement;
   readonly ports: RoundPorts & { readonly settings: RoundSettings };
-  /** As it was delegated when the round began. */
+  /** The delegation at the start of the round. */
   readonly before: Delegation | null;
 }
 
-/** A crawler that lost its connection is waited for until it counts as gone, which others see to. */
+/** Waits for a crawler that lost its connection until it counts as gone, which other jobs handle. */
 function isOwnerAway({ before, cause, ports }: LiveRound): boolean {
   if (before === null || !isCheck(cause) || cause === "operator") return false;
   return !ports.fleet.online().includes(before.crawlerId) && mayKeep(before.crawlerId, ports);
@@ -133,12 +133,12 @@ function isOwnerAway({ before, cause, ports }: LiveRound): boolean {
 
 interface Ending {
   readonly ending: Decided;
-  /** Later rounds may learn from its answers. */
+  /** Whether later rounds may learn from its answers. */
   readonly teaches: boolean;
   readonly notAnycast: NotAnycast | null;
 }
 
-/** Asks until the round has its end; null when we stop before. */
+/** Asks until the round ends; returns null when we stop before. */
 async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Ending | null> {
   const look = lookFor(round, questions);
   const hasFetched = await takeFetched(round, questions);
@@ -172,7 +172,7 @@ function keptOrNot({ subnet, ports }: LiveRound, { fleet }: RoundQuestions, deci
   return isCandidate ? kept(present, decision) : decision;
 }
 
-/** It takes IPv6 to reach the subnet, and nobody who is online speaks it. */
+/** True when the subnet needs IPv6 and no online crawler speaks it. */
 export function isUnspoken(
   { address }: Pick<WaitingSubnet, "address">,
   { fleet, denied }: RoundPorts,
@@ -180,7 +180,7 @@ export function isUnspoken(
   return isIpv6Text(address) && fleet.online().every((crawlerId) => denied?.speaksIpv6(crawlerId) === false);
 }
 
-/** The crawler that has the subnet, where the round checks whether it is still to have it. */
+/** The owner, if the round checks whether it keeps the subnet. */
 function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner | null {
   const { before, cause, subnet, ports } = round;
   if (before === null || !isCheck(cause) || ports.anycast?.has(subnet.subnetId)) return null;
@@ -196,7 +196,7 @@ function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner
   });
 }
 
-/** Nothing but its day's work being done keeps it from new subnets. */
+/** True when only its used-up day keeps the crawler from new subnets. */
 function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
   const crawler = state.crawler(crawlerId);
   return (
@@ -204,11 +204,11 @@ function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
   );
 }
 
-/** Whom the look-out for anycast chose, if its partner allows the target. */
+/** The crawler chosen by the anycast check, if its partner allows the target. */
 const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
   crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
-/** Whoever has the subnet without ever having been compared has fetched there: those times are its answer. */
+/** Uses fetch times as the answer of an owner that was never compared. */
 async function takeFetched({ subnet, cause, ports }: LiveRound, questions: RoundQuestions): Promise<boolean> {
   const { fleet, method } = questions;
   const { subnetId, url } = subnet;
@@ -223,8 +223,8 @@ async function takeFetched({ subnet, cause, ports }: LiveRound, questions: Round
 }
 
 /**
- * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
- * subnet is taken from the crawler that fetched so few times, it is probed as well.
+ * A fetch is one try by a busy crawler, while a probe is the smallest of several. So a crawler with few fetches is
+ * also probed before it loses the subnet.
  */
 function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number): CrawlerId | null {
   const first = questions.probes.find(({ how }) => how === "get");
@@ -235,7 +235,7 @@ function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number)
   return isProbed ? null : fetched;
 }
 
-/** The crawler has the subnet for the time being, and crawls; where no fetch tells a time, it is probed. */
+/** Assigns the subnet provisionally to the crawler, which starts crawling; without a fetch time, it is probed. */
 async function fetchFirst(
   { subnet: { subnetId }, ports }: LiveRound,
   questions: RoundQuestions,
@@ -272,7 +272,7 @@ function hasMuch({ subnet, ports }: LiveRound): boolean {
   return getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
 }
 
-/** get-first is for new subnets with much to fetch, where the crawl's connects can be held against probes. */
+/** get-first is for new subnets with much to fetch, when the crawl's connects are comparable with probes. */
 function parametersOf(round: LiveRound): PolicyParameters {
   const { subnet, cause, ports } = round;
   const { parameters, probe } = ports.settings;
@@ -286,7 +286,7 @@ function isForbidden(address: string, settings: RoundSettings): boolean {
   return parsed === null || refusedBlockOf(parsed, settings.allowSpecialPurpose) !== null;
 }
 
-// The beginning of a live round: who is a candidate, by which method they measure, and how one is asked.
+// Starts a live round: its candidates, their method, and how one is asked.
 
 function openQuestions(
   { subnet, cause, placement, ports, before }: LiveRound,
@@ -318,12 +318,12 @@ function openQuestions(
   });
 }
 
-/** So many candidates are asked one by one whether their partners allow the target; of a larger fleet only those that `nearest` would ask. */
+/** Up to this size every candidate's partner is checked; in a larger fleet only those that `nearest` would ask. */
 const largestCheckedFleet = 1000;
 
 function candidatesFor(
   subnet: WaitingSubnet,
-  /** It may keep what it has although it gets nothing new. */
+  /** The owner may keep the subnet although it gets no new ones. */
   present: Delegation | null,
   ports: RoundPorts & { readonly settings: RoundSettings },
 ): CrawlerId[] {
@@ -343,7 +343,7 @@ function isDenied(crawlerId: CrawlerId, subnet: WaitingSubnet, { denied, now }: 
   return denied?.denies(crawlerId, subnet, now().getTime()) ?? false;
 }
 
-/** The settings' method, unless none of the candidates can use it. */
+/** The configured method, unless no candidate supports it. */
 function possibleMethod(
   wanted: ProbeMethod,
   candidates: readonly CrawlerId[],
@@ -358,7 +358,7 @@ function possibleMethod(
   return (["connect", "head", "icmp"] as const).find(isUsable) ?? wanted;
 }
 
-/** A refusal of the target, not of the method, which the crawler said before that it does not use. */
+/** Ignores refusals of the method, which the crawler announced before. */
 function noteDenial(
   outcome: ProbeOutcome,
   context: {
@@ -376,17 +376,14 @@ function noteDenial(
   ports.denied?.noteRefusal(crawlerId, subnet.subnetId, ports.now().getTime());
 }
 
-// get-first (design section 5): a subnet that will be fetched often is crawled at once by the likeliest
-// crawler, and the connect time of its first fetch there is the round's first observation, for free. Here
-// rounds wait for that fetch; results that come in are held against what is waited for.
-//
-// a round waits ──► a fetch of that crawler to that subnet connected ──► its time
-// └─► it failed, told no time, or none came in time ──► null: the crawler is probed instead
+// get-first (design section 5): a subnet with much to fetch is crawled at once by the likeliest crawler, and the
+// connect time of its first fetch is the round's first observation, for free. Rounds wait here for that fetch; if it
+// fails, has no time or does not arrive in time, the answer is null and the crawler is probed.
 
 interface FirstFetchPorts {
   readonly clock: AlarmClock;
   readonly subnetOf: (address: string) => SubnetId | null;
-  /** False: its results go to another coordinator; left out, there is none. */
+  /** False when the crawler's results go to another coordinator; there is none when omitted. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
 }
 
@@ -400,18 +397,18 @@ export class FirstFetches {
   readonly #waitMs: number;
   readonly #awaited = new Map<SubnetId, Awaited>();
 
-  /** `waitMs`: how long a round waits for the fetch. An idle crawler asks for work every two seconds. */
+  /** `waitMs` limits the wait for the fetch. An idle crawler asks for work every two seconds. */
   constructor(ports: FirstFetchPorts, waitMs: number) {
     this.#ports = ports;
     this.#waitMs = waitMs;
   }
 
-  /** Rounds that wait; they use nothing meanwhile. */
+  /** Waiting rounds, which use no resources. */
   get waiting(): number {
     return this.#awaited.size;
   }
 
-  /** The crawler's first fetch in this subnet, as a connect probe of one try; null when there was none to speak of. */
+  /** The crawler's first fetch in this subnet as a connect probe of one try, or null. */
   async of(subnetId: SubnetId, crawlerId: CrawlerId): Promise<ProbeOutcome | null> {
     this.#awaited.get(subnetId)?.settle(null);
     if (this.#ports.isHere?.(crawlerId) === false) return null;
@@ -426,18 +423,17 @@ export class FirstFetches {
     });
   }
 
-  /** Results came in. */
   note(batch: Pick<ResultBatch, "crawlerId" | "results">): void {
     if (this.#awaited.size === 0) return;
     for (const { result } of batch.results) this.#take(batch.crawlerId, result);
   }
 
-  /** Nobody waits any longer: the coordinator stops. */
+  /** Releases all waiting rounds at shutdown. */
   close(): void {
     for (const { settle } of [...this.#awaited.values()]) settle(null);
   }
 
-  /** A connect time is that of the address that was really connected to, which may lie in another subnet. */
+  /** A connect time belongs to the address connected to, which may be in another subnet. */
   #take(crawlerId: CrawlerId, { address, timing }: FetchResult): void {
     if (address === null) return;
     const subnetId = this.#ports.subnetOf(address);

@@ -1,14 +1,14 @@
 /**
- * Keeps probe rounds going: one at a time for a subnet, however many URLs wait in it; the first ones of a
- * holder one after the other, so that the later learn from the earlier; hundreds at once over all, while
- * thousands wait in the database. What nobody could take is left alone for a while.
+ * Keeps probe rounds going: one per subnet, however many URLs wait in it; a holder's first ones in sequence, so that
+ * later ones learn from earlier ones; hundreds at once in total, while thousands wait in the database. What nobody
+ * could take rests for a while.
  *
  *   requested (turned slow, orphaned …) ─┐
  *                                        ├─► round ─► decided
  *   waiting in the database ─► backlog ──┘        └─► nobody, failed ─► rests ─► waits again
  *                                                        (nobody speaks IPv6 ─► waits until somebody does)
  *
- * A backlog of what waits is read ahead, so that a round that ends makes room for the next at once.
+ * The backlog is read ahead, so that each finished round makes room for the next at once.
  */
 
 import type { RoundCause } from "#core/delegation-cause";
@@ -26,15 +26,15 @@ export interface QueuePorts extends RoundPorts {
   >;
   readonly log: Log;
   readonly onDecided: (round: FinishedRound) => void;
-  /** False: another coordinator of this database runs the rounds; left out, none does. */
+  /** False when another coordinator of this database runs the rounds; there is none when omitted. */
   readonly mayRun?: () => boolean;
 }
 
 export interface QueueSettings {
   readonly round: RoundSettings;
-  /** A fleet that knows little yet runs fewer: `fewRounds`, or a quarter of the subnets it knows. */
+  /** A fleet that knows little runs fewer: `fewRounds`, or a quarter of the known subnets. */
   readonly concurrentRounds: number;
-  /** A subnet whose round failed is not tried again before; longer each time it fails again. */
+  /** Minimum wait after a failed round; it grows with each failure. */
   readonly retryMs: number;
 }
 
@@ -43,10 +43,10 @@ interface Task {
   readonly cause: RoundCause;
 }
 
-/** At once while past rounds have taught little: what runs together cannot learn from each other. */
+/** Concurrent rounds while little is known, since they cannot learn from each other. */
 const fewRounds = 24;
 
-/** Read ahead from the database, for each round that may run. */
+/** Subnets read ahead per round that may run. */
 const backlogPerRound = 4;
 
 export class DelegationQueue {
@@ -54,7 +54,7 @@ export class DelegationQueue {
   readonly #settings: QueueSettings;
   readonly #running = new Map<SubnetId, Promise<void>>();
   readonly #resting: RestingSubnets;
-  /** They wait for a crawler that speaks IPv6, however long; with an address of each. */
+  /** Subnets, with an address each, that wait for a crawler that speaks IPv6. */
   readonly #unspoken = new Map<SubnetId, WaitingSubnet>();
   readonly #requested = new Map<SubnetId, RoundCause>();
   readonly #turns = new HolderTurns();
@@ -73,8 +73,8 @@ export class DelegationQueue {
   }
 
   /**
-   * Asks for a new round for a subnet that is delegated already (it turned slow, its crawler left …). One that
-   * is anycast has no latency that could have turned.
+   * Requests a new round for delegated subnets (turned slow, crawler left …). Anycast ranges are skipped for slowness,
+   * since their latency says nothing.
    */
   request(subnetIds: readonly SubnetId[], cause: RoundCause): void {
     const busy = new Set(this.#busy());
@@ -84,14 +84,14 @@ export class DelegationQueue {
     }
   }
 
-  /** Whether a round for this subnet was asked for, or runs. */
+  /** Whether a round for this subnet was requested or runs. */
   isUnderWay(subnetId: SubnetId): boolean {
     return this.#requested.has(subnetId) || this.#running.has(subnetId);
   }
 
   /**
-   * Fills the free places with rounds; returns how many it started. One call at a time: of two, the later
-   * could hold an answer from before a round that the earlier started and that has ended since.
+   * Starts rounds in the free places; returns how many. Calls are serialised, because a concurrent one could hold rows
+   * read before another call's round started and ended.
    */
   fill(): Promise<number> {
     const filled = this.#filling.then(() => this.#fill());
@@ -104,7 +104,7 @@ export class DelegationQueue {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  /** Starts nothing more, and gives up what is under way at its next step; resolves when all has ended. */
+  /** Starts nothing more and abandons running rounds at their next step; resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#backlog = [];
@@ -128,7 +128,7 @@ export class DelegationQueue {
     return requested.length + early + this.#startFromBacklog();
   }
 
-  /** Rounds that wait for a fetch use nothing, and do not count. */
+  /** Rounds that wait for a fetch do not count. */
   #freePlaces(): number {
     if (this.#isStopping()) return 0;
     const { concurrentRounds } = this.#settings;
@@ -146,7 +146,7 @@ export class DelegationQueue {
     return targets.map((target) => ({ target, cause: causes.get(target.subnetId) ?? "operator" }));
   }
 
-  /** Whatever may start now; the rest of the backlog stays for when a round ends. */
+  /** Starts what may start now; the rest stays in the backlog. */
   #startFromBacklog(): number {
     let free = this.#freePlaces();
     let started = 0;
@@ -167,7 +167,7 @@ export class DelegationQueue {
     return !this.#isDone(task) && this.#turns.mayStart(holderKey, this.#knownOf(holderKey));
   }
 
-  /** It runs, or was decided since it was read. */
+  /** True when it runs or was decided since it was read. */
   #isDone({ target: { subnetId } }: Task): boolean {
     return this.#running.has(subnetId) || this.#ports.state.ownerOf(subnetId) !== null;
   }
@@ -223,17 +223,17 @@ export class DelegationQueue {
   }
 }
 
-// How many rounds of one holder run at once. Its first ones run one after the other: each teaches the next
-// where the holder stands, which saves more probes than running them together saves time. A holder that is
-// known has more at once, so that thousands of its subnets are not decided one by one.
+// Limits concurrent rounds per holder. A holder's first rounds run in sequence, because each teaches the next, which
+// saves more probes than concurrency saves time. A known holder gets more, so that thousands of subnets are not
+// decided one by one.
 
-/** One round more at once for so many subnets of the holder that are known. */
+/** Known subnets of the holder per additional concurrent round. */
 const knownForOneMore = 8;
 
 export class HolderTurns {
   readonly #running = new Map<PlaceKey, number>();
 
-  /** `known`: subnets of this holder that somebody measured. Those without a holder wait for nobody. */
+  /** `known` counts the holder's measured subnets. Subnets without a holder never wait. */
   mayStart(holderKey: PlaceKey | null, known: number): boolean {
     if (holderKey === null) return true;
     return (this.#running.get(holderKey) ?? 0) < 1 + Math.floor(known / knownForOneMore);
@@ -251,9 +251,9 @@ export class HolderTurns {
   }
 }
 
-// Subnets that nobody could take, or whose round failed: each is left alone for a while, longer every time.
+// Subnets that nobody could take or whose round failed rest, longer every time.
 
-/** The wait grows to so many times the first one. */
+/** The rest grows up to this multiple of the first. */
 const mostTimesLonger = 32;
 
 interface Rest {
@@ -280,7 +280,7 @@ export class RestingSubnets {
     this.#rests.delete(subnetId);
   }
 
-  /** Who rests now. What has been awake for as long as the longest rest starts anew. */
+  /** Subnets that rest now. One awake for longer than the longest rest starts over. */
   asleep(nowMs: number): SubnetId[] {
     const asleep: SubnetId[] = [];
     for (const [subnetId, { untilMs }] of this.#rests) {

@@ -1,6 +1,6 @@
 /**
- * The deciding round as a picture: a bar per probe on one scale of milliseconds, the chosen and the
- * runner-up named, and for crawlers that were not asked the stretch that the triangle inequality left them.
+ * Draws the deciding round: a bar per probe on one ms scale, the chosen and the runner-up named, and for crawlers not
+ * asked the range that the triangle inequality left them.
  */
 
 import { msText } from "#core/format";
@@ -14,7 +14,7 @@ const legend = [
   ["chosen", "chosen"],
   ["runner-up", "runner-up"],
   ["other", "asked"],
-  ["bound", "not asked: could only be here"],
+  ["bound", "not probed; possible range"],
 ] as const;
 
 export function roundPicture(round: ProbeRound): Html {
@@ -28,7 +28,7 @@ ${shown.map((one) => notAskedRow(one, scaleMs))}
 <p class="legend small">${legend.map(([key, words]) => html`<span><span class="key key-${key}"></span>${words}</span>`)}</p>`;
 }
 
-/** All that was measured fits; bounds beyond four times that end at the edge. */
+/** Fits all measurements; bounds beyond four times that end at the edge. */
 function scaleOf(round: ProbeRound): number {
   const measured = round.probes.flatMap((probe) => (probe.rttMs === null ? [] : [probe.rttMs]));
   const largest = Math.max(1, ...measured);

@@ -1,9 +1,9 @@
 /**
- * The questions of one probe round. What is compared was measured by one method: a HEAD contains the server's
- * own time and may come from a cache nearby, a connect does not. Where a crawler could not use the round's
- * method and fell back to TCP connect, which every other one can do as well, the round settles on connect:
- * it starts again with what was measured by connect so far, and the policy asks anew whom it still needs.
- * That happens once at most, so nobody is asked more than twice. All answers stay recorded, with their method.
+ * The questions of one probe round. Only measurements by one method are compared: a HEAD includes the server's time
+ * and may be answered by a nearby cache, a connect does not. When a crawler cannot use the round's method and falls
+ * back to connect, which all support, the round settles on connect: it restarts with the connect measurements so far,
+ * and the policy asks those it still needs. That happens at most once, so nobody is asked more than twice. All answers
+ * are recorded with their method.
  *
  *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
  */
@@ -19,14 +19,14 @@ import type { Observation, RoundInput, RoundStep } from "./policies/round.ts";
 interface RoundOpening {
   readonly policy: PolicyName;
   readonly input: Omit<RoundInput, "learned">;
-  /** What earlier rounds measured by this method. */
+  /** Earlier rounds' measurements by this method. */
   readonly learned: (method: ProbeMethod) => LearnedRtts;
   readonly method: ProbeMethod;
-  /** Has the crawler measure; never rejects. */
+  /** Lets the crawler measure; never rejects. */
   readonly ask: (crawlerId: CrawlerId, method: ProbeMethod) => Promise<ProbeOutcome>;
 }
 
-/** What all fall back to. */
+/** The method that all fall back to. */
 const common: ProbeMethod = "connect";
 
 export class RoundQuestions {
@@ -41,22 +41,22 @@ export class RoundQuestions {
     this.#round = this.#start();
   }
 
-  /** Every answer in the order in which it came, those by another method too. */
+  /** Every answer in order of arrival, including other methods. */
   get probes(): readonly RoundProbe[] {
     return this.#probes;
   }
 
-  /** What is compared. */
+  /** The compared method. */
   get method(): ProbeMethod {
     return this.#method;
   }
 
-  /** What a crawler's report counts as, in ms, where others contradict it; null: as what it is. */
+  /** The value in ms that counts when others contradict the crawler's report; otherwise null. */
   countedMs(crawlerId: CrawlerId): number | null {
     return this.#round.witnessed?.countedMs.get(crawlerId) ?? null;
   }
 
-  /** What can be compared: of each crawler the smallest, since noise only adds. */
+  /** Comparable answers: each crawler's smallest, since noise only adds. */
   get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
     const smallest = new Map<CrawlerId, number>();
     for (const { crawlerId, outcome } of this.#probes) {
@@ -66,13 +66,12 @@ export class RoundQuestions {
     return [...smallest].map(([crawlerId, rttMs]) => ({ crawlerId, rttMs }));
   }
 
-  /** Who was asked by the method that counts. */
+  /** Crawlers asked by the compared method. */
   get asked(): ReadonlySet<CrawlerId> {
     const counting = this.#probes.filter(({ outcome }) => outcome.method === this.#method);
     return new Set(counting.map(({ crawlerId }) => crawlerId));
   }
 
-  /** The candidates. */
   get fleet(): CandidateFleet {
     return this.#opening.input.fleet;
   }
@@ -85,13 +84,13 @@ export class RoundQuestions {
     const outcome = await this.#opening.ask(crawlerId, this.#method);
     this.take({ crawlerId, outcome });
     if (!isFiltered(outcome)) return;
-    // An echo that does not come back says little: many networks drop them.
+    // A missing echo says little, since many networks drop them.
     this.take({ crawlerId, outcome: await this.#opening.ask(crawlerId, common) });
   }
 
   /**
-   * An answer that came, also one that no probe was sent for. A second one of the same crawler counts with its
-   * first: the round is gone through again with the smaller of the two.
+   * Takes any answer, even without a probe. With a second answer of a crawler, the round is replayed with the smaller
+   * one.
    */
   take(probe: RoundProbe): void {
     const { crawlerId, outcome } = probe;
@@ -103,7 +102,7 @@ export class RoundQuestions {
     else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
   }
 
-  /** The round has ended with a decision that its answers bear out: later rounds may learn from it. */
+  /** Lets later rounds learn, once the answers support the decision. */
   learn(): void {
     learnFromRound(this.#round);
   }
@@ -129,7 +128,7 @@ export class RoundQuestions {
   }
 }
 
-/** Also where a crawler cannot send echoes at all. */
+/** Also true for crawlers that cannot send echoes at all. */
 const isFiltered = ({ type, method }: ProbeOutcome) => method === "icmp" && type !== "measured";
 
 function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation {
@@ -138,11 +137,11 @@ function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation 
   return { failed: `measured by ${outcome.method}, which is not comparable with ${method}` };
 }
 
-// What a probe is asked to measure: the host of a URL, at its port.
+// A probe's target: the host of a URL, at its port.
 
 export interface ProbeSettings {
   readonly method: ProbeMethod;
-  /** The smallest of so many counts. */
+  /** The smallest of this many tries counts. */
   readonly tries: number;
   readonly deadlineMs: number;
 }

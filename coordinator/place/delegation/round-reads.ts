@@ -1,4 +1,4 @@
-/** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
+/** Reads recorded probe rounds and the changes of a subnet's delegation. */
 
 import type { Pool } from "pg";
 import { iso, roundMs } from "../../database/cached-read.ts";
@@ -6,15 +6,15 @@ import { crawlerJson } from "../crawlers/crawler-store.ts";
 import type { DelegationChange, RecordedRound, RoundProbe } from "./rounds-api.ts";
 
 /**
- * Of rounds of whole subnets, decided by measurements of one method. Anycast is given away by load, and where a crawler
- * kept its subnet for what was known of it, the measurements say too little: both teach nothing.
+ * SQL: rounds of whole subnets, decided by measurements of one method. Anycast rounds and those in which the owner
+ * kept its subnet for earlier evidence teach nothing.
  */
 export const decidedByMeasuring = `subnet_id is not null
   and crawler_id is not null
   and method is not null
   and reason ->> 'type' not in ('anycast', 'kept')`;
 
-/** SQL: the crawler of that probe is where it was when that round began; what it measured from elsewhere is void. */
+/** SQL: the crawler has not moved since that round began; otherwise its measurements are void. */
 export const isFromHere = (probe: string, round: string) =>
   `not exists (select from crawler moved where moved.crawler_id = ${probe}.crawler_id and moved.placed_at > ${round}.started_at)`;
 
@@ -61,7 +61,7 @@ async function withProbes(pool: Pool, { started, decided, ...round }: RoundRow):
   return { ...round, startedAt: iso(started), decidedAt: iso(decided), probes };
 }
 
-/** Who had this subnet before, newest change first. */
+/** Former owners of the subnet, newest change first. */
 export async function historyOf(pool: Pool, subnetId: number, limit: number): Promise<DelegationChange[]> {
   const { rows } = await pool.query<Omit<DelegationChange, "changedAt"> & { at: Date }>(
     `select h.subnet_id as "subnetId", h.changed_at as at, f.name as "from", t.name as "to", h.cause,

@@ -1,4 +1,4 @@
-/** How a round's last step becomes what is stored, and what memory keeps of it. */
+/** Turns a round's last step into what is stored and what memory keeps. */
 
 import type { CrawlerId } from "#core/ids";
 import type { AnycastRanges } from "./anycast.ts";
@@ -7,7 +7,6 @@ import type { Placement } from "./placement.ts";
 import type { RoundStep } from "./policies/round.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/** What a round comes to. */
 export type Decided = Pick<
   FinishedRound,
   "crawlerId" | "measured" | "rttMs" | "runnerUpId" | "runnerUpRttMs" | "reason" | "anycast"
@@ -22,7 +21,7 @@ export function decided(step: Exclude<RoundStep, { type: "probe" }>): Decided {
   return { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs, reason };
 }
 
-/** Where nobody answered, a subnet stays with the candidate that has it: a guess is no reason to move it. */
+/** When nobody answered, the owner keeps the subnet: a guess is no reason to move it. */
 export function kept(present: CrawlerId, decision: Decided): Decided {
   if (decision.measured || decision.crawlerId === null || decision.crawlerId === present) return decision;
   return {

@@ -1,4 +1,4 @@
-/** What the API says of probe rounds and of what they decided. */
+/** API schemas of probe rounds and their decisions. */
 import { z } from "zod";
 import { changeCauseWords, namesOf, roundCauseWords } from "#core/delegation-cause";
 import { probeMethods } from "#protocol/messages";
@@ -97,8 +97,8 @@ export type RoundProbe = ToldOf<typeof roundProbe>;
 export type RuledOut = ToldOf<typeof ruledOut>;
 export type ProbeRound = ToldOf<typeof probeRound>;
 export type DelegationChange = ToldOf<typeof delegationChange>;
-/** In force for one host or one part of a leaf, in place of its subnet's delegation. */
+/** The delegation of one host or part of a leaf, which overrides its subnet's. */
 export type FinerReport = ToldOf<typeof finerReport>;
 
-/** A round as it was recorded: the reason is not in words yet, and nobody has worked out who was ruled out. */
+/** A stored round, before its reason is put into words and ruled-out crawlers are derived. */
 export type RecordedRound = Omit<ProbeRound, "reasonWords" | "notAsked">;

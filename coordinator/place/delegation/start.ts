@@ -1,6 +1,6 @@
 /**
- * What decides whose everything is: rounds for subnets, for hosts and parts of subnets, and for hosts that domain sets
- * keep from their subnet's crawler. All of them measure with one fleet, under the same rules and beside each other.
+ * Wires the delegation of subnets, hosts, parts of subnets, and hosts excluded by domain sets. All measure with one
+ * fleet under the same rules.
  */
 
 import type { Pool } from "pg";
@@ -57,9 +57,9 @@ interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "no
   readonly resolver: NameResolver;
   readonly timekeeper: Timekeeper;
   readonly counters: { round(round: FinishedRound): void };
-  /** Crawlers that may be given nothing now. */
+  /** Crawlers that can be given nothing now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
-  /** Whether this coordinator decides whose subnets are; left out, there is no other. */
+  /** Whether this coordinator delegates; there is no other when omitted. */
   readonly leads?: () => boolean;
   readonly log: Log;
 }
@@ -108,19 +108,19 @@ export function delegating(
   );
   return {
     queue,
-    /** Results came in: what they tell of hosts is kept for the next pass. */
+    /** Keeps what results show of hosts for the next pass. */
     onFetched: (batch: ResultBatch) => {
       finer.note(batch);
       bySets.note(batch);
     },
-    /** By the clock from now on; the queue has a duty of its own. */
+    /** Starts the timers; the queue has a duty of its own. */
     start: () => {
       timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass, {
         onEach: true,
       });
       timekeeper.every(delegateBySetsDuty, everyMs, bySets.pass);
     },
-    /** Rounds under way are given up, and none begins any more. */
+    /** Abandons running rounds and starts no more. */
     close: () => {
       isStopping = true;
       ended = queue.stop();
@@ -129,12 +129,12 @@ export function delegating(
   };
 }
 
-// What the coordinator does by the clock for delegations finer than a subnet: hosts whose names resolve
-// differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
+// Periodic work of finer delegations: GeoDNS hosts, parts of leaves that measure apart, their reviews, and departed
+// crawlers.
 
 type FinerDutyPorts = DelegateHostsPorts & { readonly finer: FinerDelegationStore };
 
-/** `portsNow`: the settings of rounds are as they are now. */
+/** `portsNow` returns the current round settings. */
 function finerDuties(
   portsNow: () => Omit<FinerDutyPorts, "names">,
   config: { readonly departureSeconds: number },
@@ -149,12 +149,11 @@ function finerDuties(
       names.note(batch);
       leaves.note(batch, (address) => state.subnetOf(address));
     },
-    /** One pass over all that is due. */
     pass: async (): Promise<void> => {
       const ports = portsNow();
       const isLeading = leads();
       if (isLeading) await replaceLost(ports);
-      // What a host's fetches tell, its crawler's coordinator alone hears.
+      // Only the coordinator connected to a host's crawler sees its fetches.
       for (const host of await delegateHosts({ ...ports, names })) {
         log.info({ host }, "a host resolves differently by place and is delegated by itself");
       }
@@ -177,25 +176,24 @@ function finerDuties(
   }
 }
 
-// What probe rounds need besides stores and the fleet, wired: the pace at which probes go out, who denies what,
-// which ranges are anycast, and the fetches that rounds wait for. Also what of a hello or a result concerns them.
+// Wires what probe rounds need besides stores and fleet: probe pacing, denied targets, anycast ranges and first
+// fetches, with the hooks for hellos and results.
 
 interface ProbingPorts {
   readonly fleet: Fleet;
-  /** False: its results go to another coordinator; left out, there is none. */
+  /** False when the crawler's results go to another coordinator; there is none when omitted. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
   readonly delegations: Pick<DelegationStore, "subnetsOfHosts">;
   readonly now: () => Date;
   readonly denied: DeniedTargets;
   readonly anycast: AnycastRanges;
-  /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
 }
 
 export type Probing = ReturnType<typeof startProbing>;
 
-/** An idle crawler asks for work every two seconds, and a site may take its time. */
+/** An idle crawler asks for work every two seconds, and a site may be slow. */
 const firstFetchMs = 30_000;
 
 export function startProbing(ports: ProbingPorts, config: { readonly probe: ProbingSettings }) {
@@ -207,7 +205,7 @@ export function startProbing(ports: ProbingPorts, config: { readonly probe: Prob
     firstFetchMs,
   );
   return {
-    /** Whoever probes does it through this: each probe waits for its turn. */
+    /** All probes go through this paced fleet. */
     fleet: watchedFleet(pacedFleet(ports.fleet, budget), {
       state,
       ranges: anycast,
@@ -217,7 +215,7 @@ export function startProbing(ports: ProbingPorts, config: { readonly probe: Prob
     denied,
     anycast,
     firstFetches,
-    /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
+    /** Subnets that the arriving crawler denies as a whole, or cannot reach, go to others. */
     onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => {
       denied.setList(crawlerId, hello.denies);
       const isWilling = (hello.denies?.networks.length ?? 0) === 0 && hello.capabilities.ipv6;
@@ -229,7 +227,7 @@ export function startProbing(ports: ProbingPorts, config: { readonly probe: Prob
       });
       ports.request(lost, "denied");
     },
-    /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
+    /** Stored results may complete waiting rounds, and hosts that the crawler may not fetch go to others. */
     onFetched: async (batch: ResultBatch): Promise<void> => {
       firstFetches.note(batch);
       const subnetIds = await ports.delegations.subnetsOfHosts(refusedHosts(batch));
@@ -238,7 +236,7 @@ export function startProbing(ports: ProbingPorts, config: { readonly probe: Prob
       const owned = subnetIds.filter((subnetId) => state.ownerOf(subnetId) === batch.crawlerId);
       ports.request(owned, "denied");
     },
-    /** Nobody waits for a turn any longer. */
+    /** Stops pacing. */
     close: () => budget.close(),
   };
 }
@@ -252,19 +250,19 @@ function refusedHosts({ results }: ResultBatch) {
   return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
 }
 
-/** Subnets of which nobody knows who is near are asked about at this pace: those of which most is fetched first, 18,000 an hour. */
+/** Unmeasured subnets are probed at this pace, those with the most fetches first: 18,000 an hour. */
 const unmeasuredBatch = 50;
 const retryUnmeasuredMs = 10_000;
-/** One of which nothing was learned is left alone for so long, and longer every time. */
+/** One from which nothing was learned rests this long, and longer every time. */
 const unmeasuredRestMs = 300_000;
 
-/** How often some delegations are looked at for whether they may be anycast. */
+/** How often delegations are examined for anycast. */
 const lookForAnycastMs = 60_000;
 
-/** Old decisions that are probed again in a minute: 43,200 a day. */
+/** Old decisions probed again per minute: 43,200 a day. */
 const refreshRounds = 30;
 
-/** Everything that a crawler fetches turned slow: its own network, and no route's; nothing is probed for that. */
+/** Reports crawlers whose own network turned slow; that is no route's fault, so nothing is probed. */
 function tellSlowCrawlers({ recalibration, log }: DelegationJobPorts): void {
   for (const { crawlerId, factor, hosts, kind } of recalibration.takeSlowCrawlers()) {
     const times = Math.round(factor * 100) / 100;
@@ -272,14 +270,13 @@ function tellSlowCrawlers({ recalibration, log }: DelegationJobPorts): void {
   }
 }
 
-// Who owns nothing yet is decided, and old and slow decisions are made again, by the clock.
+// Periodically decides undelegated subnets, and decides old and slow ones again.
 
-/** To look for subnets that wait is to go through all due hosts: while there are none, it takes a twentieth of the time. */
+/** Searching for waiting subnets scans all due hosts, so while there are none it may use a twentieth of the time. */
 const looksShare = 20;
 const oftenestMs = 250;
 const seldomestMs = 10_000;
 
-/** Of the coordinator's settings. */
 interface ScheduleSettings {
   readonly recalibration: RecalibrationSettings;
   readonly recrawl: { readonly intervalHours: number };
@@ -314,7 +311,7 @@ export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSe
     recalibrateMs,
     async () => {
       const found = await ports.recalibration.findSlow();
-      // Anycast ranges were given away by load, and a round would do so again.
+      // Anycast ranges were assigned by load, and a round would do the same.
       const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
       ports.queue.request(slow, "slow-fetches");
       if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
@@ -345,7 +342,7 @@ export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSe
     const nowMs = ports.now().getTime();
     const turn = Math.floor(nowMs / retryUnmeasuredMs);
     ports.queue.request(strandedSubnets(ports, { most: unmeasuredBatch, turn }), "denied");
-    // A crawler that is alone can be compared with nobody.
+    // A lone crawler cannot be compared.
     if (ports.gateway.online().length < 2) return;
     const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
     const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
@@ -358,10 +355,10 @@ export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSe
   });
 }
 
-// What the coordinator does by the clock for domain sets: hosts that their subnet's crawler may not have go to the
-// nearest that may, and hosts' languages are kept by what their pages turn out to be in.
+// Periodic work of domain sets: hosts that their subnet's crawler may not have go to the nearest that may, and hosts'
+// languages are updated from their pages.
 
-/** The name by which the duty can be hurried. */
+/** The name by which other code advances the duty. */
 const delegateBySetsDuty = "delegate-by-domain-sets";
 
 const everyMs = 5000;

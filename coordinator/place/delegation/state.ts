@@ -1,7 +1,6 @@
 /**
- * What the coordinator keeps in memory: the IP tree, who owns what, what past delegations teach, the fleet and
- * its distances. All of it is in the database too and is read again at the start; the flows write there first
- * and here after, so a crash loses nothing.
+ * The coordinator's memory: the IP tree, owners, knowledge from past delegations, the fleet and its distances. All of
+ * it is in the database and reloaded at start; flows write there first, so a crash loses nothing.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -18,7 +17,7 @@ import { DelegationKnowledge } from "./knowledge.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 
-/** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
+/** Called with a newly delegated subnet; null after the tree or all delegations were replaced. */
 type StateWatcher = (changed: SubnetId | null) => void;
 
 export class CoordinatorState {
@@ -29,18 +28,18 @@ export class CoordinatorState {
   readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
   #delegations = new DelegationTable();
   #crawlers: readonly CrawlerRecord[] = [];
-  /** Where each stands among them. */
+  /** Positions in the list of crawlers. */
   #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
   readonly #fleets = new RecentFleets();
   readonly #watchers = new Set<StateWatcher>();
-  /** Round-trip times between crawlers; pairs that nobody could measure stay unknown, and rule nobody out. */
+  /** RTTs between crawlers; unmeasured pairs stay unknown and rule nobody out. */
   readonly peerRtts = new PeerMatrix();
 
   get tree(): SubnetTree {
     return this.#tree;
   }
 
-  /** What finished rounds measured by this method; methods are not compared with each other. */
+  /** Finished rounds' measurements by this method; methods are never compared. */
   learnedRtts(method: ProbeMethod): LearnedRtts {
     const known = this.#learnedRtts.get(method) ?? new LearnedRtts();
     this.#learnedRtts.set(method, known);
@@ -55,33 +54,33 @@ export class CoordinatorState {
     return this.#crawlers;
   }
 
-  /** What all delegations stand in; another one after `setDelegations`. To be read only. */
+  /** The read-only table of delegations; replaced by `setDelegations`. */
   get delegationTable(): Omit<DelegationTable, "set"> {
     return this.#delegations;
   }
 
-  /** Returns how to stop watching. */
+  /** Returns a function that stops watching. */
   watch(watcher: StateWatcher): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
 
-  /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
+  /** The registry generation of the tree; a newer one may have begun meanwhile. */
   get generation(): number | null {
     return this.#generation;
   }
 
-  /** What networks publish of where their ranges lie; to be set before the tree that placements are made in. */
+  /** Published locations; set them before the tree, in which placements are made. */
   setPublished(published: PublishedRanges): void {
     this.#published = published;
   }
 
-  /** How many ranges networks publish places of. */
+  /** Number of ranges with a published location. */
   get publishedRanges(): number {
     return this.#published.count;
   }
 
-  /** A new tree: everything that was learned is placed in it anew. */
+  /** Sets a new tree and places everything learned in it again. */
   setTree(tree: SubnetTree, generation: number | null): void {
     this.#tree = tree;
     this.#generation = generation;
@@ -94,7 +93,7 @@ export class CoordinatorState {
     this.#crawlerAt = new Map(crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
   }
 
-  /** Some of them have changed, or are new. */
+  /** Updates or adds some crawlers. */
   putCrawlers(changed: readonly CrawlerRecord[]): void {
     if (changed.length === 0) return;
     this.#forgetOldPlaces(changed);
@@ -108,7 +107,7 @@ export class CoordinatorState {
     else this.setCrawlers([...crawlers, ...strangers].sort((a, b) => a.crawlerId - b.crawlerId));
   }
 
-  /** Of crawlers that are elsewhere than before, what was measured of the way to them and from them is void. */
+  /** Drops RTTs from and to crawlers that moved. */
   #forgetOldPlaces(changed: readonly CrawlerRecord[]): void {
     for (const { crawlerId, placedAt } of changed) {
       const known = this.crawler(crawlerId);
@@ -123,23 +122,20 @@ export class CoordinatorState {
     return index === undefined ? null : (this.#crawlers[index] ?? null);
   }
 
-  /** All delegations, in place of those that were known. The table is the state's own from now on. */
+  /** Replaces all delegations and takes over the table. */
   setDelegations(delegations: DelegationTable): void {
     this.#delegations = delegations;
     this.#relearn();
   }
 
-  /** Measured now, or at a time that is not known: 0 stands for long ago. */
+  /** Measured now, or at an unknown time: 0 stands for long ago. */
   learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
     const atMs = now?.getTime() ?? 0;
     for (const { from, to, rttMs } of rtts)
       this.peerRtts.learn(this.peerRtts.slotOf(from), this.peerRtts.slotOf(to), rttMs, atMs);
   }
 
-  /**
-   * How far these crawlers have got with measuring each other, 0 to 1: the share of their pairs that somebody has
-   * measured; in a large fleet, of the pairs of its landmarks with a part of it.
-   */
+  /** Share of these crawlers' pairs that are measured, 0 to 1; in a large fleet, of the landmarks' pairs with a sample. */
   rttCoverage(crawlerIds: readonly CrawlerId[]): number {
     const landmarks = landmarksOf(crawlerIds);
     const every = Math.ceil(crawlerIds.length / crawlersLookedAt);
@@ -157,7 +153,10 @@ export class CoordinatorState {
     return pairs === 0 ? 1 : known / pairs;
   }
 
-  /** Whether a crawler knows its distance to this share of the others; of a large fleet, to as many as are its landmarks and neighbours. */
+  /**
+   * Whether the crawler knows its distance to this share of the others, or in a large fleet of its landmarks and
+   * neighbours.
+   */
   knowsDistances(crawlerId: CrawlerId, online: readonly CrawlerId[], share: number): boolean {
     if (online.length > lookedAtWhole) {
       const slot = this.peerRtts.slots.get(crawlerId) ?? -1;
@@ -168,12 +167,12 @@ export class CoordinatorState {
     return known.length >= share * others.length;
   }
 
-  /** The same fleet again while the candidates and what is known of their distances are the same. */
+  /** Cached while the candidates and their known distances are unchanged. */
   fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
     return this.#fleets.of(candidates, this.peerRtts);
   }
 
-  /** The most specific subnet with more than one address that holds this one (paper section 4.3). */
+  /** The most specific subnet of more than one address that contains this address (paper section 4.3). */
   subnetOf(address: string): SubnetId | null {
     const parsed = parseAddress(address);
     return parsed ? this.#tree.mostSpecificNonUnaryId(parsed) : null;
@@ -187,22 +186,22 @@ export class CoordinatorState {
     return this.#delegations.get(subnetId);
   }
 
-  /** Who crawls the subnet, without the record. */
+  /** Avoids creating the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
     return this.#delegations.ownerOf(subnetId);
   }
 
-  /** As they are now, first come first. */
+  /** Current, first come first. */
   subnetsOf(crawlerId: CrawlerId): readonly SubnetId[] {
     return this.#delegations.subnetsOf(crawlerId);
   }
 
-  /** How many subnets a crawler has, without listing them. */
+  /** Avoids listing them. */
   subnetCountOf(crawlerId: CrawlerId): number {
     return this.#delegations.countOf(crawlerId);
   }
 
-  /** What nobody measured teaches nothing: a guess must not become the evidence for the next one. */
+  /** Unmeasured delegations teach nothing, because a guess must not become evidence for the next one. */
   setDelegation(delegation: Delegation): void {
     const { subnetId } = delegation;
     const before = this.#delegations.get(subnetId);
@@ -213,7 +212,7 @@ export class CoordinatorState {
     for (const watcher of this.#watchers) watcher(subnetId);
   }
 
-  /** As the store moves it: the former crawler stays as runner-up, unless it has left. */
+  /** Like the store: the former crawler becomes the runner-up unless it has left. */
   moveDelegation(move: DelegationMove): void {
     const stays = move.cause !== "crawler-left";
     this.setDelegation({
@@ -236,27 +235,27 @@ export class CoordinatorState {
   }
 }
 
-/** Of a large fleet, to tell how far it has got. */
+/** Sample size for the progress of a large fleet. */
 const crawlersLookedAt = 500;
 
-// The fleets of the latest rounds. Nearly every round has the candidates of the one before, and a fleet of 200
-// takes longer to make than a whole look-up.
+// Caches fleets of recent rounds. Nearly every round has the previous candidates, and building a fleet of 200 takes
+// longer than a whole look-up.
 
-/** As many sets of candidates take turns: partners that deny a target, crawlers that are full for the day. */
+/** Number of alternating candidate sets: partners that deny a target, crawlers that are full for the day. */
 const kept = 8;
 
 class RecentFleets {
-  /** The latest first. */
+  /** Latest first. */
   readonly #recent: { readonly crawlerIds: readonly CrawlerId[]; readonly fleet: CandidateFleet }[] = [];
 
-  /** The fleet of these candidates in this order, made anew where it is not among the latest. */
+  /** The fleet of these candidates in this order, built unless it is cached. */
   of(crawlerIds: readonly CrawlerId[], peerRtts: PeerMatrix): CandidateFleet {
     const at = this.#recent.findIndex(
       (one) => one.fleet.peerRtts === peerRtts && isSame(one.crawlerIds, crawlerIds),
     );
     if (at === 0) return this.#recent[0]!.fleet;
     const known = at < 0 ? null : this.#recent.splice(at, 1)[0]!;
-    // The caller's list may change behind our back.
+    // The caller may change its list afterwards.
     const one = known ?? { crawlerIds: [...crawlerIds], fleet: candidateFleet(crawlerIds, peerRtts) };
     this.#recent.unshift(one);
     this.#recent.length = Math.min(this.#recent.length, kept);

@@ -1,4 +1,4 @@
-/** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
+/** Tables delegation, delegation_history, probe_round and probe: the crawler of each subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { RoundCause } from "#core/delegation-cause";
@@ -30,14 +30,14 @@ import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/age
 import { decidedByMeasuring, isFromHere } from "./round-reads.ts";
 import { formerSubnets, move, targetsFor, waiting } from "./target-store.ts";
 
-/** Of crawlers that arrive at once. */
+/** Crawlers arriving at once that share a statement. */
 const mostTogether = 200;
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /**
- * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
- * `coordinatorNumber`: rounds and moves are written as long as this one leads; null: there are no coordinators.
+ * `somebody` returns the distinct partitions of crawlers that could take a subnet; empty without domain sets.
+ * `coordinatorNumber` fences writes to the leader; null without coordinators.
  */
 export function createDelegationStore(
   pool: Pool,
@@ -55,67 +55,67 @@ export function createDelegationStore(
     arrivalLingerMs,
   );
   return {
-    /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
+    /** Visits every delegation by ascending subnet, without building a list; returns how many. */
     readEach: async (visit: (delegation: Delegation) => void) => await readEach(pool, visit),
-    /** Of these subnets; those that nobody has are missing. */
+    /** Undelegated subnets are missing from the result. */
     read: async (subnetIds: readonly SubnetId[]): Promise<Delegation[]> =>
       (await pool.query<Delegation>(`${selectDelegations} where subnet_id = any($1)`, [subnetIds])).rows,
     /**
-     * Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those
-     * in `except`, and only the first few of one holder, so that a large one does not keep the others waiting.
+     * Undelegated subnets with due URLs, by the time their first URL was admitted, without `except`, and only a few
+     * per holder, so that a large one does not block others.
      */
     waiting: async (limit: number, except: readonly SubnetId[]) =>
       await waiting(pool, { limit, except, somebody: somebody() }),
-    /** A URL and address to probe for these subnets (recalibration and retries). */
+    /** A URL and address to probe in these subnets (recalibration and retries). */
     targetsFor: async (subnetIds: readonly SubnetId[]) => await targetsFor(pool, subnetIds, somebody()),
-    /** The latest rounds of whole subnets that a crawler's measurement decided, oldest first. */
+    /** The latest rounds of whole subnets decided by measurement, oldest first. */
     latestRounds: async (limit: number) => await latestRounds(pool, limit),
-    /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
+    /** Stores round, probes and, if decided, the delegation and its history, in one transaction. */
     saveRound: async (round: FinishedRound) =>
       await asLeader(async (client) => await saveRound(client, round)),
-    /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
+    /** Delegates a crawler's own subnet without a probe (paper 4.1), unless it is already delegated. */
     delegateOwnSubnet: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
       await own.ask({ subnetId, crawlerId, now }),
-    /** Moves that still apply (the `from` still owns it), one transaction; returns those made. */
+    /** Makes the moves whose `from` still owns the subnet in one transaction; returns those made. */
     move: async (moves: readonly DelegationMove[], now: Date) =>
       await asLeader(async (client) => await move(client, moves, now)),
-    /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
+    /** Daily load of each crawler with a subnet, at this recrawl interval. */
     crawlerLoads: async (recrawlDays: number) => await crawlerLoads(pool, recrawlDays),
     /**
-     * The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that
-     * went to relieve a crawler, whoever has them.
+     * The loads of these crawlers' subnets with their crawlers' RTTs; `displaced` adds subnets that went to relieve a
+     * crawler.
      */
     loads: async (recrawlDays: number, crawlerIds: readonly CrawlerId[], which = { displaced: false }) =>
       await loads(pool, recrawlDays, { crawlerIds, ...which }),
-    /** What went from this crawler to others because it left or was drained, and the RTT it had measured. */
+    /** Subnets this crawler lost by leaving or draining, with the RTT it had measured. */
     formerSubnets: async (crawlerId: CrawlerId, since: Date) => await formerSubnets(pool, crawlerId, since),
-    /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
+    /** Measured RTTs per subnet from the latest round, for the variance rule and the runner-up search. */
     probedRtts: async (subnetIds: readonly SubnetId[]) => await probedRtts(pool, subnetIds),
-    /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
+    /** Decided by a round before a time, oldest first after a position (null is the beginning). */
     decidedBefore: async (before: Date, behind: AgedDelegation | null, limit: number) =>
       await decidedBefore(pool, before, behind, limit),
-    /** What the latest rounds tell of how long decisions last. */
+    /** What the latest rounds show of how long decisions last. */
     checkOutcomes: async (mostRounds: number) => await checkOutcomes(pool, mostRounds),
-    /** For those who explain; the rounds teach it again. */
+    /** For display only; the rates are learned again from rounds. */
     saveMoveRates: async (rates: MoveRates) =>
       await asLeader(async (client) => await saveMoveRates(client, rates)),
-    /** Delegations that nobody measured and something can be probed in, those first of which most is fetched a day. */
+    /** Unmeasured delegations with something to probe, most daily fetches first. */
     unmeasured: async (asked: UnmeasuredAsked) => await unmeasured(pool, asked),
-    /** The crawler is elsewhere now: what it measured of its subnets, and others of it, is void. Returns the delegations that are others now. */
+    /** The crawler moved: its subnets' measurements, and its others, are void. Returns the changed delegations. */
     leavePlace: async (crawlerId: CrawlerId, now: Date) =>
       await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
-    /** For the time being, until the crawler's own first fetch is held against others. False: it is delegated already. */
+    /** Provisional until the crawler's first fetch is compared with others. Returns false when already delegated. */
     delegateProvisionally: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
-    /** Subnets that were found to be anycast. */
+    /** Subnets found to be anycast. */
     anycastSubnets: async () =>
       await subnetsIn(pool, "select subnet_id from delegation where anycast order by subnet_id"),
-    /** What rounds found not to be anycast in clouds' lists. */
+    /** Listed places that rounds found not to be anycast. */
     notAnycast: async (): Promise<string[]> => {
       const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
       return rows.map(({ place }) => place);
     },
-    /** The subnets that these hosts lie in; what is not in the frontier, or has no address yet, lies in none. */
+    /** Subnets of these hosts; hosts not in the frontier or without an address have none. */
     subnetsOfHosts: async (hosts: readonly HostHash[]) =>
       hosts.length === 0
         ? []
@@ -176,7 +176,10 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
   return roundId;
 }
 
-/** With every probe. Of a round for something within a subnet the subnet stands apart, so that it is no round of the whole. */
+/**
+ * Stores the round with every probe. For a round within a subnet, the subnet is stored apart, so that it does not
+ * count as one of the whole.
+ */
 export async function addRound(
   client: PoolClient,
   round: Omit<FinishedRound, "subnetId"> & {
@@ -240,7 +243,7 @@ function detailOf({ outcome, how }: RoundProbe, cause: RoundCause): string {
   return late > 0 ? `noticed up to ${late} ms late: its machine was busy` : "";
 }
 
-/** The history gets a line when the crawler changes, not when a round confirms it. */
+/** The history records changes of the crawler, not confirmations. */
 async function delegate(
   client: PoolClient,
   roundId: RoundId,
@@ -250,7 +253,7 @@ async function delegate(
     "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
     [round.subnetId],
   );
-  // Where nobody could be compared, nobody was silent: it is due again as soon as somebody can be.
+  // Without comparable crawlers nobody was silent, so it is due as soon as somebody can be compared.
   const isUnanswered = !round.measured && round.probes.length > 0;
   const unanswered = isUnanswered ? (rows[0]?.unanswered_rounds ?? 0) + 1 : 0;
   await client.query(
@@ -286,18 +289,18 @@ async function delegate(
   );
 }
 
-/** A subnet that nobody could measure is probed again soon at first, then less and less often. */
+/** First wait before an unmeasurable subnet is probed again. */
 const firstMs = 5 * 60_000;
 
-/** What has been silent for long is asked twice a day, so that it is found when it speaks again. */
+/** Longest wait: twice a day, to notice when it answers again. */
 const longestMs = 12 * 3_600_000;
 
-/** The wait in ms after so many rounds in a row (1 and up) that nobody answered: doubled each time. */
+/** The wait in ms after this many unanswered rounds (from 1); it doubles each time. */
 function retryWaitMs(unansweredRounds: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
 }
 
-/** What led to the round goes first, where it is known. */
+/** Begins with the round's cause, if known. */
 function historyReason(round: FinishedRound): string {
   const evidence = slowFetchesIn(round.parameters);
   const reason = briefReason(round.reason);
@@ -333,12 +336,12 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
   return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
 }
 
-// Delegations that are not the last word: for the time being, unmeasured, or by load.
+// Provisional delegations: until a first fetch, unmeasured, or by load.
 
 /**
- * From here on the crawler is elsewhere (`placed_at`). Its delegations wait to be measured, also that of the subnet that it was in;
- * who would inherit from others is not known any more, where it was this one; and it looks for what is near to it as a newcomer
- * does. Anycast ranges were given away by load, which has not changed.
+ * Records that the crawler moved (`placed_at`). Its delegations wait to be measured, including its own subnet's; it is
+ * removed as others' runner-up; and it searches for nearby subnets like a newcomer. Anycast ranges were assigned by
+ * load, which has not changed.
  */
 async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): Promise<SubnetId[]> {
   await client.query(
@@ -380,7 +383,7 @@ async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): 
   return rows.map((row) => row.subnet_id);
 }
 
-/** Until the crawler's first fetch has been held against others: unmeasured, so that a restart finds it again. */
+/** Marked as unmeasured until the first fetch is compared, so that a restart finds it again. */
 async function delegateProvisionally(
   client: PoolClient,
   subnetId: SubnetId,
@@ -402,9 +405,9 @@ async function delegateProvisionally(
   return rowCount === 1;
 }
 
-// What the latest probe rounds measured: tables probe_round and probe.
+// Measurements of the latest probe rounds: tables probe_round and probe.
 
-/** Rounds of whole subnets, decided by measurements of the method that was compared; anycast ones teach nothing. */
+/** Rounds of whole subnets decided by the compared method; anycast teaches nothing. */
 async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]> {
   const { rows } = await pool.query<MeasuredRound>(
     `with latest as (

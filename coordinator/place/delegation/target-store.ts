@@ -1,8 +1,7 @@
 /**
- * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
- * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
- * does not stand for the whole subnet, unless there is no other. Where crawlers have domain sets, a host that somebody's
- * sets hold comes before those that nobody may have.
+ * Chooses what to probe in a subnet: one of its hosts, at the address that placed it there, with a URL. A host with a
+ * finer delegation represents its subnet only if there is no other. With domain sets, hosts that some crawler holds
+ * come first.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -12,13 +11,13 @@ import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { DelegationMove, WaitingSubnet } from "./delegation.ts";
 import { isFromHere } from "./round-reads.ts";
 
-/** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
+/** Waiting subnets named per holder; the others follow when these are decided. */
 const perHolder = 8;
 
-/** Due URLs are counted up to this: more would change nothing. */
+/** Due URLs are counted up to this; more would change nothing. */
 const countedUrls = 1000;
 
-/** Hosts of a subnet by which its candidates are told apart; held ones come first. */
+/** Hosts by which a subnet's candidates are distinguished; held ones come first. */
 const hostsNamed = 200;
 
 interface AskedWaiting {
@@ -27,7 +26,7 @@ interface AskedWaiting {
   readonly somebody: readonly Partition[];
 }
 
-/** Subnets without a delegation of their own that hold due URLs, by the time their first host was admitted. */
+/** Undelegated subnets with due URLs, by the time their first host was admitted. */
 export async function waiting(
   pool: Pool,
   { limit, except, somebody }: AskedWaiting,
@@ -92,7 +91,7 @@ export async function waiting(
   return rows.map(targetOf);
 }
 
-/** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
+/** For formerly delegated subnets, due or not: preferably a URL that answered last time. */
 export async function targetsFor(
   pool: Pool,
   subnetIds: readonly SubnetId[],
@@ -121,10 +120,10 @@ export async function targetsFor(
   return rows.map(targetOf);
 }
 
-/** As it is read: without domain sets in the fleet, no hosts are named. */
+/** A row as read; without domain sets in the fleet, no hosts are named. */
 type TargetRow = Omit<WaitingSubnet, "hosts"> & { readonly hosts: readonly HostToHold[] | null };
 
-/** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
+/** SQL parts over hosts `h`; without domain sets in the fleet they are neutral. */
 function heldFirst(somebody: readonly Partition[], first: number) {
   if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
   const { condition, values } = heldByOneSql(somebody, "h", first);
@@ -145,11 +144,11 @@ function targetOf({ hosts, ...target }: TargetRow): WaitingSubnet {
   return hosts === null ? target : { ...target, hosts };
 }
 
-// Tables delegation and delegation_history: subnets that go from one crawler to another without a round.
+// Tables delegation and delegation_history: subnets that change crawlers without a round.
 
 /**
- * The former crawler stays as runner-up, with what was measured of it, unless it has left. The deciding
- * round stays named: its probes are still what is known of the subnet.
+ * The former crawler becomes the runner-up with its RTT, unless it has left. The deciding round stays, since its
+ * probes are still what is known.
  */
 export async function move(
   client: PoolClient,
@@ -191,8 +190,8 @@ interface FormerSubnet {
 }
 
 /**
- * What was taken from a crawler because it left or was drained, each subnet with what the crawler had measured
- * in the round that is still the deciding one. At most so many: the latest.
+ * The latest subnets, up to a limit, taken from a crawler because it left or was drained, with its RTT in the round
+ * that still decides them.
  */
 export async function formerSubnets(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<FormerSubnet[]> {
   const { rows } = await pool.query<FormerSubnet>(

@@ -261,7 +261,10 @@ function remark(one: ReleaseLine, now: Date): HtmlValue {
 const dockTable = (docks: Versions["docks"]): Node =>
   table<Versions["docks"][number]>({
     ...{ label: "Crawlers by release", rows: docks },
-    empty: ["No crawler that takes releases has connected yet.", ""],
+    empty: [
+      "No crawler that takes releases has connected yet.",
+      html`<a href="/fleet/invite">Add a partner</a>.`,
+    ],
     columns: [
       column("crawler", "Crawler", ({ name }) => crawlerOr(name, ""), {
         more: ({ online }) => (online ? null : "offline"),

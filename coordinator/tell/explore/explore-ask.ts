@@ -227,7 +227,8 @@ Addresses run along a Hilbert curve. Clear: not registered.</p></div>
     ),
     section(`Blocks of ${placeName(at)} with subnets`, [
       table<Block>({
-        ...{ label: "Blocks", rows: blocks.filter((block) => block.subnets > 0), empty: ["None.", ""] },
+        ...{ label: "Blocks", rows: blocks.filter((block) => block.subnets > 0) },
+        empty: ["No subnet.", html`Subnets come with the <a href="/registry">registries' data</a>.`],
         columns: [
           member("range", "Block", {
             cell: (block) => html`<a class="mono" href="${blockAddress(block, asking)}">${block.range}</a>`,
@@ -258,7 +259,7 @@ function wayOut({ at, above, family }: MapAnswer, asking: Asking): Html {
     (to) => html`<a class="mono"
 href="${asking({ at: to })}">${placeName(to)}</a> › `,
   )}<strong class="mono">${placeName(at)}</strong> <span
-class="other-family"><a href="${asking({ at: other.toLowerCase() })}">${other} instead</a></span></nav>`;
+class="other-family"><a href="${asking({ at: other.toLowerCase() })}">${other}</a></span></nav>`;
 }
 
 /** Picture units per cell, and cells per side of a block. */

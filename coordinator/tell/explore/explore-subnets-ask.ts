@@ -138,7 +138,7 @@ ${lines.map((line, depth) => html`<li class="depth-${Math.min(depth + 1, 9)}">${
       : "Nothing is registered within it.";
   return section(subnet?.range ?? root, [
     picture(page, text.join("\n")),
-    children.length === 0 ? empty(none) : plain(small(`${countText(childCount)} directly within`)),
+    children.length === 0 ? empty(none) : plain(small(`${howMany(childCount, "subnet")}`)),
     children.length > 0 && sortedBy(["address", "load"], answer.sort, asking),
     children.length > 0 &&
       table<ExploredBranch>({

@@ -207,7 +207,7 @@ function figures(overview: Overview): readonly Node[] {
     totals.urls === 0
       ? empty(
           "The frontier is empty.",
-          html`Start with URLs of your own: <code>npm start -- --no-world --url https://…</code>`,
+          html`<a href="/submit">Submit URLs</a>, or run <code>nearcrawl urls add https://…</code>.`,
         )
       : picture(
           html`<div class="progress"><label for="progress">${words}</label>

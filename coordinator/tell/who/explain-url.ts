@@ -61,7 +61,7 @@ function whyThen(url: UrlReport): string {
   if (url.visits === 0) return "since it was never fetched";
   if (url.failures > 0) return `a new try after ${howMany(url.failures, "failure")} in a row`;
   const rate = url.changes.perDay;
-  return `as the recrawl policy has it${rate === null ? "" : ` for a page with ${told(rate)} changes per day`}`;
+  return `set by the recrawl policy${rate === null ? "" : ` for a page with ${told(rate)} changes per day`}`;
 }
 
 /** "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty: nothing is known. */
@@ -139,7 +139,7 @@ export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
 /** "3rd of 40 new URLs due on its host", or why it has no place. */
 export function placeWords({ place, of, list, newShare }: OrderReport): string {
   const which = newShare === null ? "" : `${list} `;
-  if (place === null) return "no place yet: it is not due, or further back than is looked at";
+  if (place === null) return "not queued, or too far back to be counted";
   return `${ordinal(place)} of ${of.toLocaleString("en-GB")} ${which}${of === 1 ? "URL" : "URLs"} due on its host`;
 }
 

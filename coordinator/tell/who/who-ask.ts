@@ -281,10 +281,10 @@ hosts and addresses are looked up even when nobody has crawled them.`,
 function roundSection(round: ProbeRound, { effective }: WhoAnswer): Node {
   const { roundId, policy, decidedAt, cause, targetUrl, targetAddress } = round;
   const decided = effective?.roundId === roundId;
-  return section(decided ? "The round that decided" : "The latest probe round", [
+  return section(decided ? "Deciding probe round" : "The latest probe round", [
     plain(sentence(round.reasonWords)),
     round.probes.length > 0 && picture(roundPicture(round), probeTable(round)),
-    note(html`Round ${roundId}, policy ${policy}, ${instant(decidedAt)}, held because ${roundCauseWords[cause]}. Target: <span
+    note(html`Round ${roundId}, policy ${policy}, ${instant(decidedAt)}, run because ${roundCauseWords[cause]}. Target: <span
 class="mono">${targetUrl}</span> at ${askAbout(targetAddress)}.`),
   ]);
 }

@@ -45,7 +45,7 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
-  if (!answer.found) return "Nothing is known of this";
+  if (!answer.found) return "No match";
   if (answer.rollUp !== null && answer.rollUp.subnets > 0)
     return `In its space: ${rollUpWords(answer.rollUp)}`;
   return "Nobody crawls this";

@@ -1,13 +1,13 @@
 /**
- * How a lease is filled from new and old URLs: Anansi gives 90 of 100 work units to new ones (section 5.1, α = 0.9). A
- * host has fewer slots than a hundred, so what falls between two whole numbers is carried from a host's lease to its
- * next: over many leases the share is exact, however small they are. A list that runs out leaves its slots to the other.
+ * Fills a lease from new and old URLs: Anansi gives 90 of 100 work units to new ones (section 5.1, α = 0.9). A lease
+ * is smaller, so the fraction of a slot is carried to the host's next lease, which makes the share exact over many
+ * leases. A list that runs out leaves its slots to the other.
  */
 import { isNew, type OrderStrategy, scoreOf, type UrlFacts } from "./strategies.ts";
 
 /**
- * Slots of `slots` for what has `share` of them, with what was carried here, and what is carried on: below 1; below 0
- * where more was had than the share.
+ * The number of `slots` due to a `share`, including the carried fraction, and what is carried on: below 1, and
+ * negative when more was taken.
  */
 export function shareOf(
   slots: number,
@@ -15,27 +15,27 @@ export function shareOf(
   carry: number,
 ): { readonly slots: number; readonly carry: number } {
   const exact = slots * share + carry;
-  // What is a whole number but for rounding is one.
+  // A whole number apart from rounding counts as whole.
   const whole = Math.min(slots, Math.max(0, Math.floor(exact + roundingError)));
   return { slots: whole, carry: Math.min(1, exact - whole) };
 }
 
 export const roundingError = 1e-9;
 
-/** What is carried on after `taken` slots that all went to what has `share` of them: the others are owed theirs. */
+/** The carry after `taken` slots that all went to this `share`: the others are owed theirs. */
 export function owedAfter(taken: number, share: number, carry: number): number {
   return Math.max(-mostOwed, carry - taken * (1 - share));
 }
 
-/** Where there were no others for long, they are not made up for with more than a slice. */
+/** Limits what is owed to a list that was long empty to one slice. */
 export const mostOwed = 20;
 
-/** Of a host that no lease was mixed for yet: by its hash, so that over many hosts the share is right from the start. */
+/** Initial carry by host hash, so that the share is right over many hosts from the start. */
 export function firstCarry(hostHash: string): number {
   return Number(((BigInt(hostHash) % 1000n) + 1000n) % 1000n) / 1000;
 }
 
-/** The due URLs of both lists, each the most urgent first, as a lease takes them: old ones spread among the new. */
+/** Merges the two lists, each sorted by urgency, with old URLs spread among the new. */
 export function mixLists<Url>(
   lists: { readonly newUrls: readonly Url[]; readonly oldUrls: readonly Url[] },
   slots: number,
@@ -45,7 +45,7 @@ export function mixLists<Url>(
   return spreadLists([newUrls, slotsForNew], [oldUrls, slots - slotsForNew]).slice(0, slots);
 }
 
-/** Two lists as one, each with so many places in what is taken of it; of equals the first list's comes first. */
+/** Merges two lists in proportion to their quotas; on ties the first list goes first. */
 function spreadLists<One>(
   ...lists: readonly [
     first: readonly [ones: readonly One[], quota: number],
@@ -53,28 +53,27 @@ function spreadLists<One>(
   ]
 ): One[] {
   const placed = lists.flatMap(([ones, quota]) => ones.map((one, index) => placeOf(one, index + 1, quota)));
-  // Sorting keeps the order of equals.
+  // The sort is stable.
   return placed.sort((a, b) => a.at - b.at).map(({ one }) => one);
 }
 
-/** Up to 1 within the quota, above it beyond: what another list leaves. */
+/** At most 1 within the quota and above 1 beyond, where the other list runs out. */
 function placeOf<One>(one: One, place: number, quota: number) {
   return { one, at: place / Math.max(quota, 0.5) };
 }
 
-// Which hosts come first: by what their best new URL is worth under the strategy in force, or by how long they are due.
-// A share of the hosts that a crawler is handed goes by worth, all others by how long they are due. So nothing starves:
-// with a worth share of 3/4 a host that n others were due before has its turn after 4·(n + 1) hosts at the latest,
-// whatever it is worth.
+// Decides which hosts come first: a share of a crawler's hosts by the worth of their best new URL under the strategy,
+// all others by how long they are due. So nothing starves: with a worth share of 3/4, a host with n others due before
+// it has its turn after at most 4·(n + 1) hosts.
 //
-// Of a host that goes by its worth those new URLs are leased that are worth at least what the next host's best one is,
-// as one list for the whole web would have it: with slices as full as others' the best URL of a host would bring along
-// what nobody is waiting for, and choosing hosts by worth would gain nothing (measured, test/bench/results/anansi.md).
+// Of a host chosen by worth, only new URLs at least as good as the next host's best are leased, as in one list for the
+// whole web. With full slices, the best URL would bring along unimportant ones, and choosing by worth would gain
+// nothing (measured, test/bench/results/anansi.md).
 
-/** Of hosts one in ten at least goes by its waiting time, which is what keeps those of little worth from starving. */
+/** At least one in ten hosts goes by waiting time, so that those of little worth do not starve. */
 export const mostWorthShare = 0.9;
 
-/** Of a host's due URLs the best new one's score; null: none is new. Old ones go by the turns of their hosts. */
+/** Score of the best new due URL; null when none is new. Old URLs follow the turns of their hosts. */
 export function hostWorth(strategy: OrderStrategy, due: readonly UrlFacts[]): number | null {
   const newUrls = due.filter(isNew);
   if (newUrls.length === 0) return null;
@@ -85,8 +84,9 @@ export function hostWorth(strategy: OrderStrategy, due: readonly UrlFacts[]): nu
 type ByWorth<Host> = Host & { readonly leastWorth?: number | null };
 
 /**
- * All hosts as their turns come, each once: `byWorth` of every `wanted` from the worthiest (one more of which tells what
- * the next is worth), spread among the longest due. One that is worthy enough does not take a turn of those that wait.
+ * All hosts in order, each once: `byWorth` of every `wanted` from the worthiest, spread among the longest due. One
+ * more of the worthiest tells what the next is worth. A host that is chosen by worth takes no turn from those that
+ * wait.
  */
 export function hostsByTurns<Host extends { readonly host_hash: string; readonly worth: number | null }>(
   lists: { readonly worthiest: readonly Host[]; readonly longestDue: readonly Host[] },

@@ -1,6 +1,6 @@
 /**
- * The strategies of strategies.ts as SQL, over a row `u` of frontier_url and a row `r` of url_rank, so that the most urgent
- * URLs of a host are found where they are. A test holds both against each other.
+ * The strategies of strategies.ts as SQL over rows `u` of frontier_url and `r` of url_rank, to find a host's most
+ * urgent URLs in the database. A test compares both.
  */
 
 import type { Pool } from "pg";
@@ -8,10 +8,10 @@ import { firstHosts } from "../budgets.ts";
 import { mostOwed, roundingError } from "./mix.ts";
 import { crawlSeconds, type FrontierOrder, type OrderName, unknownChangeRatio } from "./strategies.ts";
 
-/** Due URLs of a host that are looked at, the longest due: what a lease of a host with a billion of them costs. */
+/** Due URLs examined per host, longest due first; bounds the cost for a host with a billion. */
 export const dueUrlsLookedAt = 2000;
 
-/** Of a row `u`, with `now` as the instant's parameter. New: it was never visited. */
+/** SQL over row `u`: new means never visited. */
 export const isNewSql = "u.last_fetched_at is null";
 
 const ageSeconds = (now: string) =>
@@ -27,12 +27,12 @@ const scores: Readonly<Record<OrderName, (now: string) => string>> = {
   pagerank: () => "coalesce(r.page_rank::float8, 0)",
 };
 
-/** Higher goes first. */
+/** Higher goes first. `now` is the parameter of the time. */
 export function scoreSql(name: OrderName, now: string): string {
   return scores[name](now);
 }
 
-/** The row `r` where a strategy asks for it, and nothing elsewhere. */
+/** Joins row `r` for strategies that use it. */
 export function rankJoin(name: OrderName): string {
   if (name !== "pagerank") return "";
   return "left join url_rank r on r.host_hash = u.host_hash and r.url_hash = u.url_hash";
@@ -41,9 +41,8 @@ export function rankJoin(name: OrderName): string {
 const soonFirst = "u.score desc, u.next_fetch_at, u.depth, u.url_hash";
 
 /**
- * The due URLs of host `h` that are looked at, the longest due (dueUrlsLookedAt), without those of `except`, an array of
- * hashes: `url_hash`, `is_new`, the `score`, and by what those of one score follow each other. `now`: the instant's
- * parameter.
+ * The examined due URLs of host `h` (dueUrlsLookedAt), except the hashes in `except`: `url_hash`, `is_new`, the
+ * `score` and the tie-breakers. `now` is the parameter of the time.
  */
 function scoredUrls(name: OrderName, now: string, except?: string): string {
   const looked = `
@@ -63,13 +62,13 @@ function scoredUrls(name: OrderName, now: string, except?: string): string {
          left join (${ranksOf("h.host_hash", "array(select url_hash from looked)")}) r on r.url_hash = u.url_hash`;
 }
 
-/** Of these URLs of a host; the offset has the planner ask for nothing but them. */
+/** The offset makes the planner look up only these URLs. */
 const ranksOf = (hostHash: string, urlHashes: string) =>
   `select url_hash, page_rank from url_rank where host_hash = ${hostHash} and url_hash = any(${urlHashes}) offset 0`;
 
 /**
- * The due URLs of host `h` as they follow each other: `url_hash`, `is_new`, the `score`, and the `place` in its list (1:
- * first). As above otherwise.
+ * The due URLs of host `h` in order: `url_hash`, `is_new`, the `score` and the 1-based `place` in its list. Parameters
+ * as above.
  */
 export function placedUrls(name: OrderName, now: string, except?: string): string {
   return `
@@ -77,55 +76,54 @@ export function placedUrls(name: OrderName, now: string, except?: string): strin
          from (${scoredUrls(name, now, except)}) u`;
 }
 
-/** The best score of the new URLs that are due of host `h`, as mix.ts has it; as above otherwise. */
+/** Best score of host `h`'s new due URLs, as in mix.ts; parameters as above. */
 export function worthSql(name: OrderName, now: string): string {
   return `(select max(u.score) filter (where u.is_new) from (${scoredUrls(name, now)}) u)`;
 }
 
 /**
- * How leases' URLs are chosen, as mix.ts does it: parts of a statement, `before` the part `due` and
- * `after` it. `$2` is the instant, `$4` are the hosts, `$7` so many URLs of each at most, `$8` is the share for new ones, `$9`
- * the least score of those that go by their worth (null: new and old ones are mixed), `$10` what was carried to each.
+ * SQL parts that choose leases' URLs as mix.ts does: `before` the part `due`, and `after` it. `$2` is the time, `$4`
+ * the hosts, `$7` the most URLs of each, `$8` the share for new ones, `$9` the least score for hosts chosen by worth
+ * (null mixes new and old), `$10` each host's carry.
  */
 export interface LeaseOrder {
   readonly before: string;
-  /** What `due` is: the leased of each host in their order (`host_hash`, `turn`, `is_new`, columns of frontier_url). */
+  /** The URLs leased of each host, in order (`host_hash`, `turn`, `is_new`, columns of frontier_url). */
   readonly due: string;
-  /** The last of these is `left_over`, of each host: `rest_worth`, what its best new URL is worth without them, `next_carry`. */
+  /** Ends with `left_over` per host: `rest_worth` (its best remaining new URL's worth) and `next_carry`. */
   readonly after: string;
-  /** `$8`. */
   readonly newShare: number;
 }
 
-/** Null: the longest due first, which needs none of this. */
+/** Null for longest due first, which needs none of this. */
 export function leaseOrder(order: FrontierOrder | undefined): LeaseOrder | null {
   if (order === undefined || order.name === "breadth-first") return null;
   return { before: before(order.name), due, after: after(order.name), newShare: order.newShare };
 }
 
-// Table url_shortlist: of a host with many due URLs the first of both lists, so that not each lease scores all that are
-// looked at. A lease takes the next of them, as far as they are still due. Made anew by the lease that finds them used up,
-// old, or of another order. What comes to be due meanwhile, or gains links, waits for the next shortlist.
+// Table url_shortlist: the first entries of both lists of a host with many due URLs, so that not every lease scores
+// all of them. A lease takes the next entries that are still due, and rebuilds a shortlist that is used up, old or of
+// another order. URLs that become due or gain links meanwhile wait for the next one.
 
-/** A host with fewer due URLs has no shortlist. */
+/** Hosts with fewer due URLs have no shortlist. */
 const fewUrls = 100;
 
-/** Of new and of old ones, each: fifteen slices of twenty. */
+/** Of new and of old ones each: fifteen slices of twenty. */
 const listedUrls = 300;
 
-/** A host that is asked once a second has fifteen to thirty slices of twenty fetched meanwhile. */
+/** A host asked once a second has fifteen to thirty slices of twenty fetched in this time. */
 const listMinutes = 10;
 
-/** Looked at beyond those that are wanted, since some may not be due any more. */
+/** Extra entries examined, since some may no longer be due. */
 const spareUrls = 4;
 
 const carried = "coalesce(h.mix_carry, ((h.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)";
 
-/** As places are given out: the most urgent of both lists, each in proportion to its quota (placeOf in mix.ts). */
+/** Merges both lists in proportion to their quotas (placeOf in mix.ts). */
 const byQuota = (u: string, h: string) =>
   `${u}.place / greatest(case when ${u}.is_new then ${h}.for_new else ${h}.slots - ${h}.for_new end, 0.5), ${u}.is_new desc`;
 
-/** The next of a list from `used` on, as far as a lease may come, and one more, whose score is told. */
+/** The list's next entries from `used` that a lease may need, and one more for its score. */
 const nextOf = (list: string, used: string) => `${list}[${used} + 1:${used} + h.slots + ${spareUrls + 1}]`;
 
 const urgentFirst = (which: string) => `(
@@ -133,8 +131,8 @@ const urgentFirst = (which: string) => `(
     ) u`;
 
 /**
- * Both lists of each host: what is kept of them (`kept`), or made anew (`made`). From then on they are as one: `listed` has
- * what is looked at, each list in its order, and `due` what of that is leased.
+ * Both lists of each host, stored (`kept`) or rebuilt (`made`). `listed` combines what is examined, in order, and
+ * `due` is the part that is leased.
  */
 const before = (name: OrderName) => `
   asked as materialized (
@@ -194,7 +192,8 @@ const due = `
           select one.url_hash, ${leasedColumns("one")}, one.url_hash = any(l.new_urls) as is_new,
             coalesce(array_position(l.new_urls, one.url_hash), array_position(l.old_urls, one.url_hash)) as listed_at
           from (
-            -- By key: where most hosts have few URLs, the planner would read all that are due of a host to find these.
+            -- Looked up by key: since most hosts have few URLs, the planner would otherwise read all due ones of a
+            -- host.
             select *
             from frontier_url
             where host_hash = l.host_hash and url_hash = any(l.new_urls || l.old_urls)
@@ -207,20 +206,20 @@ const due = `
       limit l.slots
     ) u`;
 
-/** Of frontier_url what a lease tells. */
+/** SQL: columns of frontier_url that a lease contains. */
 export function leasedColumns(u: string): string {
   return ["url", "depth", "etag", "last_modified", "digest", "redirects"]
     .map((name) => `${u}.${name}`)
     .join(", ");
 }
 
-/** What is carried on after a lease: of a mixed one, in which new URLs had so many places; of one of new URLs alone. */
+/** SQL: the carry after a lease, mixed or of new URLs alone. */
 const carryAfter = (one: { isMixed: string; placesOfNew: string; taken: string }) => `case
         when ${one.isMixed} then least(1, h.exact - ${one.placesOfNew})
         else greatest(-${mostOwed}, h.carried - ${one.taken} * (1 - $8::float8)) end`;
 
 const after = (name: OrderName) => `, used as materialized (
-    -- What was not due any more and stood before the leased ones is gone past, or all that was looked at.
+    -- Moves past entries before the leased ones that were no longer due, or past all that were examined.
     select l.host_hash, l.is_made, l.is_mixed, l.exact, l.for_new, l.carried, taken.urls, l.worths,
       coalesce(taken.last_new, case when taken.urls is null then cardinality(l.new_urls) else 0 end) as new_used,
       coalesce(taken.last_old, case when taken.urls is null then cardinality(l.old_urls) else 0 end) as old_used
@@ -254,7 +253,7 @@ const after = (name: OrderName) => `, used as materialized (
     from used h
   )`;
 
-/** Lists that no lease will take from any more, a batch of them; true: there may be more. */
+/** Removes a batch of shortlists that no lease will use; returns true when there may be more. */
 export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> {
   const { rowCount } = await pool.query(
     `delete from url_shortlist
@@ -271,25 +270,25 @@ export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> 
   return rowCount === hostsAtATime;
 }
 
-// Column worth of frontier_host: what the best due URL of a host is worth under the frontier's order. A lease leaves it
-// as it is without the URLs that it takes (host-lease-writes.ts); what links, ranks and time make of it is reckoned here, host
-// after host in the order in which they are due, and from the start again.
+// Column worth of frontier_host: the worth of its best due URL under the frontier's order. A lease updates it for the
+// URLs it takes (host-lease-writes.ts); changes by links, ranks and time are computed here, host by host in due order,
+// over and over.
 
-/** The last host that was reckoned: when it became due, and its hash. */
+/** The due time and hash of the last computed host. */
 export interface ReckonedUntil {
   readonly dueAt: string;
   readonly hostHash: string;
 }
 
-/** At the start of a round. */
+/** Start of a round. */
 export const reckonFromStart: ReckonedUntil = { dueAt: "-infinity", hostHash: String(-(2n ** 63n)) };
 
 const hostsAtATime = 100;
 
-/** Less is no other worth: scores that go by age grow all the time. */
+/** Smaller changes are not written, since scores by age grow all the time. */
 const noticeable = 0.02;
 
-/** The next hosts; null: all that are due were reckoned. Hosts that others have in hand are passed over. */
+/** Computes the next hosts; returns null after the last due one. Skips locked hosts. */
 export async function reckonWorths(
   pool: Pool,
   order: OrderName,
@@ -303,7 +302,7 @@ export async function reckonWorths(
   return rows.length < hostsAtATime ? null : rows.at(-1)!;
 }
 
-/** SQL: the worth of a host `h`; null beyond the first hosts of its domain, which go by how long they are due. */
+/** SQL: the worth of host `h`; null beyond its domain's first hosts, which go by due time. */
 export const ofFirstHosts = (worth: string): string =>
   `case when h.domain_place < ${firstHosts} then ${worth} end`;
 
@@ -341,7 +340,7 @@ const reckonStatement = (order: OrderName) => `
   from h
   order by h.due_at, h.host_hash`;
 
-/** Where the order does not ask for them; a batch, true: there may be more. */
+/** Clears a batch of worths that the order does not use; returns true when there may be more. */
 export async function forgetWorths(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query(
     `update frontier_host own

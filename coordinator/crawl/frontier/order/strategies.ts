@@ -1,38 +1,38 @@
 /**
- * In which order the due URLs of a host are fetched, by name. Each strategy keeps two lists, of new URLs (never visited)
- * and of old ones, and gives a URL of either a score; the higher goes first, then the longest due, then the shallowest.
- * A lease is filled from both lists (mix.ts), except where a strategy wants none of that.
+ * The named orders in which a host's due URLs are fetched. A strategy scores new URLs (never visited) and old ones in
+ * two lists; higher scores go first, then the longest due, then the shallowest. A lease is filled from both lists
+ * (mix.ts) unless the strategy opts out.
  *
- * A strategy is pure. The lease asks the same in SQL (coordinator/crawl/frontier/order/order-sql.ts), which a test compares.
+ * Strategies are pure functions. Leases use the same rules in SQL (order-sql.ts); a test compares them.
  */
 import { spanWords } from "#core/format";
 
 export interface UrlFacts {
-  /** I: links to it, as far as they are known. */
+  /** I: known links to it. */
   readonly backLinks: number;
-  /** O: links on the page as last visited; null: not visited. */
+  /** O: links on the page at the last visit; null before it. */
   readonly outLinks: number | null;
-  /** C: the share of its links that changed between its last two visits (results/change-ratio); null: not known. */
+  /** C: the share of its links that changed between its last two visits (results/change-ratio); null when unknown. */
   readonly changeRatio: number | null;
-  /** PageRank, summing up to 1 over the graph; null: none was computed with this URL in it. */
+  /** PageRank, summing to 1 over the graph; null when the URL was not in it. */
   readonly pageRank: number | null;
-  /** Since the last visit; null: it was never visited. */
+  /** Since the last visit; null when never visited. */
   readonly ageSeconds: number | null;
-  /** Since it became due; below 0: it is not due yet. */
+  /** Since it became due; negative before that. */
   readonly dueSeconds: number;
   readonly depth: number;
 }
 
 export interface OrderStrategy {
   readonly name: (typeof orderNames)[number];
-  /** One sentence for operators: what goes first. */
+  /** A sentence for operators about what goes first. */
   readonly words: string;
-  /** True: a lease takes the share of new URLs that the operator wants, and fills up with old ones. */
+  /** When true, a lease takes the operator's share of new URLs and fills up with old ones. */
   readonly mixesNewAndOld: boolean;
   readonly newScore: (url: UrlFacts) => number;
-  /** `ageSeconds` is known here. */
+  /** `ageSeconds` is not null here. */
   readonly oldScore: (url: UrlFacts) => number;
-  /** The score with how it came about, in words and numbers. */
+  /** Explains the score in words and numbers. */
   readonly reason: (url: UrlFacts) => string;
 }
 
@@ -44,17 +44,17 @@ export function scoreOf(strategy: OrderStrategy, url: UrlFacts): number {
   return isNew(url) ? strategy.newScore(url) : strategy.oldScore(url);
 }
 
-/** A number as reasons tell it: three digits that count. */
+/** Formats a number to three significant digits. */
 export function told(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
 
 // Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4),
-// with C the share of links that changed and T = age / 6 months, the time the thesis takes for the whole web (4.1).
+// where C is the share of changed links and T = age / 6 months, the time the thesis takes for the whole web (4.1).
 //
-// Of C the thesis' text and its equation 4.2 say opposite things; results/change-ratio tells which is followed and
-// why. A page visited once has no C yet: it counts as 1, as two visits without links do, so that the page is not last
-// of all before anything is known of it.
+// The thesis' text and its equation 4.2 contradict each other about C; results/change-ratio explains the choice. A
+// page visited once has no C; it counts as 1, like two visits without links, so that it is not ranked last before
+// anything is known.
 
 /** T_crawl: six months of 30 days (sections 4.3.3 and 5.3.2). */
 export const crawlSeconds = 15_552_000;
@@ -98,7 +98,7 @@ const anansi: OrderStrategy = {
   reason,
 };
 
-// What most pages link to, of all that is known, goes first (WEB-SAILOR, sections 3.3 and 4.1).
+// Pages with the most known back-links go first (WEB-SAILOR, sections 3.3 and 4.1).
 
 const backLinks: OrderStrategy = {
   name: "back-links",
@@ -109,7 +109,7 @@ const backLinks: OrderStrategy = {
   reason: (url) => `${url.backLinks} = I, the links to it`,
 };
 
-// What has been due the longest, then what is nearest to a seed: every URL has its turn, whatever links to it.
+// Longest due first, then nearest to a seed: every URL has its turn, whatever links to it.
 
 const breadthFirst: OrderStrategy = {
   name: "breadth-first",
@@ -121,13 +121,13 @@ const breadthFirst: OrderStrategy = {
     `${dueSeconds < 0 ? `due in ${spanWords(-dueSeconds)}` : `due for ${spanWords(dueSeconds)}`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
 };
 
-// The strategies that an operator can choose from (policy `frontier.order`), the default first.
+// The strategies an operator can choose (policy `frontier.order`), the default first.
 
 export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank"] as const;
 
 export type OrderName = (typeof orderNames)[number];
 
-// By PageRank as last computed (`nearcrawl rank`); a URL that had no part in that comes after all that had.
+// By the last computed PageRank (`nearcrawl rank`); URLs without one come last.
 
 const pageRank: OrderStrategy = {
   name: "pagerank",
@@ -146,16 +146,15 @@ const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
   pagerank: pageRank,
 };
 
-/** What is in force (policies `frontier.order` and `frontier.newShare`). */
+/** The policies `frontier.order` and `frontier.newShare` in force. */
 export interface FrontierOrder {
   readonly name: OrderName;
-  /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
+  /** A lease's share of new URLs (Anansi's α, equation 5.1), where the strategy mixes. */
   readonly newShare: number;
-  /** Of the hosts that a crawler is handed the share that goes by their best due URL (mix.ts); 0 when left out. */
+  /** The share of a crawler's hosts chosen by their best due URL (mix.ts); 0 when omitted. */
   readonly worthShare?: number;
 }
 
-/** Of the policies of section frontier what the order is. */
 export function frontierOrder(policies: {
   readonly order: OrderName;
   readonly newShare: number;
@@ -169,7 +168,7 @@ export function orderStrategy(name: OrderName): OrderStrategy {
   return strategies[name];
 }
 
-/** 0 where a strategy goes by turns alone. */
+/** 0 for strategies that go by turns alone. */
 export function worthShareOf(order: FrontierOrder | undefined): number {
   if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
   return order.worthShare ?? 0;

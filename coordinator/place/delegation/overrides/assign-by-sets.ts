@@ -1,15 +1,14 @@
 /**
- * A host's crawler must have its subnet and hold it by its domain sets, both (WEB-SAILOR section 3.1 beside the nearest
- * crawler). A subnet goes to the nearest crawler that may have any of its hosts, and so to the nearest for each that this
- * one may have. The others are delegated one by one to the nearest crawler among those whose sets hold them, by one probe
- * round for all of a subnet that the same crawlers may have. A subnet whose crawler may have none of its hosts any more
- * is probed again as a whole.
+ * Assigns hosts by domain sets: a host's crawler must both be near (own its subnet) and hold the host by its sets
+ * (WEB-SAILOR section 3.1). A subnet goes to the nearest crawler that may have any of its hosts. Its other hosts go to
+ * the nearest crawlers that hold them, by one probe round per group of hosts with the same possible crawlers. A subnet
+ * whose crawler may have none of its hosts any more is probed again as a whole.
  *
- * A host's language is known once pages of it were fetched. Until then every language's set may hold it, so that it is
- * crawled by whoever is nearest by name; afterwards, by the nearest that holds the language.
+ * A host's language is known once its pages are fetched. Until then every language's set may hold it, so the nearest
+ * crawler by name gets it; afterwards the nearest that holds the language.
  *
- * Hosts that nobody's sets hold wait where they are; nothing is leased to a crawler that does not hold it
- * (frontier/due-host-reads). When sets change, open leases finish, and hosts move with the next passes.
+ * Hosts that no set holds wait; nothing is leased to a crawler that does not hold it (frontier/due-host-reads). When
+ * sets change, open leases finish and hosts move with the next passes.
  */
 
 import type { RoundCause } from "#core/delegation-cause";
@@ -23,21 +22,21 @@ import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
   readonly misplacedHosts: MisplacedHostStore;
-  /** Asks for new rounds for whole subnets. */
+  /** Requests new rounds for whole subnets. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
-  /** What a crawler may have, with the coordinator's own sets. */
+  /** The crawler's domain sets combined with the coordinator's. */
   readonly partitionOf: (crawlerId: CrawlerId) => Partition;
 }
 
-/** Hosts of one crawler, and probe rounds, in one pass. */
+/** Limits per pass: hosts of one crawler, and probe rounds. */
 const hostsPerPass = 500;
 
 const roundsPerPass = 32;
 
-/** Looked at again as old decisions of subnets are (policies' recalibration.refreshDays). */
+/** Like the subnets' refresh interval (recalibration.refreshDays). */
 const reviewMs = 30 * 86_400_000;
 
-/** One pass; returns how many hosts went to a crawler of their own, and how many go with their subnets again. */
+/** One pass; returns how many hosts got a crawler of their own and how many returned to their subnets'. */
 export async function delegateBySets(
   ports: DelegateBySetsPorts,
 ): Promise<{ readonly moved: number; readonly ended: number }> {
@@ -72,14 +71,14 @@ async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySe
     const apart = hosts.filter(({ subnetId }) => !useless.has(subnetId));
     const chosen = groups(apart, able, ports).slice(0, rounds);
     rounds -= chosen.length;
-    // Side by side: each probe waits for its turn by itself (delegation/probe-pacing).
+    // Concurrent, since each probe is paced by itself (delegation/probe-pacing).
     const given = await Promise.all(chosen.map(async (together) => await delegateTogether(together, ports)));
     moved += given.reduce((sum, hostsGiven) => sum + hostsGiven, 0);
   }
   return moved;
 }
 
-/** Subnets of which the crawler may have nothing: asked for anew, as a whole. */
+/** Requests new rounds for subnets of which the crawler may have nothing. */
 async function uselessSubnets(
   hosts: readonly MisplacedHost[],
   crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
@@ -92,7 +91,7 @@ async function uselessSubnets(
   return new Set(useless);
 }
 
-/** Crawlers that may be given something now. */
+/** Crawlers that can take hosts now. */
 function candidates({ fleet, excluded, state }: DelegateBySetsPorts): CrawlerId[] {
   const full = excluded();
   return fleet
@@ -100,7 +99,7 @@ function candidates({ fleet, excluded, state }: DelegateBySetsPorts): CrawlerId[
     .filter((crawlerId) => !full.has(crawlerId) && state.crawler(crawlerId)?.drainingSince == null);
 }
 
-/** Of one subnet, all of which the same crawlers may have. */
+/** Hosts of one subnet that the same crawlers may have. */
 interface HostsTogether {
   readonly hosts: readonly MisplacedHost[];
   readonly crawlers: readonly CrawlerId[];
@@ -143,7 +142,7 @@ async function delegateTogether(
     ports,
   );
   if (outcome === null) return 0;
-  // Nobody could measure: somebody who holds the hosts crawls them all the same.
+  // When nobody could measure, any crawler that holds the hosts gets them.
   const unmeasured = { crawlerId: crawlers[0]!, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
   const now = ports.now();
   return await ports.misplacedHosts.delegate(
@@ -166,11 +165,10 @@ function reasonOf(hosts: number, measured: boolean): string {
   return `${whose}; this crawler is ${measured ? "the nearest" : "one"} of those whose sets hold ${hosts === 1 ? "it" : "them"}`;
 }
 
-// Which hosts crawlers may have by their domain sets and the coordinator's own, as the fleet is known now.
+// Determines which hosts crawlers may have by their own and the coordinator's domain sets.
 
 type Fleet = Pick<CoordinatorState, "crawlers" | "crawler">;
 
-/** A crawler's partition with the coordinator's own layer. */
 export function partitionsOfFleet(
   state: Pick<CoordinatorState, "crawler">,
   config: { readonly domainSets: readonly string[] },
@@ -183,8 +181,8 @@ export function partitionsOfFleet(
 }
 
 /**
- * A subnet's candidates are the crawlers that may have one of its hosts at least: the nearest of them is then the nearest
- * of those that hold whichever host it holds, and its other hosts go to others one by one (`delegateBySets`).
+ * Candidates for a subnet may have at least one of its hosts. So the nearest of them is the nearest for the hosts it
+ * holds, and the others are assigned one by one (`delegateBySets`).
  */
 export function heldHosts(state: Fleet, config: { readonly domainSets: readonly string[] }): HeldHosts {
   const partitionOfCrawler = partitionsOfFleet(state, config);
@@ -198,7 +196,7 @@ export function heldHosts(state: Fleet, config: { readonly domainSets: readonly 
   };
 }
 
-/** What connected crawlers may have, each partition once; none: nobody has domain sets. */
+/** Distinct partitions of the connected crawlers; empty when nobody has domain sets. */
 export function heldBySomebody(
   fleet: { readonly online: () => readonly CrawlerId[] },
   state: Fleet,
@@ -208,7 +206,7 @@ export function heldBySomebody(
   return distinctPartitions(fleet.online().map(partitionsOfFleet(state, config)));
 }
 
-/** Each once, in the order in which they come. */
+/** Keeps the first of each, in order. */
 function distinctPartitions(partitions: readonly Partition[]): Partition[] {
   return [...new Map(partitions.map((partition) => [keyOf(partition), partition])).values()];
 }
@@ -219,20 +217,20 @@ function keyOf(partition: Partition): string {
   );
 }
 
-// Hosts whose language may have changed: those of which pages came in, and once all that had pages before. Where no domain
-// set asks for languages, they are looked up for people alone: at the first page, and again now and then. A host's language is
-// that of most of its pages; until one is known, every language's set may hold it.
+// Updates hosts' languages when pages arrive, and once for all hosts that already had pages. When no domain set names
+// a language, they serve display only: at the first page and from time to time. A host's language is that of most of
+// its pages; until it is known, every language's set may hold the host.
 
-/** Of a pass, where nobody depends on it: hosts whose language is known already. */
+/** Hosts of known language checked again per pass when no set depends on it. */
 const lookedAtAgain = 20;
 
-/** Hosts that are kept in mind; of more, some wait for their next page. */
+/** Further hosts wait for their next page. */
 const mostNoted = 20_000;
 
 export class HostLanguages {
   readonly #store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">;
   readonly #noted = new Set<HostHash>();
-  /** How far the look at those from before has come; `done`: all were looked at. */
+  /** Progress of the initial scan; `done` at its end. */
   #seen: HostHash | "done" | null = null;
 
   constructor(store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">) {
@@ -246,7 +244,7 @@ export class HostLanguages {
     }
   }
 
-  /** Returns how many hosts have another language now. `all`: of which pages came in. */
+  /** Returns how many hosts changed their language. `all` checks every host with new pages. */
   async pass({ all }: { readonly all: boolean }): Promise<number> {
     const noted = [...this.#noted].slice(0, hostsPerPass);
     for (const host of noted) this.#noted.delete(host);

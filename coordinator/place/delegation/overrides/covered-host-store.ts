@@ -1,6 +1,6 @@
 /**
- * Which hosts a finer delegation covers: `frontier_host.finer_id` follows tables and addresses, in the transaction that
- * changes the finer delegations.
+ * Keeps `frontier_host.finer_id`, the finer delegation of a host, in step within the transaction that changes finer
+ * delegations.
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -12,9 +12,8 @@ interface HostColumns {
 }
 
 /**
- * SQL: the finer delegation of a host, null when it goes with its subnet. Its own comes before the part of the
- * leaf that holds its first address. It is held until the transaction ends: who ends it waits, and then finds
- * this host among those that it covers, so that no host is left with a crawler that is none.
+ * SQL: the finer delegation of a host: its own, else the part that contains its first address, else null. It is locked
+ * until the transaction ends, so that whoever ends it waits and then finds this host among those it covers.
  */
 export const finerIdOf = (host: HostColumns): string => `coalesce(
   (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
@@ -31,7 +30,7 @@ const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addre
 type CoveredHosts =
   | { readonly ofSubnet: number }
   | { readonly hashes: readonly HostHash[] }
-  /** Those that had one of these. */
+  /** Hosts that had one of these. */
   | { readonly hadFiner: readonly number[] };
 
 function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly value: unknown } {
@@ -41,7 +40,7 @@ function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly v
   return { condition: "h.finer_id = any($1::int[])", value: hosts.hadFiner };
 }
 
-/** Of hosts that are in the frontier: which finer delegation is theirs now. Locks those that change. */
+/** Updates the finer delegation of hosts in the frontier; locks those that change. */
 export async function followFinerDelegations(client: PoolClient, hosts: CoveredHosts): Promise<void> {
   const { condition, value } = chosenBy(hosts);
   await client.query(

@@ -1,10 +1,9 @@
 /**
- * GeoDNS: a host that resolves differently by place is delegated by itself, to the crawler that is nearest to
- * what it sees. Two things raise the suspicion: a fetch went where the coordinator would not have gone, which
- * costs nothing; and of the hosts that are fetched where the coordinator sees them, a few a pass are looked at
- * by the crawler that is farthest from there, since a subnet's crawler is near to what the coordinator sees
- * and most often sees the same. Then the coordinator and crawlers are asked for the name several times, with
- * more than its TTL in between, until `placeVerdict` is sure. The last asking has measured who is nearest.
+ * GeoDNS: a host that resolves differently by place is delegated by itself, to the crawler nearest to the address that
+ * this crawler sees. Suspicion comes from fetches to unexpected addresses, which costs nothing, and from a few hosts
+ * per pass that the farthest crawler resolves, because a subnet's crawler is near the coordinator's answer and usually
+ * gets the same. Then the coordinator and crawlers resolve the name several times, more than its TTL apart, until
+ * `placeVerdict` is sure. A final round finds the nearest crawler.
  */
 
 import { LRUCache } from "lru-cache";
@@ -24,21 +23,21 @@ export interface DelegateHostsPorts extends FinerRoundPorts {
   readonly names: NameWatch;
 }
 
-/** Hosts that are asked about in one pass. */
+/** Suspected hosts resolved per pass. */
 const suspectsPerPass = 4;
 
-/** Hosts that are looked at from elsewhere in one pass. */
+/** Hosts checked from far away per pass. */
 const looksPerPass = 2;
 
-/** Between two askings, where the TTL is not longer. */
+/** Minimum time between two look-ups, unless the TTL is longer. */
 const leastPauseMs = 60_000;
 
 const mostPauseMs = 3_600_000;
 
-/** A name that is not clear by then is let be. */
+/** An unclear name is given up after this many look-ups. */
 const mostAskings = 12;
 
-/** One pass; returns the hosts that are delegated by themselves now. */
+/** One pass; returns the hosts newly delegated by themselves. */
 export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]> {
   await findSuspects(ports);
   const delegated: string[] = [];
@@ -63,7 +62,7 @@ async function findSuspects(ports: DelegateHostsPorts): Promise<void> {
   }
 }
 
-/** In a subnet of which the coordinator was not told. */
+/** True when the address lies in a subnet that the coordinator's answer did not contain. */
 function isElsewhere(address: string, place: HostPlace, state: CoordinatorState): boolean {
   const [seen] = areasOf([address], state);
   if (seen === undefined) return false;
@@ -94,7 +93,7 @@ function farthestFrom(fetcher: CrawlerId, { fleet, state, excluded }: DelegateHo
   return farthest;
 }
 
-/** True when the host is delegated by itself now. */
+/** Returns whether the host is now delegated by itself. */
 async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Promise<boolean> {
   const { place } = suspect;
   const heard = await hearVantages(place, [suspect.witness], ports);
@@ -114,13 +113,13 @@ async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Pro
 
 interface HeardVantages {
   readonly outcome: FinerOutcome;
-  /** What the coordinator and each crawler were told. */
+  /** The answers of the coordinator and of each crawler. */
   readonly seen: readonly SeenAnswer[];
-  /** Of the coordinator's answer. */
+  /** TTL of the coordinator's answer. */
   readonly ttlSeconds: number;
 }
 
-/** Asks the coordinator's resolver and a dozen crawlers for the name; null when that cannot be done now. */
+/** Resolves the name by the coordinator and a dozen crawlers; null when that is impossible now. */
 export async function hearVantages(
   place: HostPlace,
   first: readonly (CrawlerId | null)[],
@@ -162,7 +161,7 @@ async function delegate(place: HostPlace, heard: HeardVantages, ports: DelegateH
   );
 }
 
-/** Where addresses lie in the registry; those that lie nowhere are left out. */
+/** Registry areas of the addresses, without unregistered ones. */
 export function areasOf(addresses: readonly string[], state: CoordinatorState): AnswerArea[] {
   return addresses.flatMap((address) => {
     const subnetId = state.subnetOf(address);
@@ -170,28 +169,25 @@ export function areasOf(addresses: readonly string[], state: CoordinatorState): 
   });
 }
 
-// Does a name resolve differently by place (GeoDNS), or does its name server merely rotate its answers? Asked
-// of what several vantage points (the coordinator, crawlers) were told, each of them more than once, with more
-// than the answer's TTL between two times, so that no cache repeats itself.
+// Distinguishes names that resolve differently by place (GeoDNS) from servers that merely rotate answers. Several
+// vantage points (the coordinator, crawlers) answer repeatedly, more than the TTL apart, so that no cache repeats
+// itself.
 //
-// Addresses are compared by where they lie in the registry: two answers are *alike* when they share a subnet.
-// So one answer with all of the addresses in another order, or another address of the same leaf, is no
-// difference at all. Two conditions make GeoDNS:
-// - two vantage points, each heard at least twice, never had a subnet in common;
-// - vantage points keep to what they said before. Each repeated answer scores 1; each answer unlike its
-// predecessor costs 3. Were the answers drawn at random from two or more places, a repeat would be a coin
-// flip at best, and the score a walk that drifts downward: it ever reaches 8 with a probability under
-// 1.839^-8 = 0.8 % (Wald's bound; 1.839 is the root of x/2 + 1/(2x³) = 1), and 16 with 0.006 %.
-// Pools of one holder rotate most (load balancers, some of which stick to whom they know), so a difference
-// within one holder alone needs twice the score.
+// Addresses are compared by registry area: answers are *alike* when they share a subnet, so another order or another
+// address of the same leaf is no difference. GeoDNS requires two things:
+// - Two vantage points, each heard at least twice, never had a subnet in common.
+// - Vantage points repeat their answers. A repetition scores 1, a change costs 3. With answers drawn at random from
+//   two or more places, the score drifts downward and ever reaches 8 with a probability under 1.839^-8 = 0.8 % (Wald's
+//   bound; 1.839 is the root of x/2 + 1/(2x³) = 1), and 16 with 0.006 %. Pools of one holder rotate most (load
+//   balancers, some of them sticky), so a difference within one holder needs twice the score.
 
-/** Where an address lies: its most specific subnet of more than one address, and who holds that. */
+/** The most specific subnet of more than one address that contains an address, and its holder. */
 export interface AnswerArea {
   readonly subnetId: SubnetId;
   readonly holderId: HolderId | null;
 }
 
-/** What one vantage point was told, oldest answer first; each answer as the areas of its addresses. */
+/** A vantage point's answers, oldest first, as areas of their addresses. */
 interface VantageAnswers {
   readonly answers: readonly (readonly AnswerArea[])[];
 }
@@ -199,19 +195,19 @@ interface VantageAnswers {
 type PlaceVerdict =
   /** GeoDNS. */
   | "differs"
-  /** The answers change of themselves, at one place too. */
+  /** Answers change even at one place. */
   | "rotates"
-  /** Everybody who was heard often enough is told the same. */
+  /** Every vantage point heard often enough gets the same. */
   | "same"
   | "unclear";
 
-/** Scores as the header explains; a rotating name is given up for such a one. */
+/** Score needed for GeoDNS, as explained above; its negative ends the case as rotating. */
 const scoreOfPlace = 8;
 
 const scoreOfRotation = -6;
 const costOfChange = 3;
 
-/** Everybody heard so often, and no two apart: the same everywhere. */
+/** Answers per vantage point needed to conclude that all are the same. */
 const heardForSame = 3;
 
 export function placeVerdict(vantages: readonly VantageAnswers[]): PlaceVerdict {
@@ -227,7 +223,7 @@ export function placeVerdict(vantages: readonly VantageAnswers[]): PlaceVerdict 
   return score >= needed ? "differs" : "unclear";
 }
 
-/** Repeats count up, changes count down. */
+/** Repetitions count up, changes count down. */
 function steadiness(answers: VantageAnswers["answers"]): number {
   let score = 0;
   for (let index = 1; index < answers.length; index++) {
@@ -238,7 +234,7 @@ function steadiness(answers: VantageAnswers["answers"]): number {
 
 type Difference = "none" | "subnet" | "holder";
 
-/** Over all pairs of vantage points and all that each was ever told. */
+/** Over all pairs of vantage points and all their answers. */
 function greatestDifference(vantages: readonly VantageAnswers[]): Difference {
   const told = vantages.map(({ answers }) => answers.flat()).filter((areas) => areas.length > 0);
   let greatest: Difference = "none";
@@ -257,24 +253,23 @@ function share(a: readonly AnswerArea[], b: readonly AnswerArea[], by: keyof Ans
   return b.some((area) => area[by] !== null && known.has(area[by]));
 }
 
-// What is noticed of names that may resolve differently by place: where fetches went, which hosts were found
-// at an address that the coordinator was not told of, and what vantage points were told since. In memory only
-// and bounded; after a restart it is noticed again.
+// Evidence on names that may resolve by place: where fetches went, hosts found at unexpected addresses, and vantage
+// points' answers. Bounded and in memory only; after a restart it is collected again.
 
-/** Hosts noted between two passes; the others are noted when they are fetched again. */
+/** Hosts noted between two passes; further ones are noted at their next fetch. */
 const maxNoted = 5000;
 
 const maxSuspects = 1000;
 
-/** Answers of one vantage point that count. */
+/** Answers kept per vantage point. */
 const maxAnswers = 12;
 
-/** A name that was found to be no GeoDNS is left alone for so long. */
+/** How long a name found not to be GeoDNS is left alone. */
 const clearedMs = 86_400_000;
 
 const maxCleared = 20_000;
 
-/** A host that was looked at from elsewhere once is not for so long, whatever was seen. */
+/** Minimum time between two checks of a host from far away. */
 const lookedMs = 7 * 86_400_000;
 
 interface NotedFetch {
@@ -284,7 +279,7 @@ interface NotedFetch {
 
 interface SuspectedHost {
   readonly place: HostPlace;
-  /** Who saw it where the coordinator does not. */
+  /** The crawler that saw it elsewhere. */
   readonly witness: CrawlerId;
   /** Per vantage point, oldest first; null is the coordinator. */
   readonly answers: Map<CrawlerId | null, (readonly AnswerArea[])[]>;
@@ -299,7 +294,7 @@ export class NameWatch {
 
   readonly #lookedUntilMs = new LRUCache<HostHash, number>(growingTo(maxCleared));
 
-  /** Results came in: where their connections went is looked at in the next pass. */
+  /** Notes results, whose connections are examined in the next pass. */
   note(batch: ResultBatch): void {
     for (const { result } of batch.results) {
       if (result.address === null || result.timing.connectMs === null) continue;
@@ -310,14 +305,14 @@ export class NameWatch {
     }
   }
 
-  /** Those noted since the last pass, without those that were cleared a short while ago. */
+  /** Takes hosts noted since the last pass, except recently cleared ones. */
   takeNoted(nowMs: number): Map<HostHash, NotedFetch> {
     const noted = new Map([...this.#noted].filter(([host]) => !this.#isCleared(host, nowMs)));
     this.#noted.clear();
     return noted;
   }
 
-  /** True, once in a week, for a host that is to be looked at from elsewhere. */
+  /** True at most once a week per host. */
   mayLook(host: HostHash, nowMs: number): boolean {
     if ((this.#lookedUntilMs.get(host) ?? Number.NEGATIVE_INFINITY) > nowMs) return false;
     this.#lookedUntilMs.set(host, nowMs + lookedMs);
@@ -335,7 +330,7 @@ export class NameWatch {
     });
   }
 
-  /** Suspects whose vantage points are to be asked (again), longest due first. */
+  /** Suspects due for another look-up, longest due first. */
   due(nowMs: number, most: number): SuspectedHost[] {
     return [...this.#suspects.values()]
       .filter(({ askAtMs }) => askAtMs <= nowMs)
@@ -343,7 +338,7 @@ export class NameWatch {
       .slice(0, most);
   }
 
-  /** The case is closed: it was delegated by itself, or is no GeoDNS. */
+  /** Closes the case: the host is delegated by itself or is no GeoDNS. */
   close(host: HostHash, nowMs: number): void {
     this.#suspects.delete(host);
     this.#clearedUntilMs.set(host, nowMs + clearedMs);
@@ -354,7 +349,7 @@ export class NameWatch {
   }
 }
 
-/** Adds what a vantage point was told; the oldest answer is forgotten for it. */
+/** Adds an answer and drops the oldest beyond the limit. */
 export function addAnswer(
   suspect: SuspectedHost,
   vantage: CrawlerId | null,

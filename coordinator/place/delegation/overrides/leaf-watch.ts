@@ -1,6 +1,6 @@
 /**
- * Connect times by address, leaf by leaf, as results bring them: what tells that a leaf's addresses are not
- * all in one place. In memory only and bounded; after a restart it fills again.
+ * Collects connect times by address and leaf from results, which show whether a leaf's addresses are in several
+ * places. Bounded and in memory only; after a restart it fills again.
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -13,27 +13,27 @@ import type { FinerDelegationStore } from "./override-store.ts";
 import type { FinerRoundPorts } from "./round.ts";
 import { type ApartVerdict, apartAddresses } from "./sub-ranges.ts";
 
-/** Addresses in all, of leaves that were fetched from lately. */
+/** Total addresses, of recently fetched leaves. */
 const maxAddresses = 50_000;
 
 const maxAddressesPerLeaf = 64;
 
-/** Latest times of one address. */
+/** Latest times kept per address. */
 const maxTimes = 8;
 
-/** Leaves with something new that wait for a pass; more are noticed with their next fetch. */
+/** Changed leaves that wait for a pass; further ones are noted at their next fetch. */
 const maxTouched = 10_000;
 
 interface WatchedAddress {
   readonly target: ProbedTarget;
-  /** Whose times these are: the crawler that fetched last. */
+  /** The crawler that measured these times, the last to fetch. */
   readonly crawlerId: CrawlerId;
   readonly timesMs: readonly number[];
 }
 
 interface WatchedLeaf {
   readonly addresses: Map<string, WatchedAddress>;
-  /** Not looked at before. */
+  /** Not examined before this time. */
   restsUntilMs: number;
 }
 
@@ -41,7 +41,7 @@ export class LeafWatch {
   readonly #leaves = new LRUCache<SubnetId, WatchedLeaf>({ maxSize: maxAddresses });
   readonly #touched = new Set<SubnetId>();
 
-  /** Results came in. `leafOf`: the most specific subnet of more than one address. */
+  /** Notes results. `leafOf` finds the most specific subnet of more than one address. */
   note(batch: ResultBatch, leafOf: (address: string) => SubnetId | null): void {
     for (const { result } of batch.results) {
       const { address, url, timing } = result;
@@ -71,7 +71,7 @@ export class LeafWatch {
     if (leaf.addresses.size > 1 && this.#touched.size < maxTouched) this.#touched.add(subnetId);
   }
 
-  /** Leaves of several addresses with new times since they were taken last, that do not rest. */
+  /** Takes leaves of several addresses with new times that are not resting. */
   takeTouched(nowMs: number): [SubnetId, WatchedLeaf][] {
     const touched = [...this.#touched];
     this.#touched.clear();
@@ -82,21 +82,20 @@ export class LeafWatch {
   }
 }
 
-// Whether a leaf is suspected to be in several places: the connect times of its crawler, address by address,
-// are held against what it measured when the leaf was delegated to it; and those of a part's crawler against
-// each other, where the leaf is split already.
+// Decides whether a leaf is suspected to span several places: its crawler's connect times per address are compared
+// with the RTT at delegation, and in a split leaf a part's times with each other.
 
 interface SuspicionPorts extends Pick<FinerRoundPorts, "state" | "settings"> {
   readonly finer: Pick<FinerDelegationStore, "partsOf">;
 }
 
-/** What of a leaf measures apart, as far as connect times tell. */
+/** What measures apart within a leaf, by connect times. */
 export interface Suspicion {
   readonly subnetId: SubnetId;
   readonly owner: CrawlerId;
   readonly parts: readonly FinerDelegation[];
   readonly leaf: WatchedLeaf;
-  /** One verdict for the rest of the leaf, one for each part that was fetched from. */
+  /** One verdict for the rest of the leaf and one per fetched part. */
   readonly groups: readonly Group[];
 }
 
@@ -105,14 +104,14 @@ export interface Group {
   readonly verdict: ApartVerdict;
 }
 
-/** Null: nothing of the leaf looks apart, or nothing can be said of it. */
+/** Null when nothing measures apart or nothing can be said. */
 export async function suspicionOf(
   subnetId: SubnetId,
   leaf: WatchedLeaf,
   ports: SuspicionPorts,
 ): Promise<Suspicion | null> {
   const delegation = ports.state.delegationOf(subnetId);
-  // Nobody measured it (or it is anycast): there is nothing to hold anything against.
+  // An unmeasured or anycast leaf has no RTT to compare with.
   if (delegation === null || !delegation.measured) return null;
   const owner = delegation.crawlerId;
   const watched = [...leaf.addresses.values()];

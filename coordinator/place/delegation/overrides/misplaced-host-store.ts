@@ -1,4 +1,4 @@
-/** Hosts that their subnet's crawler may not have by its domain sets, and the delegations of their own that they get. */
+/** Hosts that their subnet's crawler may not have by its domain sets, and their own delegations. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { inTransaction } from "../../../database/transaction.ts";
@@ -14,18 +14,18 @@ export type MisplacedHostStore = ReturnType<typeof createMisplacedHostStore>;
 export function createMisplacedHostStore(pool: Pool) {
   return {
     /**
-     * Hosts that this crawler has by a delegation, and may not have, while another may: at most `limit`. `others`: the
-     * partitions of those that could take them.
+     * At most `limit` hosts delegated to this crawler that it may not have while another may; `others` are those
+     * crawlers' partitions.
      */
     misplaced: async (crawler: Crawler, others: readonly Partition[], limit: number) =>
       await misplaced(pool, crawler, { others, limit }),
-    /** Of these subnets, those that this crawler has, and that have hosts without one that it may have. */
+    /** Of these subnets, the crawler's own with hosts of which it may have none. */
     holdsNothingOf: async (crawler: Crawler, subnetIds: readonly SubnetId[]) =>
       await holdsNothingOf(pool, crawler, subnetIds),
-    /** Gives the hosts to the crawler one by one; the number of those for which there was room. */
+    /** Delegates hosts individually; returns how many there was room for. */
     delegate: async (given: HostsBySet, times: ReviewTimes) =>
       await inTransaction(pool, async (client) => await delegate(client, given, times)),
-    /** What was delegated by set and the subnet's crawler may have by now goes with its subnet again. */
+    /** Ends delegations by set that the subnet's crawler may have itself by now. */
     endNeedless: async (crawler: Crawler, now: Date) => {
       const ids = await needlessIn(pool, crawler);
       const ended = {
@@ -132,13 +132,10 @@ export interface MisplacedHost {
 interface HostsBySet extends Omit<FinerDecision, "subnetRttMs"> {
   readonly subnetId: SubnetId;
   readonly hosts: readonly HostHash[];
-  /** For the history, in words. */
+  /** Words for the history. */
   readonly reason: string;
 }
 
-// Subnets of which their crawler may have nothing by its domain sets.
-
-/** Of those given, that are the crawler's and hold hosts of which none is in the partition. */
 async function holdsNothingOf(
   pool: Pool,
   { crawlerId, partition }: Crawler,

@@ -1,4 +1,4 @@
-/** Table finer_delegation: hosts that are delegated by themselves, and parts of leaves. */
+/** Table finer_delegation: individually delegated hosts, and parts of leaves. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import { urlHost } from "#core/ip/url-host";
@@ -25,27 +25,27 @@ export function createFinerDelegationStore(pool: Pool) {
   const write = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
     await inTransaction(pool, work);
   return {
-    /** Those of the hosts that are resolved and have a subnet and a URL. */
+    /** Of the hosts, those that are resolved and have a subnet and a URL. */
     hostPlaces: async (hosts: readonly HostHash[]) => await hostPlaces(pool, hosts),
     saveRound: async (round: FinerRound) => await write(async (client) => await addRound(client, round)),
-    /** Delegates a host by itself, or decides anew for one that is; false when there is no room for more. */
+    /** Delegates a host by itself or updates its delegation; returns false when the limit is reached. */
     setHost: async (host: DelegatedHost, times: ReviewTimes) =>
       await write(async (client) => await setHost(client, host, times)),
     partsOf: async (subnetId: SubnetId) =>
       await finerIn(pool, "f.subnet_id = $1 and f.host_hash is null order by f.first_address", [subnetId]),
     /**
-     * The parts of a leaf from now on; without any it is joined again. Null, and nothing happens, when the leaf
-     * has passed to another crawler than `subnetCrawlerId` meanwhile. Counts what was added and what ended.
+     * Sets a leaf's parts; none joins it again. Returns null, without changes, when the leaf has left
+     * `subnetCrawlerId` meanwhile; otherwise counts of added and ended parts.
      */
     setParts: async (leaf: SplitLeaf, times: ReviewTimes) =>
       await write(async (client) => await setParts(client, leaf, times)),
-    /** Those whose review is due, longest due first. */
+    /** Due reviews, longest due first. */
     dueForReview: async (limit: number, now: Date) =>
       await finerIn(pool, "f.review_at <= $1 order by f.review_at, f.finer_id limit $2", [now, limit]),
-    /** A review confirmed the crawler or found another; null as the decision only puts the next review off. */
+    /** Records a review that confirmed or changed the crawler; a null decision only postpones the next one. */
     reviewed: async (finerId: FinerId, decision: Decided | null, times: ReviewTimes) =>
       await write(async (client) => await reviewed(client, { finerId, decision }, times)),
-    /** It goes with its subnet again. */
+    /** Ends a finer delegation, so that the subnet's applies again. */
     end: async (finerId: FinerId, reason: string, now: Date): Promise<void> => {
       const ended = { where: "f.finer_id = $1", values: [finerId], reason };
       await write(async (client) => await endFiner(client, ended, now));
@@ -58,12 +58,12 @@ export function createFinerDelegationStore(pool: Pool) {
       return rows.map((row) => row.crawler_id);
     },
     /**
-     * Hands over what a crawler that is gone has: to the nearest of the heirs by its latest round, else to the
-     * subnet's crawler, if that is an heir, until a review. The rest stays where it is.
+     * Passes on a departed crawler's finer delegations: to the nearest heir by the latest round, else to the subnet's
+     * crawler if it is an heir, until a review. The rest stays.
      */
     inherit: async (gone: CrawlerId, heirs: readonly CrawlerId[], now: Date) =>
       await write(async (client) => await inherit(client, { gone, heirs }, now)),
-    /** Ends parts of subnets that are not in force any more, or over which a more specific one was registered; gives their number. */
+    /** Ends parts whose subnet is no longer in force or has a newly registered subnet within; returns their number. */
     endOutdated: async (now: Date) => await write(async (client) => await endFiner(client, outdated, now)),
   };
 }
@@ -118,7 +118,6 @@ async function finerIn(pool: Pool, where: string, values: readonly unknown[]): P
   });
 }
 
-/** In the history, in words. */
 type Decided = FinerDecision & { readonly reason: string };
 
 /** A host, or a part by its addresses. */
@@ -137,7 +136,7 @@ const decisionColumns = [
   "subnetRttMs",
 ] as const;
 
-/** Of one subnet; what has a delegation of its own already is decided anew. Hosts, or parts; not both. */
+/** For one subnet; existing delegations are replaced. Takes either hosts or parts. */
 export async function putFiner(
   client: PoolClient,
   of: { readonly subnetId: SubnetId; readonly cause: string; readonly seen?: readonly SeenAnswer[] },
@@ -239,7 +238,7 @@ async function setParts(
   return { added: added.length, ended };
 }
 
-/** How many more may be added, at most as many as are wanted. */
+/** How many of the wanted ones may be added. */
 export async function roomFor(client: PoolClient, wanted: number): Promise<number> {
   if (wanted === 0) return 0;
   const { rows } = await client.query<{ finer: number }>(
@@ -288,7 +287,7 @@ interface Ended {
   readonly reason: string;
 }
 
-/** Their hosts go with their subnets again, or with a part of it. Gives their number. */
+/** Ends them; their hosts return to their subnets or to a part. Returns their number. */
 export async function endFiner(
   client: PoolClient,
   { where, values, reason }: Ended,
@@ -334,7 +333,7 @@ const outdated: Ended = {
   reason: "the registry has other ranges there now",
 };
 
-/** What the heirs measured in the latest round decides; who only inherits as the subnet's crawler measured nothing. */
+/** The latest round's measurements decide; an heir that only has the subnet counts as unmeasured. */
 export async function inherit(
   client: PoolClient,
   { gone, heirs }: { readonly gone: CrawlerId; readonly heirs: readonly CrawlerId[] },

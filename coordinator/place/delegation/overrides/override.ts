@@ -1,7 +1,6 @@
 /**
- * Delegations finer than a subnet: one host whose name resolves differently by place, or a part of a leaf that
- * measures apart. One rule for all: a host is crawled by the crawler of its
- * finer delegation, if it has one, else by its subnet's.
+ * Delegations finer than a subnet: a host whose name resolves by place, or a part of a leaf that measures apart. A
+ * host belongs to the crawler of its finer delegation if it has one, otherwise to its subnet's.
  */
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import type { FinishedRound } from "../delegation.ts";
@@ -9,13 +8,13 @@ import type { FinishedRound } from "../delegation.ts";
 declare const brand: unique symbol;
 export type FinerId = number & { readonly [brand]: "FinerId" };
 
-/** Most finer delegations in all; beyond that, hosts go with their subnets. */
+/** Total limit; further hosts stay with their subnets. */
 export const maxFinerDelegations = 20_000;
 
-/** A round for one host or for an address of a part; what is known of the subnet around it stays as it is. */
+/** A round for one host or an address of a part; it changes nothing about the surrounding subnet. */
 export type FinerRound = Omit<FinishedRound, "subnetId"> & { readonly withinSubnetId: SubnetId };
 
-/** What a finer delegation is for. The addresses of a part are text. */
+/** A part's addresses are text. */
 export type FinerPlace =
   | { readonly type: "host"; readonly hostHash: HostHash; readonly host: string }
   | { readonly type: "part"; readonly first: string; readonly last: string };
@@ -23,11 +22,11 @@ export type FinerPlace =
 export interface FinerDelegation extends FinerDecision {
   readonly finerId: FinerId;
   readonly place: FinerPlace;
-  /** The leaf that is split; for a host, the subnet in which it was found. */
+  /** The split leaf; for a host, the subnet in which it was found. */
   readonly subnetId: SubnetId;
-  /** Who has the subnet as a whole now; null: nobody. */
+  /** The subnet's current crawler, or null. */
   readonly subnetCrawlerId: CrawlerId | null;
-  /** What its latest round probed. */
+  /** The target of its latest round. */
   readonly target: ProbedTarget;
 }
 
@@ -37,7 +36,6 @@ export interface ProbedTarget {
   readonly address: string;
 }
 
-/** Who gets it, by which round. */
 export interface FinerDecision {
   readonly roundId: RoundId;
   readonly crawlerId: CrawlerId;
@@ -51,11 +49,11 @@ export interface FinerDecision {
 export interface PlannedPart extends FinerDecision {
   readonly first: string;
   readonly last: string;
-  /** For the history, in words. */
+  /** Words for the history. */
   readonly reason: string;
 }
 
-/** What one vantage point was told; null stands for the coordinator. */
+/** A vantage point's answer; null stands for the coordinator. */
 export interface SeenAnswer {
   readonly crawlerId: CrawlerId | null;
   readonly addresses: readonly string[];
@@ -65,20 +63,18 @@ export interface DelegatedHost extends FinerDecision {
   readonly hostHash: HostHash;
   readonly subnetId: SubnetId;
   readonly seen: readonly SeenAnswer[];
-  /** For the history, in words. */
+  /** Words for the history. */
   readonly reason: string;
 }
 
-/** A host as the frontier has it. */
 export interface HostPlace {
   readonly hostHash: HostHash;
   readonly host: string;
-  /** One of its URLs. */
   readonly url: string;
-  /** As the coordinator resolved it, the first one first. */
+  /** The coordinator's resolved addresses, first one first. */
   readonly addresses: readonly string[];
   readonly subnetId: SubnetId;
-  /** True: it is delegated by itself already. */
+  /** True when it is already delegated by itself. */
   readonly byItself: boolean;
 }
 
@@ -90,7 +86,7 @@ export interface ReviewTimes {
 
 const reviewEveryMs = 6 * 3_600_000;
 
-/** What is decided now is looked at again so much later. */
+/** When a decision made now is reviewed. */
 export function reviewTimes(now: Date): ReviewTimes {
   return { now, reviewAt: new Date(now.getTime() + reviewEveryMs) };
 }

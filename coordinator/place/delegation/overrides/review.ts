@@ -1,8 +1,7 @@
 /**
- * Finer delegations are looked at again from time to time: the crawler is confirmed or changed, and what is no
- * longer needed goes with its subnet again. A host does when everybody is told the same of it. A part does when
- * the subnet's crawler has come to have it anyway, or is no farther from it than the nearest by half of what
- * made it a part: a part at the limit does not come and go.
+ * Reviews finer delegations periodically: the crawler is confirmed or changed, and unnecessary ones end. A host's ends
+ * when every vantage point gets the same answer. A part's ends when the subnet's crawler is the nearest anyway, or
+ * exceeds the nearest by no more than half the splitting limit, so that parts near the limit do not come and go.
  */
 import type { CrawlerId } from "#core/ids";
 import type { DeniedTargets } from "../denied-targets.ts";
@@ -26,11 +25,11 @@ interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {
 }
 
 const reviewsPerPass = 4;
-/** After a review without an answer. */
+/** Delay after a review without an answer. */
 const retryMs = 3_600_000;
-/** The subnet's crawler may be farther by so much for a part to be joined again, in ms. */
+/** A part is joined again when the subnet's crawler is farther by at most this many ms. */
 const joinGainMs = 2.5;
-/** The present crawler stays while it is no farther than the nearest by so much, in ms. */
+/** The present crawler stays when it is farther than the nearest by at most this many ms. */
 const stayGainMs = 5;
 
 /** One pass; returns how many were reviewed and how many of them ended. */
@@ -46,7 +45,7 @@ export async function reviewFiner(ports: ReviewFinerPorts): Promise<{ reviewed: 
   return { reviewed: due.length, ended };
 }
 
-/** Why it ends, or null when it goes on. */
+/** Why the part ends, or null when it continues. */
 async function reviewPart(part: FinerDelegation, ports: ReviewFinerPorts): Promise<string | null> {
   const { subnetCrawlerId } = part;
   if (subnetCrawlerId === part.crawlerId) return "the subnet's crawler has this part of it anyway";
@@ -91,7 +90,7 @@ async function reviewHost(finer: FinerDelegation, ports: ReviewFinerPorts): Prom
 
 const reviewedReason = ({ host }: HostPlace) => `${host} resolves differently by place`;
 
-/** Two vantage points at least, and no two of them without a subnet in common. */
+/** True when at least two vantage points answered and no two lacked a common subnet. */
 function isToldTheSame(
   seen: readonly { readonly addresses: readonly string[] }[],
   ports: ReviewFinerPorts,
@@ -115,7 +114,7 @@ interface Chosen {
   readonly subnetRttMs: number | null;
 }
 
-/** The nearest, or the present crawler where that is hardly farther; null when nobody answered, or the present one could not ask. */
+/** The nearest, or the present crawler if hardly farther; null when nobody answered or the present one could not probe. */
 function chosenOf(outcome: FinerOutcome | null, finer: FinerDelegation): Chosen | null {
   if (!outcome?.decision || outcome.decision.rttMs === null || outcome.unheard.has(finer.crawlerId))
     return null;
@@ -135,30 +134,29 @@ function chosenOf(outcome: FinerOutcome | null, finer: FinerDelegation): Chosen 
   return { decision: kept, nearestMs, subnetRttMs };
 }
 
-// What crawlers have besides whole subnets, when they are gone or drained: hosts and parts go to the nearest of
-// the others by their latest round, without a new probe; of which nothing is known, to the subnet's crawler
-// until they are probed again. What some partner denies goes to the runner-up or to the subnet's crawler, if they
-// may have it, and is probed again at once; else it goes with its subnet again. To be called after the subnets have
-// gone to others.
+// Passes on the hosts and parts of departed or draining crawlers: to the nearest by their latest round without a new
+// probe, or to the subnet's crawler until they are probed again. What a partner denies goes to the runner-up or the
+// subnet's crawler, if allowed, and is probed at once; otherwise it returns to its subnet. Call after the subnets have
+// been handed over.
 
 interface ReplaceFinerPorts {
   readonly finer: Pick<FinerDelegationStore, "crawlers" | "inherit" | "dueForReview" | "reviewed" | "end">;
-  /** Without it, nobody denies anything. */
+  /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
   readonly state: CoordinatorState;
-  /** Crawlers that may take something now. */
+  /** Crawlers that can take something now. */
   readonly online: () => readonly CrawlerId[];
 }
 
 interface DepartureTimes {
-  /** A crawler is gone when it has been away for longer. */
+  /** Absence after which a crawler counts as gone. */
   readonly departureMs: number;
-  /** When this coordinator started: nobody could come back before. */
+  /** Start of this coordinator, before which nobody could return. */
   readonly since: Date;
   readonly now: Date;
 }
 
-/** One pass over all crawlers that are leaving; returns how many hosts and parts moved. */
+/** One pass over all leaving crawlers; returns how many hosts and parts moved. */
 export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTimes): Promise<number> {
   const owners = await ports.finer.crawlers();
   const leaving = owners.filter((crawlerId) => isLeaving(crawlerId, ports.state, times));
@@ -174,10 +172,10 @@ export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTim
   return moved;
 }
 
-/** A review is never put off for longer. */
+/** A review is never postponed for longer. */
 const anyReviewMs = 366 * 86_400_000;
 
-/** While nobody denies anything, nothing is read. Returns how many went to another crawler. */
+/** Reads nothing while nobody denies anything. Returns how many moved to another crawler. */
 async function replaceDenied(
   { leaving, heirs }: { readonly leaving: readonly CrawlerId[]; readonly heirs: readonly CrawlerId[] },
   { finer, denied }: ReplaceFinerPorts,

@@ -1,10 +1,9 @@
 /**
- * A probe round for something finer than a subnet: an address of a leaf that measured apart, or a host by its
- * name. It is the policies' own round, with two differences: those whom the answer is held against are asked
- * first, whatever the policy would do, and nothing that is known of the subnet as a whole changes by it.
+ * A probe round for an address of a leaf or for a host by name. It uses the policies' rounds, but asks the crawlers to
+ * compare with first and does not change what is known of the whole subnet.
  *
- * By name every candidate measures what the name leads it to. The triangle inequality says nothing then (each
- * may meet another machine), so all are asked, up to a dozen spread over the fleet.
+ * By name, every crawler measures the address it resolves. Each may reach another machine, so the triangle inequality
+ * does not apply, and up to a dozen crawlers spread over the fleet are asked.
  */
 
 import type { RoundCause } from "#core/delegation-cause";
@@ -34,7 +33,7 @@ export interface FinerRoundPorts {
   readonly denied?: DeniedTargets;
   readonly settings: RoundSettings;
   readonly onDecided: (round: FinerRound) => void;
-  /** True: what is under way is given up, and nothing more is stored. */
+  /** When true, the round is abandoned and nothing more is stored. */
   readonly isStopping?: () => boolean;
 }
 
@@ -42,29 +41,29 @@ interface FinerErrand {
   readonly target: ProbedTarget;
   readonly withinSubnetId: SubnetId;
   readonly cause: RoundCause;
-  /** Asked before the policy has its turn. */
+  /** Crawlers asked before the policy's. */
   readonly first: readonly CrawlerId[];
   readonly byName: boolean;
-  /** Nobody else is asked; left out: whom the policy wants. */
+  /** Asks only these; by default, the policy chooses. */
   readonly only?: readonly CrawlerId[];
 }
 
 export interface FinerOutcome {
   readonly roundId: RoundId;
-  /** Null: nobody measured anything. */
+  /** Null when nobody measured anything. */
   readonly decision: Omit<FinerDecision, "subnetRttMs"> | null;
-  /** What was measured by the method that counts. */
+  /** Measurements by the compared method. */
   readonly rttsMs: ReadonlyMap<CrawlerId, number>;
-  /** They kept themselves from asking, or did not report: they may be as near as before. */
+  /** Crawlers that declined or did not report; they may be as near as before. */
   readonly unheard: ReadonlySet<CrawlerId>;
-  /** By name: where the name led each crawler that reported it. */
+  /** By name: the address each reporting crawler resolved. */
   readonly seen: readonly SeenAnswer[];
 }
 
-/** Crawlers that measure a host by its name at most. */
+/** Maximum crawlers that measure a host by name. */
 const mostByName = 12;
 
-/** Runs the round and stores it; null when the address may not be probed, the subnet has gone, or we stop. */
+/** Runs and stores the round; returns null when the address may not be probed, the subnet is gone or we stop. */
 export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): Promise<FinerOutcome | null> {
   const startedAt = ports.now();
   const questions = openQuestions(errand, ports);
@@ -102,7 +101,7 @@ export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): P
   };
 }
 
-/** Asks until the round has its end; null when we stop before. */
+/** Asks until the round ends; returns null when we stop before. */
 async function endingOf(
   errand: FinerErrand,
   questions: RoundQuestions,
@@ -154,7 +153,7 @@ function policyOf(errand: FinerErrand, { settings }: FinerRoundPorts) {
   return errand.byName ? "exhaustive" : settings.policy;
 }
 
-/** A crawler whose software knows nothing of names has measured the coordinator's address. */
+/** A crawler without support for names measured the coordinator's address, which does not count. */
 function byNameOnly(outcome: ProbeOutcome): ProbeOutcome {
   if (outcome.type !== "measured" || outcome.address !== undefined) return outcome;
   return { type: "failed", method: outcome.method, reason: "its software does not measure by name" };
@@ -184,7 +183,7 @@ function isDenied(crawlerId: CrawlerId, { target, withinSubnetId }: FinerErrand,
   return ports.denied?.denies(crawlerId, denied, ports.now().getTime()) ?? false;
 }
 
-/** So many of the crawlers at even distances, beginning anywhere. */
+/** Evenly spaced crawlers from a random start. */
 function spreadOver(crawlers: readonly CrawlerId[], most: number, random: number): CrawlerId[] {
   const offset = Math.floor(random * crawlers.length);
   return Array.from({ length: most }, (_, index) => {

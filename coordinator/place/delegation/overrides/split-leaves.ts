@@ -1,8 +1,8 @@
 /**
- * Leaves whose addresses measure apart are split below their registered range. Connect times raise the
- * suspicion (`apartAddresses`); a few of the suspected addresses are then probed, each in a round of its own,
- * by the subnet's crawler and by whom the policy asks; and where another crawler is nearer by more than 5 ms,
- * the smallest aligned blocks that separate such addresses from the rest become parts (`leafParts`).
+ * Splits leaves whose addresses measure apart below their registered range. Connect times raise the suspicion
+ * (`apartAddresses`). A few suspected addresses are each probed in a round by the subnet's crawler and those the
+ * policy asks. Where another crawler is nearer by more than 5 ms, the smallest aligned blocks that separate such
+ * addresses become parts (`leafParts`).
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -19,17 +19,17 @@ interface SplitLeavesPorts extends FinerRoundPorts {
   readonly leaves: LeafWatch;
 }
 
-/** A crawler takes a part over when it is nearer by more than this, in ms. */
+/** A crawler takes a part when it is nearer by more than this, in ms. */
 const splitGainMs = 5;
-/** Leaves that are probed in one pass, and addresses of each. */
+/** Leaves per pass, and addresses probed per leaf. */
 const leavesPerPass = 4;
 const probesPerLeaf = 4;
-/** A leaf that was probed is left alone for so long, whatever it measures. */
+/** How long a probed leaf rests, whatever the result. */
 const restMs = 3_600_000;
 
 /** One pass; returns the leaves whose parts changed. */
 export async function splitLeaves(ports: SplitLeavesPorts): Promise<SubnetId[]> {
-  // Who is drawn at random is drawn for the subnet: where its addresses are plays no part.
+  // The policy `random` assigns whole subnets, regardless of where their addresses are.
   if (ports.settings.policy === "random") return [];
   const changed: SubnetId[] = [];
   let probed = 0;
@@ -44,7 +44,7 @@ export async function splitLeaves(ports: SplitLeavesPorts): Promise<SubnetId[]> 
   return changed;
 }
 
-/** An address with the crawler that is nearest to it, and the round that says so. */
+/** An address with its nearest crawler and the round that found it. */
 interface Judged extends JudgedAddress {
   readonly decision: (FinerDecision & { readonly levelMs: number | null }) | null;
 }
@@ -71,7 +71,7 @@ function judgedBy(text: string, decision: FinerDecision): Judged[] {
     : [{ address, crawlerId: decision.crawlerId, decision: { ...decision, levelMs: null } }];
 }
 
-/** One judgement an address: what was probed now stands before what was known; what confirms it keeps its round. */
+/** One judgement per address: new probes replace earlier ones, but a confirmation keeps its round. */
 function latestOf(judged: readonly Judged[]): Judged[] {
   const latest = new Map<number | bigint, Judged>();
   for (const one of judged) {
@@ -82,7 +82,7 @@ function latestOf(judged: readonly Judged[]): Judged[] {
   return [...latest.values()];
 }
 
-/** Those alike stay with the crawler that measures them; a few of the others are probed, the rest goes with those. */
+/** Addresses alike stay with the crawler that measures them; a few of the others are probed and stand for the rest. */
 async function judgeGroup(
   { crawlerId, verdict }: Group,
   suspicion: Suspicion,
@@ -109,7 +109,7 @@ function addressed(text: string, crawlerId: CrawlerId): Judged[] {
   return address === null ? [] : [{ address, crawlerId, decision: null }];
 }
 
-/** The nearest to the address, if it is nearer than the subnet's crawler by enough; null when nobody can say. */
+/** The crawler nearest to the address, if nearer than the subnet's by enough; null when unknown. */
 async function probeAddress(
   { address, levelMs }: { readonly address: string; readonly levelMs: number },
   fetcher: CrawlerId,
@@ -129,7 +129,7 @@ async function probeAddress(
   return { address: parsed, crawlerId, decision: { ...outcome.decision, subnetRttMs, levelMs } };
 }
 
-/** So many of a sorted list, its ends among them. */
+/** An evenly spaced selection that includes both ends. */
 function spreadOver<Item>(items: readonly Item[], most: number): Item[] {
   if (items.length <= most) return [...items];
   const last = items.length - 1;

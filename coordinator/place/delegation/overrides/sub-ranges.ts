@@ -1,39 +1,38 @@
 /**
- * Parts of a leaf that measure apart. The registry knows a leaf as one range, but about one /24 in six spans
- * several places (Gharaibeh et al., "A look at router geolocation in public and commercial databases", 2015,
- * section 5). Where another crawler is nearer to some of its addresses, the range is halved at aligned
- * borders until each block holds addresses of one kind only; halving stops there, since an address that
- * nobody measured is likeliest to be like its neighbours.
+ * Divides a leaf into parts that measure apart. The registry has one range, but about one /24 in six spans several
+ * places (Gharaibeh et al., "A look at router geolocation in public and commercial databases", 2015, section 5). The
+ * range is halved at aligned borders until each block holds addresses with the same nearest crawler; no further,
+ * because an unmeasured address most likely resembles its neighbours.
  *
  *     10.1.2.0/24, owner a          .7 a   .9 a        .130 b        .200 a
  *     /25 + /25                    [.0 – .127: a]     [.128 – .255: b and a]
  *     the second halved            [.0 – .127: a]     [.128 – .191: b] [.192 – .255: a]
  *     parts                                            10.1.2.128/26 → b
  *
- * What stays with the owner is no part: it goes on under the leaf's own delegation.
+ * Blocks of the owner are no parts; they stay under the leaf's own delegation.
  */
 import type { CrawlerId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, rangeBetween, rangeHolds } from "#core/ip/range";
 
-/** A leaf that would need more keeps the parts with the most addresses. */
+/** A leaf with more keeps the parts with the most addresses. */
 export const maxPartsPerLeaf = 16;
 
-/** An address, and the crawler that is nearest to it as far as is known. */
+/** An address and its nearest known crawler. */
 export interface JudgedAddress {
   readonly address: IpAddress;
   readonly crawlerId: CrawlerId;
 }
 
 export interface LeafPart<Judged extends JudgedAddress = JudgedAddress> {
-  /** Within the leaf; an aligned block, but for the ends of a leaf that is none. */
+  /** An aligned block of the leaf, except at the ends of an unaligned leaf. */
   readonly range: IpRange;
   readonly crawlerId: CrawlerId;
-  /** Those that made it a part, in the order of the addresses. */
+  /** The addresses that made it a part, in order. */
   readonly addresses: readonly Judged[];
 }
 
-/** The parts to be crawled by others than the owner, in the order of their addresses; none: it stays whole. */
+/** The parts for other crawlers than the owner, in order; none when the leaf stays whole. */
 export function leafParts<Judged extends JudgedAddress>(
   leaf: IpRange,
   owner: CrawlerId,
@@ -42,7 +41,7 @@ export function leafParts<Judged extends JudgedAddress>(
   const inside = judged
     .filter(({ address }) => rangeHolds(leaf, address))
     .toSorted((a, b) => (a.address.value < b.address.value ? -1 : 1));
-  // All of them elsewhere: the delegation is wrong as a whole, which is no reason to cut the range.
+  // When all addresses belong elsewhere, the whole delegation is wrong, which is no reason to split.
   if (!inside.some(({ crawlerId }) => crawlerId === owner)) return [];
   const parts = partsOf(coveringBlock(leaf), leaf, { owner, judged: inside });
   return mostFilled(parts, maxPartsPerLeaf);
@@ -70,7 +69,7 @@ function partsOf<Judged extends JudgedAddress>(
     const range = first.crawlerId === owner ? null : clipped(block, leaf);
     return range === null ? [] : [{ range, crawlerId: first.crawlerId, addresses: judged }];
   }
-  // One address that was judged twice, differently: nothing to separate.
+  // Contradicting judgements of one address cannot be separated.
   if (block.size === 1n) return [];
   const size = block.size / 2n;
   const middle = block.first + size;
@@ -89,7 +88,6 @@ function coveringBlock(range: IpRange): Block {
   return { first: first - (first % size), size };
 }
 
-/** The block as far as it lies in the leaf. */
 function clipped({ first, size }: Block, leaf: IpRange): IpRange | null {
   const last = first + size - 1n;
   const leafFirst = BigInt(leaf.first);
@@ -113,15 +111,15 @@ function mostFilled<Judged extends JudgedAddress>(
 }
 
 /**
- * Which addresses of a leaf measure apart from the rest, by the connect times of ordinary fetches: a
- * suspicion that costs nothing, to be confirmed by probing (`leafParts` then cuts the range).
+ * Finds addresses of a leaf that measure apart, by connect times of ordinary fetches: a free suspicion to be confirmed
+ * by probes.
  *
- * Noise and a busy crawler only ever add to a connect time, so an address's level is the lower quartile of
- * its latest times: with exponential noise of 4 ms the level of three times is 1.3 ms above the truth on
- * average, and more than 15 ms above it for one address in 77,000 (e^-11.25). Two limits have to be passed at
- * once: a number of ms, and a share of the usual level (long paths differ by more, within one place).
+ * Noise and a busy crawler only add to a connect time, so an address's level is the lower quartile of its latest
+ * times: with exponential noise of 4 ms, the level of three times is on average 1.3 ms too high, and more than 15 ms
+ * for one address in 77,000 (e^-11.25). Two limits must be exceeded: a number of ms, and a share of the usual level
+ * (long paths differ by more within one place).
  *
- * Only times of one crawler may be compared, and only connect times: a first byte contains the server.
+ * Only connect times of one crawler are comparable, since a first byte includes the server.
  */
 
 interface AddressTimes {
@@ -131,16 +129,16 @@ interface AddressTimes {
 }
 
 const rule = {
-  /** Fewer times than this say nothing of an address. */
+  /** Fewer times say nothing of an address. */
   leastTimes: 3,
-  /** Apart by more than so many ms … */
+  /** Apart by more than this many ms … */
   marginMs: 15,
   /** … and by more than this share of the usual level. */
   marginShare: 0.2,
 };
 
 export interface ApartVerdict {
-  /** What the rest of the leaf measures, in ms; null when nothing is known well enough. */
+  /** RTT of the rest of the leaf, in ms; null when unknown. */
   readonly usualMs: number | null;
   readonly alike: readonly JudgedLevel[];
   readonly apart: readonly JudgedLevel[];
@@ -152,9 +150,8 @@ interface JudgedLevel {
 }
 
 /**
- * `expectedMs`: what this crawler measured by connect when the leaf was delegated to it; null where that is
- * not known, then the middle address is taken for the usual. When no address is as expected, the way to the
- * whole leaf has changed, which is recalibration's business: then nothing is apart.
+ * `expectedMs` is this crawler's connect RTT at delegation; if null, the median address counts as usual. When no
+ * address is as expected, the path to the whole leaf has changed, which recalibration handles, so nothing is apart.
  */
 export function apartAddresses(addresses: readonly AddressTimes[], expectedMs: number | null): ApartVerdict {
   const levels = addresses

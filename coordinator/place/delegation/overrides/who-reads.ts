@@ -1,4 +1,4 @@
-/** Delegations finer than a subnet, as `who` tells them. */
+/** Finer delegations for `who`. */
 
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
@@ -14,7 +14,7 @@ type FinerRow = Omit<FinerReport, "type" | "range" | "since" | "foundAt"> & {
   readonly found: Date;
 };
 
-/** Crawlers are named in what was seen; one that is deleted keeps its place without a name. */
+/** A deleted crawler keeps its place among the answers without a name. */
 const finerSelect = `
   select f.subnet_id as "subnetId", h.host, host(f.first_address) as first, host(f.last_address) as last,
     ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as "runnerUp", f.measured, f.rtt_ms as "rttMs",
@@ -31,7 +31,7 @@ const finerSelect = `
   left join crawler r on r.crawler_id = f.runner_up_id
   left join frontier_host h on h.host_hash = f.host_hash`;
 
-/** Its own, or that of the part in which its first address lies; null where its subnet's is in force. */
+/** The host's own or its part's; null when its subnet's delegation applies. */
 export async function finerOfHost(pool: Pool, hostHash: HostHash): Promise<FinerReport | null> {
   const { rows } = await pool.query<FinerRow>(
     `${finerSelect} where f.finer_id = (select finer_id from frontier_host where host_hash = $1)`,

@@ -1,4 +1,4 @@
-/** exhaustive: every candidate probes, the fastest takes it (paper section 3). The yardstick from above. */
+/** exhaustive: every candidate probes and the fastest takes the subnet (paper section 3); the upper yardstick. */
 import { priorOf } from "../prior.ts";
 import {
   askedCrawlers,
@@ -41,7 +41,7 @@ export const exhaustivePolicy = {
   observe: withObservation,
 } as const satisfies DelegationPolicy<RoundState>;
 
-/** The position of the first candidate not asked yet; the candidates' number when all were. */
+/** The first candidate not asked yet; the number of candidates when all were. */
 function firstUnasked(state: RoundState): number {
   const asked = new Set(state.probes.map((probe) => probe.crawlerId));
   const index = state.fleet.candidates.findIndex((crawlerId) => !asked.has(crawlerId));

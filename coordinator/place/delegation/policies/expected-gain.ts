@@ -1,12 +1,12 @@
 /**
- * What asking one more crawler is expected to save, in ms. The mixture (`rtt-mixture.ts`) gives a first estimate,
- * the mean of what each place promises; it knows nothing of how often such promises hold. So it is corrected by
- * a regression (Poisson, log link) on figures that every round has at hand:
+ * Estimates how many ms asking one more crawler saves. The mixture (`rtt-mixture.ts`) gives the mean of what each
+ * place promises, but not how often such promises hold. A regression (Poisson, log link) on figures available in every
+ * round corrects it:
  *
  *     saving = exp(w · features)        counted up to 15 ms, so that far-off hopes do not eat the probes
  *
- * The weights were fitted on rounds over fleets of 12, 50 and 200 crawlers drawn from measured round trips, with
- * trees of four kinds, and over generated worlds. In a fleet they do not fit, `GainCalibration` scales them.
+ * The weights were fitted on rounds over fleets of 12, 50 and 200 crawlers from measured round trips, with trees of
+ * four kinds, and over generated worlds. `GainCalibration` scales them for fleets they do not fit.
  */
 
 import { type ObservedProbe, trustInTriangle } from "./round.ts";
@@ -22,23 +22,23 @@ interface Outlook {
   readonly bestMs: number;
 }
 
-/** What asking is worth, of each candidate that may be nearer than the best and was not asked; a column each. */
+/** In columns: candidates that may be nearer than the best and were not asked. */
 export interface ExpectedGains {
   readonly indices: Int32Array;
-  /** Saved by this probe for the subnet at hand, in ms. */
+  /** Expected saving of this probe for this subnet, in ms. */
   readonly gainsMs: Float64Array;
-  /** How many past subnets like this one the candidate has measured, each counted by its likeness. */
+  /** Past similar subnets the candidate measured, weighted by likeness. */
   readonly alikeMeasured: Float64Array;
 }
 
-/** Places lighter than this, against the heaviest, say nothing any more. */
+/** Places lighter than this, relative to the heaviest, are ignored. */
 const leastWeight = 1e-2;
-/** Spread of the saving around a place's promise, in ms: of what was measured and what is only expected. */
+/** Spread of the saving around a place's promise, in ms: for measured and for expected RTTs. */
 const measuredSpread = { ms: 2, perMs: 0.1 };
 const expectedSpread = { ms: 2, perMs: 0.414, perSpread: 0.5 };
-/** A candidate farther from the best than the triangle allows is asked only where a place speaks for it. */
+/** A candidate farther from the best than the triangle allows needs a place in its favour to be asked. */
 const leastShare = 1e-3;
-/** A fleet so small is looked at whole; of a larger one those for whom some place speaks, and nobody else. */
+/** Larger fleets are limited to candidates that some place supports. */
 const largestLookedAtWhole = 64;
 
 const fitted = {
@@ -54,7 +54,7 @@ const fitted = {
   fleet: 0.231,
 } as const;
 
-/** Worked out once a state. */
+/** Computed once per state. */
 export function expectedGains(outlook: Outlook): ExpectedGains {
   const { mixture } = outlook;
   mixture.follow(outlook.probes);
@@ -62,17 +62,17 @@ export function expectedGains(outlook: Outlook): ExpectedGains {
   return mixture.memo as ExpectedGains;
 }
 
-/** Sums over the places, per candidate: kept here, and emptied, from one question to the next. */
+/** Per-candidate sums over the places, reused between calls. */
 const sums = {
-  /** Weighted: what the places promise to save against the best answer. */
+  /** Weighted promised savings against the best answer. */
   promisesMs: new Float64Array(0),
-  /** Weighted: vectors that it won. */
+  /** Weighted vectors that it won. */
   nearest: new Float64Array(0),
-  /** Past subnets like this one that it measured, each counted by its likeness. */
+  /** Past similar subnets it measured, weighted by likeness. */
   alikeMeasured: new Float64Array(0),
   isSpokenFor: new Uint8Array(0),
   spokenFor: new Int32Array(0),
-  /** RTT in ms from the best; NaN where unknown. */
+  /** RTT in ms from the best; NaN when unknown. */
   apartMs: new Float64Array(0),
 };
 
@@ -151,7 +151,7 @@ function makeRoom(candidates: number): void {
   sums.apartMs = new Float64Array(candidates).fill(Number.NaN);
 }
 
-/** Fills the sums; returns the weight of all places, and for how many candidates one of them speaks. */
+/** Fills the sums; returns the weight of all places and the number of supported candidates. */
 function sumOver(mixture: RttMixture, bestMs: number): { readonly weight: number; readonly count: number } {
   const { fleet, weights, heaviest, members, isPart } = mixture;
   const { promisesMs } = sums;
@@ -234,15 +234,15 @@ function expectedSpreadMs(rttMs: number, spreadMs: number, bestMs: number): numb
   return ms + perMs * Math.min(rttMs, 1.5 * bestMs) + perSpread * Math.min(spreadMs, 2 * bestMs);
 }
 
-/** Mean of max(0, best − RTT) where the RTT lies around what is expected: a parabola between nothing and all. */
+/** Approximates the mean of max(0, best − RTT) around the expected RTT by a parabola between none and all. */
 function promise(bestMs: number, expectedMs: number, spreadMs: number): number {
   const z = (bestMs - expectedMs) / spreadMs;
   if (z <= -1.5) return 0;
   return z >= 1.5 ? bestMs - expectedMs : (spreadMs * (z + 1.5) * (z + 1.5)) / 6;
 }
 
-// The logarithm by a table of the mantissa's first ten bits, to within 0.0005: a regression knows no more, and hundreds are
-// taken with every answer.
+// Takes logarithms from a table of the mantissa's first ten bits, to within 0.0005: precise enough for a regression,
+// and hundreds are needed per answer.
 
 const mantissaBits = 10;
 const logOfMantissa = Float64Array.from({ length: 2 ** mantissaBits }, (_, at) =>
@@ -251,7 +251,7 @@ const logOfMantissa = Float64Array.from({ length: 2 ** mantissaBits }, (_, at) =
 const asNumber = new Float64Array(1);
 const asBits = new Int32Array(asNumber.buffer);
 
-/** Of a normal number above 0. */
+/** Expects a normal number above 0. */
 function roughLog(value: number): number {
   asNumber[0] = value;
   const bits = asBits[1]!;

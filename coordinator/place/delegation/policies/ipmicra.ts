@@ -1,19 +1,17 @@
 /**
- * ipmicra: the paper's delegation procedure (section 4.3). Is the company known to one crawler, that one
- * takes the subnet without a probe; to several, they are asked until one answers under the threshold. Else
- * the tree is climbed: at each step the crawlers that own it, its children or their descendants are asked,
- * until one is under the threshold. When all were asked, the fastest.
+ * ipmicra: the paper's delegation procedure (section 4.3). If one crawler knows the company, it takes the subnet
+ * without a probe; if several do, they are asked until one is under the threshold. Otherwise the tree is climbed: each
+ * step asks the crawlers that own the subnet, its children or its descendants until one is under the threshold. After
+ * all were asked, the fastest wins.
  *
  * Where the paper leaves room:
- * - several crawlers of the company and none under the threshold: the climb goes on (the text says "the
- *   fastest", then "only if this search is unsuccessful"); nobody is asked twice;
- * - the climb starts at the subnet itself, as in the worked example, where the children of subnet 8 are asked
- *   first;
- * - within a step the subnet's own crawler is asked first, as in the pseudo-code, then those of its children,
- *   then those of their descendants, each in the order in which they came to own something there;
- * - the root is the whole space: who owns anything anywhere is asked there;
- * - a crawler of the company that is no candidate now does not count; candidates that own nothing anywhere
- *   are asked last.
+ * - When several crawlers know the company and none is under the threshold, the climb continues (the text says "the
+ *   fastest", then "only if this search is unsuccessful"); nobody is asked twice.
+ * - The climb starts at the subnet itself, as in the worked example, which first asks the children of subnet 8.
+ * - Within a step the subnet's own crawler comes first, as in the pseudo-code, then its children's, then its
+ *   descendants', each in order of ownership.
+ * - The root is the whole space, where every owner is asked.
+ * - A crawler of the company that is no candidate does not count; candidates that own nothing are asked last.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
@@ -41,9 +39,9 @@ import {
 type AskedAt = ReasonOf<"under-threshold">["level"];
 
 interface IpmicraState extends RoundState {
-  /** The one crawler of the same company, where there is exactly one. */
+  /** The only crawler of the same company, if there is exactly one. */
   readonly sole: CrawlerCount | null;
-  /** All candidates in the order in which they would be asked, fixed when the round starts. */
+  /** All candidates in asking order, fixed at the start of the round. */
   readonly queue: readonly { readonly crawlerId: CrawlerId; readonly level: AskedAt }[];
 }
 

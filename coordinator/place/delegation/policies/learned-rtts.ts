@@ -1,11 +1,9 @@
 /**
- * What finished probe rounds taught about distances: for some past subnets the round-trip times from the crawlers, measured
- * where somebody asked and expected where nobody did. A new subnet is held against them (see `rtt-mixture.ts`):
- * whoever answers alike most likely lies alike.
+ * RTT vectors learned from finished rounds: for some past subnets the RTTs from the crawlers, measured or expected. A
+ * new subnet is compared with them (`rtt-mixture.ts`), since one with similar answers is likely in a similar place.
  *
- * Bounded, in two ways of looking: each crawler keeps a few subnets that it won, of which a later one replaces any
- * at random, so that they are spread over time and place; and the latest few of each holder, neighbourhood and published place
- * are kept, of as many of these as there is room for.
+ * Bounded in two ways: each crawler keeps a few subnets that it won, replaced at random so that they cover time and
+ * place; and the latest few of each holder, neighbourhood and published place are kept.
  */
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
@@ -13,24 +11,24 @@ import type { CandidateFleet } from "../fleet.ts";
 import type { PlaceKey, Placement } from "../placement.ts";
 import { type RttEntries, VectorTable } from "./vector-table.ts";
 
-/** Subnets that a fleet keeps by their winners, all crawlers together. */
+/** Subnets kept by their winners, over all crawlers. */
 const keptInAll = 3200;
 
-/** Bounds of what one crawler keeps: few of a large fleet, enough of a small one. */
+/** Bounds of what one crawler keeps: few in a large fleet, enough in a small one. */
 const leastKept = 2;
 
 const mostKept = 32;
 
-/** The latest subnets of one holder, neighbourhood or published place that are kept. */
+/** Latest subnets kept per holder, neighbourhood or published place. */
 const keptAlike = 4;
 
-/** Holders, neighbourhoods and published places that are kept, of each sort. */
+/** Limit per kind of key. */
 const mostKeysAlike = 4000;
 
 export class LearnedRtts {
-  /** Whether rounds gained what was expected of them. */
+  /** Tracks whether rounds gained what was expected. */
   readonly calibration = new GainCalibration();
-  /** Whether subnets lie where sources say. */
+  /** Tracks whether subnets are where sources say. */
   readonly sources = new SourceTrust();
   readonly vectors = new VectorTable();
   readonly #slots = new Map<CrawlerId, number>();
@@ -42,7 +40,7 @@ export class LearnedRtts {
   readonly #draw = seededRandom(1);
   readonly #fleets = new WeakMap<CandidateFleet, FleetSlots>();
 
-  /** The slot of a crawler, given at its first appearance. */
+  /** Assigned at the crawler's first appearance. */
   slotOf(crawlerId: CrawlerId): number {
     const known = this.#slots.get(crawlerId);
     if (known !== undefined) return known;
@@ -51,7 +49,7 @@ export class LearnedRtts {
     return slot;
   }
 
-  /** What was measured of this crawler stays with a slot that nobody has any more. */
+  /** Its measurements stay with a slot that is no longer used. */
   forget(crawlerId: CrawlerId): void {
     if (!this.#slots.delete(crawlerId)) return;
     for (const row of this.wonBy(crawlerId)) this.vectors.release(row);
@@ -59,7 +57,7 @@ export class LearnedRtts {
     this.slotOf(crawlerId);
   }
 
-  /** The candidates' slots, and the candidate of each slot (−1 for crawlers that are none). */
+  /** The candidates' slots, and the candidate of each slot (−1 for other crawlers). */
   slotsIn(fleet: CandidateFleet): FleetSlots {
     const known = this.#fleets.get(fleet);
     if (known?.indexOf.length === this.#crawlers.length) return known;
@@ -73,19 +71,17 @@ export class LearnedRtts {
     return made;
   }
 
-  /** Rows of the kept subnets that this crawler won. */
   wonBy(crawlerId: CrawlerId): readonly number[] {
     return this.#kept.get(crawlerId) ?? [];
   }
 
-  /** How many are kept by their winners. */
   get size(): number {
     let size = 0;
     for (const kept of this.#kept.values()) size += kept.length;
     return size;
   }
 
-  /** Rows of the same holder, neighbourhood and published place, the latest few of each. */
+  /** Rows of the same holder, neighbourhood or published place, the latest few of each. */
   alike({ holderKey, ancestorKeys, published = [] }: Placement): number[] {
     const alike: number[] = [];
     const add = (rows: readonly number[] | undefined) => {
@@ -97,19 +93,18 @@ export class LearnedRtts {
     return alike;
   }
 
-  /** Rows of subnets that are said to lie at the same place, the latest few. */
+  /** The latest rows of subnets said to be at the same place. */
   atPublished(place: string): readonly number[] {
     return this.#byPublished.get(place) ?? [];
   }
 
-  /** RTT and spread that a row keeps of a crawler, in ms; null where it knows nothing. */
+  /** A row's RTT and spread of a crawler, in ms; null when unknown. */
   figuresOf(row: number, crawlerId: CrawlerId): { readonly rttMs: number; readonly spreadMs: number } | null {
     const { vectors } = this;
     const at = vectors.find(row, this.slotOf(crawlerId));
     return at < 0 ? null : { rttMs: vectors.figures[2 * at]!, spreadMs: vectors.figures[2 * at + 1]! };
   }
 
-  /** A subnet that the crawler won. */
   keep(crawlerId: CrawlerId, placement: Placement, entries: RttEntries): void {
     const { holderKey, ancestorKeys, published = [] } = placement;
     const row = this.vectors.add(this.slotOf(crawlerId), placement, entries);
@@ -131,7 +126,7 @@ export class LearnedRtts {
     }
   }
 
-  /** The key that was added longest ago goes when there is no more room. */
+  /** Drops the oldest key when full. */
   #keepAlike(lists: Map<PlaceKey, number[]>, key: PlaceKey, row: number): void {
     const list = lists.get(key);
     if (list?.includes(row)) return;
@@ -148,7 +143,7 @@ export class LearnedRtts {
     lists.delete(oldest[0]);
   }
 
-  /** How many subnets a crawler keeps in a fleet of this size, at most. */
+  /** Maximum subnets kept per crawler in a fleet of this size. */
   get keptByEach(): number {
     const share = Math.floor(keptInAll / Math.max(1, this.#slots.size));
     return Math.max(leastKept, Math.min(mostKept, share));
@@ -156,30 +151,29 @@ export class LearnedRtts {
 }
 
 export interface FleetSlots {
-  /** By the candidate's position. */
+  /** By candidate position. */
   readonly slotOf: Int32Array;
   /** By slot. */
   readonly indexOf: Int32Array;
 }
 
-// Whether probes save what was expected of them, in this fleet and this part of the Internet. Where answers
-// hold fewer surprises than the estimate takes for granted, its gains are scaled down and rounds end sooner;
-// where more, they go on for longer.
+// Corrects the expected savings by what probes actually saved in this fleet: with fewer surprises than estimated,
+// gains are scaled down and rounds end sooner; with more, they continue longer.
 
-/** A probe that was made because something was expected of it. */
+/** A probe made because of an expected saving. */
 interface ProbedGain {
   readonly expectedMs: number;
-  /** What it saved: the best answer before it, less its own; 0 when it was no better. */
+  /** The former best answer less its own; 0 when it was no better. */
   readonly savedMs: number;
 }
 
-/** Of a saving only so much counts, as in the estimate (see `expected-gain.ts`). */
+/** Larger savings are capped, as in the estimate (`expected-gain.ts`). */
 const mostCountedMs = 15;
 
-/** Evidence, in ms of saving, that the uncorrected estimate starts with. */
+/** Initial weight of the uncorrected estimate, in ms of saving. */
 const priorMs = 20;
 
-/** What an old probe still counts after each new one: some hundred are remembered. */
+/** Weight of old probes per new one: some hundred are remembered. */
 const memory = 0.998;
 
 const leastScale = 1 / 3;
@@ -189,7 +183,7 @@ export class GainCalibration {
   #expectedMs = 0;
   #savedMs = 0;
 
-  /** By what an estimate is to be multiplied, 1/3 to 3. */
+  /** Factor for an estimate, 1/3 to 3. */
   get scale(): number {
     const scale = (this.#savedMs + priorMs) / (this.#expectedMs + priorMs);
     return Math.min(mostScale, Math.max(leastScale, scale));
@@ -201,18 +195,17 @@ export class GainCalibration {
   }
 }
 
-// How far what a source publishes can be trusted to say where a subnet lies: of the subnets that were measured, how often
-// the crawlers that were near to the others of the same published place were near to this one, too. A source that lies, or is
-// out of date, loses its weight by that alone; nothing else is known about it.
+// How far a source's published places can be trusted: how often the crawlers near to other measured subnets of the
+// same place were near to this one too. A wrong or outdated source loses its weight by that alone.
 
-/** What a source starts with, in subnets: a stranger is believed, but not for long. */
+/** Initial trust in subnets: a new source is believed, but not for long. */
 const priorRight = 2;
 const priorWrong = 1;
 
-/** Of what was seen, so much is still counted after each new one: some hundred subnets are remembered. */
+/** Weight of old subnets per new one: some hundred are remembered. */
 const memoryOfSubnets = 0.99;
 
-/** Sources that are remembered; who was heard of longest ago goes. */
+/** Beyond this, the source noted longest ago is forgotten. */
 const mostSources = 20_000;
 
 interface Seen {
@@ -229,7 +222,7 @@ export class SourceTrust {
     return (priorRight + right) / (priorRight + priorWrong + right + wrong);
   }
 
-  /** `right`: of what could be held against it, the share that fitted, 0 to 1. */
+  /** `right` is the share, 0 to 1, of comparisons that matched. */
   note(source: string, right: number): void {
     const seen = this.#seen.get(source) ?? { right: 0, wrong: 0 };
     this.#seen.delete(source);

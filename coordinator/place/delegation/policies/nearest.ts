@@ -1,22 +1,21 @@
 /**
- * nearest, the default: where the tree and all that was measured so far suggest the target lies, asked for until
- * another probe is not worth its cost (design section 5, and beyond it). The operator's one knob is λ, in ms:
- * what a probe has to be expected to save.
+ * nearest, the default: asks where the tree and past measurements suggest the target is, until another probe is not
+ * worth its cost (design section 5 and beyond). The operator's one setting is λ, the ms that a probe must be expected
+ * to save.
  *
  *   prior (tree, ──► mixture over places ──► expected gain of each candidate ──► largest ≥ λ: ask it
  *   published)          ▲      (crawlers, past subnets)                    └──► else: the fastest so far
  *                       └── every answer weighs the places anew ◄──────────────┘
  *
- * Where this departs from the design, and why:
- * - the places are not only the crawlers but past subnets with what was measured of them (`learned-rtts.ts`): the
- *   mixture over learned RTT vectors that the design proposes;
- * - the triangle inequality alone rules nobody out: on measured and generated round trips most wrong
- *   decisions came from best crawlers that it had ruled out. It lowers the expected gain instead;
- * - the gain is an estimate fitted to rounds, and corrected by what this fleet's rounds gained (`expected-gain.ts`,
- *   `learned-rtts.ts`);
- * - an answer is worth more than its own subnet where it steers later ones: about a holder that is new, or by a
- *   crawler that measured none of the subnets like this one. Else a first mistake repeats itself;
- * - what networks publish of a range counts as much as its source has been right (`learned-rtts.ts`).
+ * Departures from the design, with reasons:
+ * - Places are crawlers and also past subnets with their measurements (`learned-rtts.ts`), the mixture over learned
+ *   RTT vectors that the design proposes.
+ * - The triangle inequality alone rules nobody out, because most wrong decisions came from best crawlers that it had
+ *   ruled out; it lowers the expected gain instead.
+ * - The gain is fitted to rounds and corrected by this fleet's results (`expected-gain.ts`, `learned-rtts.ts`).
+ * - An answer is worth more when it steers later rounds: about a new holder, or by a crawler that measured no similar
+ *   subnet. Otherwise a first mistake repeats itself.
+ * - A published place counts as much as its source has been right (`learned-rtts.ts`).
  */
 import type { CrawlerId } from "#core/ids";
 import { priorOf } from "../prior.ts";
@@ -41,18 +40,18 @@ import {
 } from "./round.ts";
 import { fitScale, keepRound, RttMixture } from "./rtt-mixture.ts";
 
-/** How much more an answer about an unknown holder is worth. */
+/** Factor for the value of an answer about an unknown holder. */
 const worthOfNewHolder = 3;
-/** How much more one by a crawler that measured nothing like this subnet; with one that it did, less. */
+/** Factor for an answer by a crawler that measured no similar subnet; it declines with each one measured. */
 const worthOfNewView = 5;
 
-/** Prior belief that every candidate keeps, however often others were chosen. */
+/** Minimum belief in every candidate, however often others were chosen. */
 const priorFloor = (candidates: number) => 0.008 / Math.sqrt(candidates);
 
 export interface NearestState extends RoundState {
-  /** Follows the answers of whichever state of the round is looked at. */
+  /** Follows the answers of the round state being evaluated. */
   readonly mixture: RttMixture;
-  /** What each probe but the first was expected to save, in ms, in the order of the probes. */
+  /** Expected saving of each probe but the first, in ms. */
   readonly expectedMs: readonly number[];
 }
 
@@ -97,7 +96,10 @@ export const nearestPolicy = {
   learn: learnFromNearest,
 } as const satisfies DelegationPolicy<NearestState>;
 
-/** What a finished round teaches: where its subnet lies, whether its probes saved what was expected, whose word was right. */
+/**
+ * Learns from a finished round: its subnet's location, whether probes saved what was expected, and which sources were
+ * right.
+ */
 function learnFromNearest(state: NearestState): void {
   const winner = fastestIndex(state);
   if (winner < 0) return;
@@ -118,10 +120,10 @@ function noteGains({ mixture, probes, expectedMs }: NearestState): void {
   });
 }
 
-/** Of an answer by a crawler that was nearest to others of the place: as near as this to the best answer, it was right. */
+/** A crawler near to other subnets of the place was right if it is this close to the best answer. */
 const nearEnough = { ms: 5, perMs: 0.3 };
 
-/** Where others of the same published place are known and who was nearest to them was asked: how many of them this subnet lies by. */
+/** Scores sources when other subnets of the same place are known and the crawler nearest to them was asked. */
 function noteSources({ mixture, fleet, probes }: NearestState, winner: number): void {
   const { learned, placement } = mixture;
   const answersMs = new Map<number, number>();
@@ -144,7 +146,7 @@ function noteSources({ mixture, fleet, probes }: NearestState, winner: number): 
   }
 }
 
-/** What was expected of asking this candidate now; 0 before any answer, and where no place speaks for it. */
+/** Expected saving of asking this candidate; 0 before any answer and where no place supports it. */
 function expectedOf(state: NearestState, crawlerId: CrawlerId): number {
   const best = fastestIndex(state);
   if (best < 0) return 0;
@@ -157,7 +159,7 @@ function gainsOf(state: NearestState, best: number): ExpectedGains {
   return expectedGains({ mixture, probes, best, bestMs: rttAt(state, best)! });
 }
 
-/** Nobody has answered yet: the likeliest that was not asked. */
+/** Without answers so far, asks the likeliest remaining candidate. */
 function firstAnswer(state: NearestState): RoundStep {
   if (looksSilent(state)) return decidedByPrior(state);
   const asked = new Set(state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!));
@@ -190,13 +192,12 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
 
 interface Worth {
   readonly index: number;
-  /** Expected of the probe, in ms. */
   readonly gainMs: number;
-  /** What the probe must save: λ, or less where it teaches something for later. */
+  /** What the probe must save: λ, or less if it teaches something for later. */
   readonly costMs: number;
 }
 
-/** The candidate whose gain stands best against its cost; null when nobody is left who could be nearer. */
+/** The candidate with the best ratio of gain to cost; null when nobody left could be nearer. */
 function mostWorthAsking(state: NearestState, best: number): Worth | null {
   const { parameters, mixture, prior, fleet, mayTake } = state;
   const { scale } = mixture.learned.calibration;
@@ -228,12 +229,12 @@ function namedNext(
   return { crawlerId: fleet.candidates[index]!, expectedGainMs: gainMs, lowerBoundMs };
 }
 
-/** Beliefs times fits, kept here from one question to the next. */
+/** Beliefs times fits, reused between calls. */
 let fitting = new Float64Array(0);
 
 /**
- * Belief that the best so far is the nearest: its share of what the answers leave of all beliefs. An answer leaves
- * 1/(1 + (gap/scale)²) of the belief in a target beside a candidate.
+ * Probability that the best so far is the nearest: its share of the remaining beliefs. An answer leaves 1/(1 +
+ * (gap/scale)²) of the belief in a target beside a candidate.
  */
 function certaintyOf(state: NearestState, best: number): number {
   const { fleet, probes } = state;
@@ -252,7 +253,7 @@ function certaintyOf(state: NearestState, best: number): number {
     const rttMs = rttOf(observation);
     if (rttMs === null) continue;
     const fitMs = fitScale.ms + fitScale.perMs * rttMs;
-    // Of those whose way to the asked one nobody knows, and of the asked one itself.
+    // Applies to candidates at unknown distance from the asked one, and to the asked one itself.
     const unknown = 1 + (rttMs / fitMs) ** 2;
     const { count, indices, rttsMs } = mixture.knownTo(asked);
     for (let at = 0; at < count; at++) {
@@ -265,13 +266,13 @@ function certaintyOf(state: NearestState, best: number): number {
   return total > 0 ? fitting[best]! / total : 0;
 }
 
-/** Whom the triangle inequality ruled out; those that came closest are named, with the answer that did it. */
+/** Candidates ruled out by the triangle inequality; the closest are named with the decisive answer. */
 function ruledOutBy(
   state: NearestState,
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
   const { gapsMs, members } = state.mixture.follow(state.probes);
-  // Of an answer of 0 ms nobody can be nearer, but that is no figure of theirs where nobody measured them.
+  // Nobody can beat an answer of 0 ms, but that gives no bound for crawlers that nobody measured.
   const leastMs = Math.max(0, rttAt(state, best)! / trustInTriangle);
   const asked = state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!);
   const closest: number[] = [];
@@ -292,7 +293,7 @@ function ruledOutBy(
   return { ruledOut: closest.map((index) => ruledOutCrawler(state, index)), ruledOutCount };
 }
 
-/** The answer that left the widest gap is the one that ruled it out. */
+/** The answer with the widest gap is the decisive one. */
 function ruledOutCrawler({ fleet, probes }: NearestState, index: number): RuledOutCrawler {
   let found = { gapMs: -1, by: fleet.candidates[index]!, byRttMs: 0, peerRttMs: 0 };
   for (const { crawlerId, observation } of probes) {

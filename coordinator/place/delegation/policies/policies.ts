@@ -1,6 +1,6 @@
 /**
- * The policies, and one round whichever of them runs it. A new policy is a file beside these and a line in the list; settings,
- * commands, simulations and the evaluation take names and words from here.
+ * The policies, and a round that runs any of them. A new policy needs its file here and an entry in the list;
+ * settings, commands, simulations and the evaluation use the list.
  */
 import type { CrawlerId } from "#core/ids";
 import { exhaustivePolicy } from "./exhaustive.ts";
@@ -26,21 +26,21 @@ export type PolicyName = (typeof delegationPolicies)[number]["name"];
 
 export const policyNames: readonly PolicyName[] = delegationPolicies.map(({ name }) => name);
 
-/** The round of one subnet; its state is the policy's own. */
+/** A round of one subnet, with the policy's own state. */
 export interface ProbeRound {
   readonly policy: PolicyName;
   readonly state: RoundState;
-  /** Absent: what crawlers report is taken as it is. */
+  /** When absent, reports are taken as they are. */
   readonly witnessed?: WitnessedRound;
 }
 
-/** What crawlers reported, and what of it is not believed. */
+/** Crawlers' reports, and which of them are not believed. */
 interface WitnessedRound {
   readonly input: RoundInput;
   readonly reports: readonly ObservedProbe[];
-  /** In place of what they reported, in ms. */
+  /** Replaces their reports, in ms. */
   readonly countedMs: ReadonlyMap<CrawlerId, number>;
-  /** How many were asked for the sake of each. */
+  /** How many witnesses were asked about each. */
   readonly looks: ReadonlyMap<CrawlerId, number>;
 }
 
@@ -56,7 +56,7 @@ export function startRound(policy: PolicyName, input: RoundInput): ProbeRound {
   return { policy, state, witnessed: { input, reports: [], countedMs: new Map(), looks: new Map() } };
 }
 
-/** What to do next. Asking again without a new observation gives the same step. */
+/** What to do next; pure, so that it returns the same step until the next observation. */
 export function nextStep(round: ProbeRound): RoundStep {
   const step = stepOf(round);
   const judgement = judgementOf(round, step);
@@ -64,7 +64,7 @@ export function nextStep(round: ProbeRound): RoundStep {
   return withReports(step, round);
 }
 
-/** The round with a crawler's answer in it. */
+/** Returns the round with the crawler's answer added. */
 export function observe(round: ProbeRound, crawlerId: CrawlerId, observation: Observation): ProbeRound {
   const { policy, witnessed } = round;
   const step = witnessed === undefined ? null : stepOf(round);
@@ -77,14 +77,14 @@ export function observe(round: ProbeRound, crawlerId: CrawlerId, observation: Ob
   return heldAgainstOthers({ policy, state, witnessed: { ...witnessed, reports, looks } });
 }
 
-/** Adds what a finished round measured to what its policy learns from; policies that do not learn RTTs take nothing. */
+/** Adds a finished round's measurements to the policy's memory, if it learns RTTs. */
 export function learnFromRound({ policy, state }: ProbeRound): void {
   policyOf.get(policy)!.learn?.(state);
 }
 
 const stepOf = ({ policy, state }: ProbeRound): RoundStep => policyOf.get(policy)!.step(state);
 
-/** Null: nothing was reported that could be judged. */
+/** Null when no report can be judged. */
 function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep): WinJudgement | null {
   if (witnessed === undefined || step.type !== "decided" || step.rttMs === null) return null;
   const { reports, looks, countedMs, input } = witnessed;
@@ -110,7 +110,7 @@ function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep):
   });
 }
 
-/** Reports that the others do not bear out count as what these leave of them, until one wins that they do. */
+/** Replaces reports that witnesses contradict by what these imply, until a confirmed one wins. */
 function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRound }): ProbeRound {
   const step = stepOf(round);
   const judgement = judgementOf(round, step);
@@ -122,7 +122,7 @@ function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRo
   return heldAgainstOthers({ policy, state: replayed(policy, witnessed), witnessed });
 }
 
-/** The round gone through again, with what counts; `without`: as if this one had not answered. */
+/** Replays the round with the values that count; `without` ignores one crawler's answer. */
 function replayed(
   policy: PolicyName,
   { input, reports, countedMs }: WitnessedRound,
@@ -136,7 +136,7 @@ function replayed(
   }, start(input));
 }
 
-/** The reason names what a crawler reported beside what it counts as. */
+/** The reason names the original report beside the value that counts. */
 function withReports(step: RoundStep, { witnessed }: ProbeRound): RoundStep {
   if (step.type !== "decided" || !witnessed?.countedMs.size || !("asked" in step.reason)) return step;
   const asked = step.reason.asked.map((one) => {

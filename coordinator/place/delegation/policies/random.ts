@@ -1,4 +1,4 @@
-/** random: any candidate, without a probe, as UCYMicra did (paper section 2.1). The yardstick from below. */
+/** random: any candidate, without a probe, as UCYMicra did (paper section 2.1); the lower yardstick. */
 import { priorOf } from "../prior.ts";
 import {
   type DelegationPolicy,

@@ -1,17 +1,17 @@
 /**
- * Why a round ended as it did, as a value: every figure that is needed to explain it later. Stored with
- * the round (jsonb) and put into words by `reason.ts`. Lists are bounded, because a fleet of a thousand
- * crawlers would otherwise write more reason than result; the count beside a list is always complete.
+ * Why a round ended as it did, as a value with every figure needed to explain it, stored with the round (jsonb). Lists
+ * are bounded, because a thousand crawlers would otherwise produce more reason than result; the count beside a list is
+ * always complete.
  */
 import { z } from "zod";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
-/** Crawlers named one by one in a reason, at most. */
+/** Maximum crawlers named in a reason. */
 export const maxNamedCrawlers = 24;
 
-/** Of those that the triangle inequality ruled out; the closest are named. */
+/** Maximum ruled-out crawlers named, the closest first. */
 export const maxNamedRuledOut = 8;
-/** Published places named in a reason, at most. */
+/** Maximum published places named. */
 export const maxNamedPlaces = 4;
 
 const crawlerId = z
@@ -27,12 +27,12 @@ const askedCrawler = z.object({
   crawlerId,
   rttMs: ms.nullable(),
   failed: z.string().nullable(),
-  /** What it reported, where others contradict that and it counts as `rttMs`. */
+  /** The original report, when witnesses contradict it and it counts as `rttMs`. */
   reportedMs: ms.optional(),
 });
 const asked = { asked: z.array(askedCrawler), askedCount: count };
 
-/** A crawler that cannot be nearer than `lowerBoundMs`: `by` measured `byRttMs`, and the two are `peerRttMs` apart. */
+/** A crawler that cannot be nearer than `lowerBoundMs`: `by` measured `byRttMs`, and they are `peerRttMs` apart. */
 const ruledOutCrawler = z.object({
   crawlerId,
   lowerBoundMs: ms,
@@ -41,15 +41,15 @@ const ruledOutCrawler = z.object({
   peerRttMs: ms,
 });
 
-/** Who takes over: measured, or at most so far away by the triangle inequality, or only the likeliest. */
+/** Measured, bounded by the triangle inequality, or merely the likeliest. */
 const runnerUp = z.object({ crawlerId, rttMs: ms.nullable(), atMostMs: ms.nullable() }).nullable();
 
 const decidingReasons = [
   z.object({ type: z.literal("random"), candidates: count, runnerUp }),
   z.object({ type: z.literal("only-candidate"), runnerUp }),
-  /** ipmicra: other subnets of the same company belong to this crawler alone; nothing was probed. */
+  /** ipmicra: all other subnets of the company belong to this crawler; nothing was probed. */
   z.object({ type: z.literal("same-company"), subnetsOwned: count, runnerUp }),
-  /** ipmicra: the first answer under the threshold, and at which step of the climb its crawler was found. */
+  /** ipmicra: the first answer under the threshold, and the step of the climb at which its crawler was found. */
   z.object({
     type: z.literal("under-threshold"),
     thresholdMs: ms,
@@ -60,25 +60,25 @@ const decidingReasons = [
   }),
   /** exhaustive (`thresholdMs` is null), and ipmicra when nobody was under the threshold. */
   z.object({ type: z.literal("fastest-of-all"), thresholdMs: ms.nullable(), rttMs: ms, ...asked, runnerUp }),
-  /** nearest: stopped because no further probe was worth its cost. */
+  /** nearest: no further probe was worth its cost. */
   z.object({
     type: z.literal("expected-gain"),
     stop: z.enum(["gain-below-cost", "all-ruled-out", "all-asked"]),
     rttMs: ms,
     lambdaMs: ms,
-    /** λ after the discount for a holder that is new to us. */
+    /** λ after the discount for a new holder. */
     costMs: ms,
-    /** The best that was left to ask, and what asking it was expected to save. */
+    /** The best remaining candidate and its expected saving. */
     next: z.object({ crawlerId, expectedGainMs: ms, lowerBoundMs: ms }).nullable(),
     certainty: share,
     ...asked,
     ruledOut: z.array(ruledOutCrawler),
     ruledOutCount: count,
-    /** Where sources say that the subnet lies, how far they were trusted, and how many others of the place were known. */
+    /** The published places, their sources' trust, and the number of known subnets there. */
     published: z
       .array(z.object({ source: z.string(), place: z.string(), trust: share, subnets: count }))
       .optional(),
-    /** A cloud lists it, and so many crawlers far from the nearest were asked whether it answers from many places. */
+    /** The list entry, and how many far crawlers were asked whether it answers from many places. */
     notAnycast: z.object({ place: z.string(), far: count }).optional(),
     runnerUp,
   }),
@@ -89,42 +89,42 @@ const decidingReasons = [
     ...asked,
     candidates: count,
     runnerUp,
-    /** It stays with the crawler that had it before, whoever is the likeliest. */
+    /** True when it stays with its former crawler, whoever is the likeliest. */
     kept: z.boolean().optional(),
   }),
 ] as const;
 
 const delegationReason = z.discriminatedUnion("type", [
   ...decidingReasons,
-  /** The range answers from several places at once: latency cannot choose, load does. */
+  /** Anycast: load decides, because latency cannot. */
   z.object({
     type: z.literal("anycast"),
     near: z.object({ crawlerId, rttMs: ms }),
     far: z.object({ crawlerId, rttMs: ms }),
-    /** What the two answers add up to at least, if one machine gave both. */
+    /** The least sum of the two answers from a single machine. */
     leastSumMs: ms,
     by: z.enum(["light", "peer-rtt"]),
-    /** A third crawler, whose answer contradicts one place as well. */
+    /** A third crawler whose answer contradicts as well. */
     confirmed: z.object({ crawlerId, rttMs: ms }).nullable().default(null),
-    /** What a cloud or CDN lists it as: "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". */
+    /** The list entry: "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". */
     listed: z.string().optional(),
-    /** Crawlers that answered fast; among them the one with the most room was taken. */
+    /** How many crawlers answered fast; the one with the most room won. */
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
   }),
-  /** A check: the crawler that has it keeps it, since the challenger does not beat what is known of it. */
+  /** A check in which the challenger does not beat what is known of the owner. */
   z.object({
     type: z.literal("kept"),
     challenger: z.object({ crawlerId, rttMs: ms }),
-    /** What is known of the crawler that has it: it may be as near as this. */
+    /** The least RTT that the owner may have. */
     leastMs: ms,
-    /** A probe of the round; one that a busy machine noticed late; its latest fetches; what it measured before. */
+    /** Source: a probe of the round, one noticed late by a busy machine, recent fetches, or earlier measurements. */
     by: z.enum(["probe", "busy", "fetches", "before"]),
     lambdaMs: ms,
     ...asked,
     runnerUp,
   }),
-  /** `needsIpv6`: nobody who was online speaks it. */
+  /** `needsIpv6`: no online crawler speaks IPv6. */
   z.object({ type: z.literal("no-candidates"), needsIpv6: z.literal(true).optional() }),
 ]);
 
@@ -134,25 +134,25 @@ export type AskedCrawler = z.output<typeof askedCrawler>;
 export type RuledOutCrawler = z.output<typeof ruledOutCrawler>;
 export type RunnerUp = z.output<typeof runnerUp>;
 
-/** A reason that a policy gives; the runner-up is the same business for all and added after. */
+/** A policy's reason; the runner-up is added afterwards for all policies. */
 export type Verdict = WithoutRunnerUp<z.output<(typeof decidingReasons)[number]>>;
 
 type WithoutRunnerUp<Reason> = Reason extends unknown ? Omit<Reason, "runnerUp"> : never;
 
-/** A reason read back from the database; null when it is none (damaged, or written by another version). */
+/** Parses a stored reason; null when damaged or written by another version. */
 export function parseReason(value: unknown): DelegationReason | null {
   const parsed = delegationReason.safeParse(value);
   return parsed.success ? parsed.data : null;
 }
 
-// The reason for a delegation in plain words, for `who`, the web page and the log.
+// Puts the reason for a delegation into plain words for `who`, pages and the log.
 
 type NameOf = (crawlerId: CrawlerId) => string;
 
-/** Ruled-out crawlers that are explained one by one. */
+/** Maximum ruled-out crawlers explained individually. */
 const explainedOneByOne = 3;
 
-/** Sentences that a person understands who has never seen the code. Takes a stored reason as it is. */
+/** Sentences for readers who have never seen the code; accepts a stored reason. */
 export function explainReason(reason: unknown, nameOf: NameOf): string {
   const parsed = parseReason(reason);
   if (parsed === null) return "The reason was recorded in a form that this version does not know.";
@@ -315,7 +315,7 @@ function takeOver(runnerUp: RunnerUp, nameOf: NameOf): string {
 
 const crawlers = (count: number) => (count === 1 ? "1 crawler" : `${count} crawlers`);
 
-/** Three figures at most: 0.034 ms, 3.4 ms, 34 ms, 340 ms. */
+/** At most three digits: 0.034 ms, 3.4 ms, 34 ms, 340 ms. */
 function briefMs(value: number): string {
   return `${value >= 99.95 ? Math.round(value) : Number(value.toPrecision(value < 1 ? 2 : 3))} ms`;
 }
@@ -333,15 +333,15 @@ const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
   "no-candidates": "nobody could take it",
 };
 
-/** A reason in a few words, for a list; what is no reason of ours as it is called. */
+/** A few words for a list; an unknown reason is named by its type. */
 export function briefReason(reason: Readonly<Record<string, unknown>>): string {
   const type = String(reason.type ?? "unknown");
   return briefWords[type as DelegationReason["type"]] ?? type;
 }
 
-// Why a subnet is probed again because of its fetches: the evidence as a value, stored with the round, and in words.
+// Evidence of slow fetches that caused a round, stored with it, and its words.
 
-/** The fetches of one host that gave the alarm; times in ms. */
+/** The fetches of one host that raised the alarm; times in ms. */
 const slowFetches = z.object({
   type: z.literal("slow-fetches"),
   host: z.string().max(253),
@@ -356,7 +356,7 @@ export type SlowFetches = Readonly<z.infer<typeof slowFetches>>;
 
 const kindWords = { connect: "time to connect", firstByte: "time to the first byte" } as const;
 
-/** "Fetches had become slow: of www.example.org, 7 took 48 ms to …, usually 23 ms …". One sentence or two. */
+/** "Fetches had become slow: of www.example.org, 7 took 48 ms to …, usually 23 ms …"; one sentence or two. */
 export function slowFetchesWords({ host, rule, kind, usualMs, nowMs, fetches }: SlowFetches): string {
   const times = `usually ${whole(usualMs)}, the last ${fetches} ${whole(nowMs)}`;
   const why =
@@ -371,7 +371,7 @@ export function slowFetchesBrief({ host, usualMs, nowMs, fetches }: SlowFetches)
   return `${host} slower: ${whole(usualMs)} → ${whole(nowMs)} over ${fetches} fetches`;
 }
 
-/** The evidence among a stored round's parameters; null where there is none. */
+/** The evidence in a stored round's parameters, or null. */
 export function slowFetchesIn(parameters: Readonly<Record<string, unknown>>): SlowFetches | null {
   const parsed = slowFetches.safeParse(parameters.evidence);
   return parsed.success ? parsed.data : null;

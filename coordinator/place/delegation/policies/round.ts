@@ -1,11 +1,11 @@
 /**
- * A probe round: asking crawlers in turn until decided. Pure: a policy gives the next step for a state, the
- * caller does the asking and feeds the answer in, and gets a new state; states are never changed.
+ * A probe round, which asks crawlers in turn until decided. It is pure: a policy returns the next step for a state,
+ * and the caller does the asking and adds the answer, which yields a new state.
  *
  *   start ──► step ──► probe c ──► observe(c, answer) ──► step ──► … ──► decided | nobody
  *
- * Every policy is bounded by the number of candidates: it never asks a crawler twice, and never one that is
- * not a candidate. A probe that fails is no observation of distance: that crawler is out for this round.
+ * A policy asks every candidate at most once and nobody else, so every round ends. A failed probe says nothing about
+ * distance and excludes its crawler from this round.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
@@ -21,15 +21,15 @@ import {
   type Verdict,
 } from "./reason.ts";
 
-/** What an operator may set; policies read only what concerns them. */
+/** Operator settings; each policy reads its own. */
 export interface PolicyParameters {
   /** ipmicra: an answer below this is good enough (paper section 4.2). */
   readonly thresholdMs: number;
-  /** nearest: what a probe has to be expected to save, in ms of RTT. 0: safest, most probes. */
+  /** nearest: ms of RTT that a probe must be expected to save; 0 is most accurate and asks most. */
   readonly lambdaMs: number;
   /** The first observation is the crawl's own GET, which costs no probe. */
   readonly getFirst: boolean;
-  /** So many crawlers without an answer, and none with one: the target answers nobody. Not for exhaustive. */
+  /** After this many failures and no answer, the target counts as silent; not used by exhaustive. */
   readonly giveUpAfter: number;
 }
 
@@ -45,15 +45,15 @@ export interface RoundInput {
   readonly fleet: CandidateFleet;
   readonly knowledge: DelegationKnowledge;
   readonly parameters: PolicyParameters;
-  /** A number from 0 up to, not including, 1: for the policy random, and for whom a win is held against. */
+  /** Uniform in [0, 1), for the policy random and the choice of witnesses. */
   readonly random?: number;
-  /** nearest: what earlier rounds measured, by the same method. `learnFromRound` adds a finished one. */
+  /** nearest: earlier rounds' measurements by the same method; `learnFromRound` adds to it. */
   readonly learned: LearnedRtts;
-  /** nearest: the largest fleet that is looked at whole. */
+  /** nearest: the largest fleet considered as a whole. */
   readonly listFrom?: number;
-  /** A report that wins is believed only where others bear it out (second-witness.ts). */
+  /** Whether a winning report needs confirmation by others (second-witness.ts). */
   readonly hasWitnesses?: boolean;
-  /** nearest: candidates that may not take the subnet after all are not asked, nor are they runners-up. */
+  /** nearest: candidates for which this is false are neither asked nor runners-up. */
   readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
@@ -64,7 +64,6 @@ export interface ObservedProbe {
   readonly observation: Observation;
 }
 
-/** What every policy's state holds. */
 export interface RoundState {
   readonly policy: string;
   readonly fleet: CandidateFleet;
@@ -85,37 +84,33 @@ export interface Decision {
   readonly crawlerId: CrawlerId;
   /** Null when this crawler was not asked (random, same company, only candidate) or did not answer. */
   readonly rttMs: number | null;
-  /** Who takes over when the crawler leaves; null when there is no other candidate. */
+  /** The successor when the crawler leaves; null without another candidate. */
   readonly runnerUpId: CrawlerId | null;
   readonly runnerUpRttMs: number | null;
-  /** False where nobody answered, or there was nobody to compare with: to be tried again. */
+  /** False when nobody answered or nothing could be compared; the round is repeated later. */
   readonly measured: boolean;
   readonly reason: DelegationReason;
 }
 
 export interface DelegationPolicy<State extends RoundState> {
-  /** In settings, commands and stored rounds. */
+  /** Used in settings, commands and stored rounds. */
   readonly name: string;
-  /** What it does, for who chooses among them. */
+  /** Describes the policy to operators. */
   readonly words: string;
-  /** Rounds under way together then know less than one after the other. */
+  /** True when concurrent rounds know less than consecutive ones. */
   readonly usesEarlierRounds: boolean;
   start(input: RoundInput): State;
   step(state: State): RoundStep;
   observe(state: State, crawlerId: CrawlerId, observation: Observation): State;
-  /** What a finished round teaches; left out, it learns no RTTs. */
+  /** Learns from a finished round; omitted by policies that learn no RTTs. */
   learn?(state: State): void;
 }
 
-/** The state before anything is asked. */
 export function openState(policy: string, { fleet, parameters }: RoundInput, prior: Prior): RoundState {
   return { policy, fleet, parameters, prior, probes: [] };
 }
 
-/**
- * Adds an answer. One from a crawler that is no candidate, or a second one from the same crawler, changes
- * nothing; a time that is none (negative, NaN) counts as failed.
- */
+/** Ignores answers of non-candidates and repeated answers; an invalid time (negative, NaN) counts as failed. */
 export function withObservation<State extends RoundState>(
   state: State,
   crawlerId: CrawlerId,
@@ -141,7 +136,7 @@ export function probeStep(state: RoundState, crawlerId: CrawlerId): RoundStep {
   return { type: "probe", crawlerId, how };
 }
 
-/** The index of the fastest answer, -1 when there is none; the earlier candidate wins a tie. */
+/** Index of the fastest answer, -1 without one; ties go to the earlier candidate. */
 export function fastestIndex({ probes, fleet }: RoundState): number {
   let best = -1;
   let bestMs = Number.POSITIVE_INFINITY;
@@ -156,14 +151,14 @@ export function fastestIndex({ probes, fleet }: RoundState): number {
   return best;
 }
 
-/** What the candidate at an index measured, in ms; null where it did not, or was not asked. */
+/** The candidate's RTT in ms; null when not asked or not measured. */
 export function rttAt({ probes, fleet }: RoundState, index: number): number | null {
   const crawlerId = fleet.candidates[index];
   const probe = probes.find((one) => one.crawlerId === crawlerId);
   return probe === undefined ? null : rttOf(probe.observation);
 }
 
-/** True when so many asked crawlers failed, and none answered, that the target seems to answer nobody. */
+/** True when enough crawlers failed and none answered. */
 export function looksSilent(state: RoundState): boolean {
   return state.probes.length >= state.parameters.giveUpAfter && fastestIndex(state) < 0;
 }
@@ -178,9 +173,9 @@ export function askedCrawlers(state: RoundState): { asked: AskedCrawler[]; asked
   return { asked, askedCount: state.probes.length };
 }
 
-// How every policy closes a round: who takes the subnet, who would take over, and the shared reasons.
+// Shared endings of rounds: the winner, the runner-up and the common reasons.
 
-/** The decision for the candidate at `index`, with the runner-up that the answers and the triangle suggest. */
+/** Decides for the candidate at `index`, with the runner-up that answers and triangle suggest. */
 export function decidedFor(state: RoundState, index: number, verdict: Verdict): Decision {
   const runnerUp = runnerUpOf(state, index);
   return {
@@ -194,7 +189,7 @@ export function decidedFor(state: RoundState, index: number, verdict: Verdict): 
   };
 }
 
-/** Nobody answered: the likeliest candidate by past delegations, marked to be tried again. */
+/** Nobody answered: picks the likeliest candidate by past delegations, to be tried again. */
 export function decidedByPrior(state: RoundState): Decision {
   const index = Math.max(
     0,
@@ -209,8 +204,8 @@ export function decidedByPrior(state: RoundState): Decision {
 }
 
 /**
- * Rounds that need no probe: no candidate at all, or only one. What that one gets says nothing of who is near, so it
- * counts as unmeasured until somebody else can be asked. Null for all others.
+ * Ends rounds with no candidate or only one without a probe; null for others. A sole candidate counts as unmeasured
+ * until somebody else can be asked.
  */
 export function decidedAtOnce(state: RoundState): RoundStep | null {
   if (state.fleet.candidates.length === 0) return { type: "nobody", reason: { type: "no-candidates" } };
@@ -218,7 +213,7 @@ export function decidedAtOnce(state: RoundState): RoundStep | null {
   return null;
 }
 
-/** The likeliest of those that may take the subnet, by past delegations; the earlier wins a tie; −1: there is none. */
+/** The likeliest candidate that may take the subnet, by past delegations; ties go to the earlier; −1 for none. */
 export function likeliestOf(
   { prior: { shares }, fleet: { candidates }, mayTake }: RoundState,
   isLookedFor: (index: number) => boolean,
@@ -232,9 +227,8 @@ export function likeliestOf(
 }
 
 /**
- * The other candidate with the smallest RTT, as far as is known: its own answer, or else the most it can be,
- * `y + D[a][c]` over the crawlers that answered (triangle inequality). Where nothing is known of anybody: the likeliest.
- * A crawler that failed to answer is taken last.
+ * The other candidate with the smallest known RTT: its own answer, or its upper bound `y + D[a][c]` over the answers
+ * (triangle inequality); without any, the likeliest. Crawlers that failed come last.
  */
 function runnerUpOf(state: RoundState, winner: number): RunnerUp {
   const { fleet, prior, probes, mayTake } = state;
@@ -269,13 +263,13 @@ function runnerUpOf(state: RoundState, winner: number): RunnerUp {
   return { crawlerId, rttMs: rttAt(state, best), atMostMs: isKnown ? bestMs : null };
 }
 
-/** Of two with the same time the likelier, of equals the earlier. */
+/** At equal times the likelier goes first, then the earlier. */
 function isBefore(index: number, other: number, shares: Float64Array): boolean {
   return shares[index]! > shares[other]! || (shares[index] === shares[other] && index < other);
 }
 
 /**
- * The triangle inequality among RTTs: a crawler that measured y to a target, and D to another crawler, says that
- * the other is at least |D − y| from it. Real paths violate it, so only a part of the bound is believed.
+ * Triangle inequality of RTTs: a crawler that measured y to a target and D to another crawler shows that the other is
+ * at least |D − y| away. Real paths violate it, so only this part of the bound is believed.
  */
 export const trustInTriangle = 0.8;

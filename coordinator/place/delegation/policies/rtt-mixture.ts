@@ -1,19 +1,16 @@
 /**
- * Where a target may lie: a mixture over places of which the RTTs from the crawlers are known. There are two
- * sorts, the candidates themselves (a target beside crawler c sees the others as c does) and past subnets that
- * the crawlers measured (`learned-rtts.ts`). The prior of each candidate, from the tree, is shared out among the
- * places that it is nearest to; subnets of the same holder, neighbourhood or published place get more of it. Every answer then
- * weighs a place by how well it fits what that place would have answered:
+ * Where a target may be: a mixture over places with known RTTs from the crawlers. Places are the candidates (a target
+ * beside crawler c sees the others as c does) and past subnets (`learned-rtts.ts`). Each candidate's prior from the
+ * tree is divided among the places nearest to it; subnets of the same holder, neighbourhood or published place get
+ * more. Every answer weighs each place by how well it fits:
  *
  *     weight /= (1 + z²)² · scale        z = (expected − answered) / scale
  *
- * Heavy tails, since round trips keep to no geometry. A place's expectation of a crawler that never measured
- * it is itself a mean over places, with a spread that widens the scale. Where nothing at all is expected, the weight
- * stays as it is, and those of the others are held against that: so an answer costs as much as is known of the crawler
- * that gave it, however large the fleet.
+ * The tails are heavy because RTTs obey no geometry. A place's expectation for a crawler that never measured it is
+ * itself a mean over places, whose spread widens the scale. Without any expectation the weight stays, and the others
+ * are compared with it, so that an answer costs as much as is known of its crawler, however large the fleet.
  *
- * A round has one mixture, which is written over with every answer. Who holds an earlier state of the round gets it back by
- * going through that state's answers again (`follow`).
+ * A round has one mixture, updated in place by every answer; `follow` replays an earlier state's answers.
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
@@ -24,63 +21,63 @@ import { type ObservedProbe, rttOf, trustInTriangle } from "./round.ts";
 import { calledByAnswer, firstList, largestWholeFleet, likeliestOf } from "./short-list.ts";
 import { mostEntries, placeNumbersOf, type RttEntries } from "./vector-table.ts";
 
-/** Weight of a past subnet against one of which nothing is shared. */
+/** Weight of a past subnet, relative to one that shares nothing. */
 const ofSameHolder = 35;
 
 const ofSameNeighbourhood = 5;
 const ofSameCountry = 3;
-/** Where the source that says so is trusted wholly. */
+/** For a fully trusted source. */
 const ofSamePublishedPlace = 35;
 
-/** Scale of the error in ms, at RTT 0 and per ms: of what was measured, of what is only expected. */
+/** Error scale in ms, at RTT 0 and per ms: for measured and for expected RTTs. */
 const measuredScale = { ms: 4.65, perMs: 0.15 };
 
 const expectedScale = { ms: 10.9, perMs: 0.3, perSpread: 0.74 };
 
-/** Past subnets that a round looks at, those that are alike apart: of the likeliest candidates of a small fleet, of a larger one. */
+/** Past subnets per round besides similar ones: those of the likeliest candidates, in small and large fleets. */
 const mostVectors = { small: 128, large: 32 };
 const largestSmallFleet = 64;
 
-/** A vector lighter than this, against the heaviest place, is dropped for the rest of the round. */
+/** Lighter vectors, relative to the heaviest place, are dropped for the rest of the round. */
 const leastKept = 1e-4;
 
-/** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
+/** Tolerance of an answer for a target beside a candidate; it grows with the path. */
 export const fitScale = { ms: 5, perMs: 0.3 };
 
-/** A target beside a crawler is about so far from it. */
+/** RTT of a target beside a crawler. */
 export const besideMs = 1;
 
-/** Below it, weights are scaled up again. */
+/** Below this, weights are scaled up again. */
 const leastHeaviest = 1e-100;
 
 export class RttMixture {
   readonly fleet: CandidateFleet;
   readonly placement: Placement;
   readonly learned: LearnedRtts;
-  /** Belief that each candidate is the nearest before any answer, from the tree; without `floor`. */
+  /** Belief from the tree that each candidate is the nearest, before any answer and without `floor`. */
   readonly shares: Float64Array;
-  /** Belief that every candidate keeps. */
+  /** Minimum belief in every candidate. */
   readonly floor: number;
-  /** Weight of the candidates as places; 0 for those that the round does not look at. */
+  /** The candidates' weights as places; 0 for those outside the list. */
   readonly weights: Float64Array;
-  /** The candidates that it looks at: all, or a short list of a very large fleet. */
+  /** The candidates considered: all, or a short list of a very large fleet. */
   members: Int32Array;
-  /** Of the triangle inequality, in ms: |D − y| at most over the answers; below 0 where none is known. */
+  /** Triangle gaps in ms: the maximum |D − y| over the answers; negative when unknown. */
   readonly gapsMs: Float64Array;
-  /** The past subnets that count: rows, who won each (as a candidate), and their weights. */
+  /** The past subnets in use: rows, their winners (as candidates) and weights. */
   readonly rows: Int32Array;
   readonly winners: Int32Array;
   readonly vectorWeights: Float64Array;
-  /** Of all places, of both sorts. */
+  /** Over all places of both kinds. */
   heaviest = 0;
-  /** By what the weights were multiplied, all answers together, to keep them from vanishing. */
+  /** Accumulated factor that keeps the weights from underflowing. */
   #scaledBy = 1;
   readonly #generations: Int32Array;
   readonly #startWeights: Float64Array;
-  /** What was worked out after the answers so far, by whoever did; null: nothing yet. */
+  /** Memoised result for the answers so far, or null. */
   memo: unknown = null;
   #followed: readonly ObservedProbe[] = [];
-  /** The best answer followed so far, in ms. */
+  /** Best answer followed so far, in ms. */
   #bestMs = Number.POSITIVE_INFINITY;
   readonly #firstMembers: Int32Array;
 
@@ -90,7 +87,7 @@ export class RttMixture {
     readonly learned: LearnedRtts;
     readonly shares: Float64Array;
     readonly floor: number;
-    /** The largest fleet that is looked at whole, where it is not the usual one. */
+    /** Overrides the largest fleet considered as a whole. */
     readonly listFrom?: number;
   }) {
     this.fleet = given.fleet;
@@ -115,7 +112,7 @@ export class RttMixture {
     this.#begin();
   }
 
-  /** True: it looks at a short list. */
+  /** True when it uses a short list. */
   get isPart(): boolean {
     return this.#firstMembers.length < this.weights.length;
   }
@@ -124,12 +121,12 @@ export class RttMixture {
     return this.shares[index]! + this.floor;
   }
 
-  /** The slots that past subnets know the candidates by. */
+  /** The candidates' slots in past subnets. */
   get slots(): FleetSlots {
     return this.learned.slotsIn(this.fleet);
   }
 
-  /** After these answers, and no others. */
+  /** Brings the mixture to exactly these answers. */
   follow(probes: readonly ObservedProbe[]): this {
     if (this.#followed === probes) return this;
     const before = this.#followed;
@@ -142,7 +139,7 @@ export class RttMixture {
     return this;
   }
 
-  /** Of those that the round looks at, whose way to the candidate is known; to be read at once. */
+  /** The listed candidates at known distance from this one; valid until the next call. */
   knownTo(index: number): KnownCandidates {
     const { fleet, members } = this;
     if (known.indices.length < this.weights.length) {
@@ -153,7 +150,7 @@ export class RttMixture {
     const from = fleet.peerSlots[index]!;
     const { length, peers, bestMs } = fleet.peerRtts.knownTo(from);
     let count = 0;
-    // A landmark has measured everybody.
+    // Landmarks have measured everybody.
     const isLong = this.isPart && length > 8 * members.length;
     for (let at = 0; at < (isLong ? members.length : length); at++) {
       const one = isLong ? members[at]! : (fleet.indexOfPeer[peers[at]!] ?? -1);
@@ -168,7 +165,7 @@ export class RttMixture {
     return known;
   }
 
-  /** Before any answer. The prior of a candidate is shared out among itself and the subnets that it won. */
+  /** Initial state: a candidate's prior is divided between itself and the subnets it won. */
   #begin(): void {
     const { weights, winners, vectorWeights } = this;
     this.gapsMs.fill(-1);
@@ -198,7 +195,10 @@ export class RttMixture {
     if (this.heaviest < leastHeaviest && this.heaviest > 0) this.#scaleUp();
   }
 
-  /** Of a short list: the one who answered, and, if no answer was better, whom it calls in. Earlier answers weigh them, too. */
+  /**
+   * Extends a short list by the answering crawler and, for a new best answer, those it calls in, weighed by the
+   * earlier answers.
+   */
   #callIn(asked: number, rttMs: number, earlier: readonly ObservedProbe[]): void {
     const { fleet, shares, weights } = this;
     const scaleMs = fitScale.ms + fitScale.perMs * rttMs;
@@ -213,7 +213,7 @@ export class RttMixture {
       weights[index] = this.belief(index) * this.#scaledBy * this.#oddsOf(index, earlier);
   }
 
-  /** How well a target beside the candidate fits these answers; notes the gaps that they leave. */
+  /** How well a target beside the candidate fits these answers; records the gaps. */
   #oddsOf(index: number, probes: readonly ObservedProbe[]): number {
     const { fleet } = this;
     let odds = 1;
@@ -231,7 +231,7 @@ export class RttMixture {
     return odds;
   }
 
-  /** By how well a target beside each of those whose way to the asked one is known fits the answer. */
+  /** Weighs candidates at known distance from the asked one by their fit. */
   #weighCandidates(asked: number, rttMs: number, { measuredMs, expectedMs }: Scales): void {
     const { weights, gapsMs } = this;
     const best = (4 * expectedMs) / measuredMs;
@@ -292,7 +292,7 @@ export class RttMixture {
     this.heaviest = 1;
   }
 
-  /** Past subnets that are alike, and those of the likeliest candidates. */
+  /** Similar past subnets, and those of the likeliest candidates. */
   #chooseVectors(): { rows: number[]; winners: number[]; likeness: number[] } {
     const { fleet, placement, learned, shares } = this;
     const chosen = { rows: [] as number[], winners: [] as number[], likeness: [] as number[] };
@@ -324,14 +324,14 @@ export class RttMixture {
   }
 }
 
-/** The first `count` of both columns. */
+/** The first `count` entries of both columns. */
 interface KnownCandidates {
   count: number;
   indices: Int32Array;
   rttsMs: Float64Array;
 }
 
-/** What was asked for last. */
+/** Reused for the latest call. */
 const known: KnownCandidates = { count: 0, indices: new Int32Array(0), rttsMs: new Float64Array(0) };
 
 interface Scales {
@@ -339,7 +339,7 @@ interface Scales {
   readonly expectedMs: number;
 }
 
-/** 0, 1, 2 … of the latest fleet's size: every round of a whole fleet looks at the same. */
+/** 0, 1, 2 … cached for the latest fleet size, since whole-fleet rounds share it. */
 let identity = new Int32Array(0);
 
 function everybody(count: number): Int32Array {
@@ -347,22 +347,21 @@ function everybody(count: number): Int32Array {
   return identity;
 }
 
-// What a finished round knows of its subnet, as entries for `LearnedRtts`: measured where a crawler answered;
-// elsewhere the mean over the places that fit, kept within what the triangle inequality allows, with its spread.
+// What a finished round knows of its subnet, as entries of `LearnedRtts`: measured RTTs, elsewhere the mean over
+// fitting places, bounded by the triangle inequality, with its spread.
 
-/** Places lighter than this, against the heaviest, are left out of the mean. */
+/** Lighter places, relative to the heaviest, are left out of the mean. */
 const leastWeight = 1e-1;
 
-/** Of a fleet that does not fit into a vector whole, so many of the nearest are kept besides what was measured. */
+/** In a fleet larger than a vector, this many of the nearest are kept besides the measured ones. */
 const nearestKept = 64;
 
-/** A place that only expects a crawler's RTT counts so much of one that measured it. */
+/** Weight of a place that only expects a crawler's RTT, relative to a measured one. */
 const weightOfExpected = 0.1;
 
-/** Of a place's own spread, what goes into the mean's (variances). */
+/** Share of a place's own variance that enters the mean's. */
 const spreadHandedOn = 0.43;
 
-/** Of a round with these answers. */
 function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEntries {
   mixture.follow(probes);
   const { slotOf } = mixture.slots;
@@ -395,13 +394,13 @@ function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEn
     const keptMs = Math.min(mostMs[rank]!, Math.max(trustInTriangle * mixture.gapsMs[index]!, meanMs));
     slots.push(slotOf[index]!);
     rttsMs.push(keptMs);
-    // Never 0: that stands for measured.
+    // Never 0, which stands for measured.
     spreadsMs.push(Math.max(0.1, Math.hypot(means.spreadsMs[at]!, keptMs - meanMs)));
   }
   return { slots, rttsMs, spreadsMs };
 }
 
-/** Of each of these candidates the least y + D over the answers; infinite where nothing is known. */
+/** Each candidate's least y + D over the answers; infinite when unknown. */
 function mostByTriangle(
   fleet: CandidateFleet,
   probes: readonly ObservedProbe[],
@@ -419,7 +418,7 @@ function mostByTriangle(
   return mostMs;
 }
 
-/** Weighted mean and standard deviation of the candidates that some place knows of. */
+/** Weighted mean and standard deviation of candidates known to some place. */
 function meansOver(mixture: RttMixture): {
   readonly indices: readonly number[];
   readonly rttsMs: Float64Array;
@@ -448,7 +447,7 @@ function meansOver(mixture: RttMixture): {
   return moments.take();
 }
 
-/** A target beside the candidate: of a small fleet all whose way to it is known, of a larger one the nearest. */
+/** Adds a target beside the candidate: in a small fleet all at known distance, in a larger one the nearest. */
 function addPlace(moments: Moments, weight: number, fleet: CandidateFleet, index: number): void {
   const { peerRtts, peerSlots, indexOfPeer } = fleet;
   moments.add(index, weight, besideMs, 0);
@@ -487,7 +486,7 @@ class Moments {
     sums[at + 2]! += weight * (rttMs * rttMs + variance);
   }
 
-  /** The sums make way for the next. */
+  /** Returns the results; the sums are then reused. */
   take() {
     const sums = this.#sums;
     const indices = this.#indices;
@@ -504,7 +503,7 @@ class Moments {
   }
 }
 
-/** Who won, and what the crawlers measured: for later rounds. */
+/** Stores the winner and the measurements for later rounds. */
 export function keepRound(mixture: RttMixture, winner: CrawlerId, probes: readonly ObservedProbe[]): void {
   mixture.learned.keep(winner, mixture.placement, entriesOf(mixture, probes));
 }

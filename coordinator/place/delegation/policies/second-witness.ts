@@ -1,18 +1,17 @@
 /**
- * Whether the report that wins a round is borne out by others. A crawler may say of a target that it is beside it, and a
- * round would believe that at once and ask nobody else. Where the winner says x, another measured y to the target and D to
- * the winner, and the winner is right, y and D differ by x at most (triangle inequality), so that one of them is not much
- * more than the other:
+ * Checks whether others confirm the report that wins a round, since a crawler may falsely claim to be beside a target
+ * and the round would ask nobody else. If the winner says x, and another measured y to the target and D to the winner,
+ * then y and D differ by at most x (triangle inequality):
  *
  *   against   the larger of y and D is more than 1.4 times x + the smaller + 5 ms; the more, the more it weighs
  *   for       y + D is hardly more than x: whoever is beside the winner is near the target, too; nothing more is asked
- *   agrees    y is what D would be for a target beside the winner, but both are large: chance does it at times, so it weighs half
+ *   agrees    y is what D would be for a target beside the winner, but both are large, so it may be chance: it weighs half
  *
- * Whoever is nearest to the winner tells most, and is asked first; where nobody is near it, the one whom the round would ask
- * next if the winner had not answered. At most four are asked. Nobody is accused by it, and nothing is remembered: a report
- * that two speak against, or one strongly and nobody for it, counts as what the sharpest of them leaves, and the round goes
- * on. Real paths violate the triangle, so an honest crawler loses a subnet now and then, to one that measured less than that
- * (figures: test/bench/results/trust.md). D is what the witness measured, for a liar would state it to fit.
+ * The crawler nearest to the winner tells most and is asked first; if nobody is near, the one that the round would ask
+ * next without the winner. At most four are asked. Nothing is remembered against anybody: a report that two
+ * contradict, or one strongly with nobody for it, counts as what the sharpest witness implies, and the round
+ * continues. Real paths violate the triangle, so an honest crawler sometimes loses a subnet (figures:
+ * test/bench/results/trust.md). D is the witness's measurement, since a liar would state a fitting one.
  */
 import type { CrawlerId } from "#core/ids";
 import { type CandidateFleet, shortestTo } from "../fleet.ts";
@@ -24,40 +23,39 @@ interface Report {
 
 interface WonReport {
   readonly winner: Report;
-  /** What all others measured; of one that failed there is none. */
+  /** Measurements of all others; failed ones are absent. */
   readonly others: readonly Report[];
   readonly fleet: CandidateFleet;
-  /** How many were asked for the winner's sake so far. */
+  /** Witnesses already asked about the winner. */
   readonly looks: number;
-  /** Uniform in [0, 1): which of the nearest is asked, so that a liar cannot foresee its witness. */
+  /** Uniform in [0, 1); it makes the choice among the nearest unpredictable. */
   readonly draw: number;
-  /** May still be asked. */
+  /** Crawlers that may still be asked. */
   readonly mayAsk: (crawlerId: CrawlerId) => boolean;
-  /** Whom the round would ask next if the winner had not answered; null: nobody. */
+  /** The crawler that the round would ask next without the winner, or null. */
   readonly nextWithoutIt: () => CrawlerId | null;
 }
 
 export type WinJudgement =
   | { readonly type: "believed" }
   | { readonly type: "ask"; readonly crawlerId: CrawlerId }
-  /** The report counts as this many ms. */
   | { readonly type: "counts-as"; readonly rttMs: number };
 
 const slackMs = 5;
 const leastRatio = 1.4;
-/** Of one witness, in steps of that ratio: a bad route of one outweighs no two whom the winner's word fits. */
+/** Limit per witness, in steps of that ratio, so that one bad route does not outweigh two confirmations. */
 const mostAgainst = 2;
 const besideIt = { ms: 12, perMs: 0.5 } as const;
 const weightOfBeside = 2;
 const alike = { ms: 3, share: 0.1 } as const;
-/** So much more for it than against it, or against it than for it, is enough. */
+/** A lead of this much, for or against, is enough. */
 const enough = 2;
-/** And so much against it where nobody is left to ask. */
+/** The lead against it that is enough when nobody is left to ask. */
 const enoughAtLast = 1;
 const mostLooks = 4;
-/** The witness is drawn from so many of the nearest. */
+/** The witness is drawn from this many of the nearest. */
 const drawnFrom = 3;
-/** What a single witness leaves of its distance. */
+/** The share of a single witness's distance that counts. */
 const trustInOne = 0.7;
 
 const believed: WinJudgement = { type: "believed" };
@@ -84,7 +82,7 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
   for (const { crawlerId, rttMs } of others) {
     const straightMs = fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId);
     if (straightMs === null) continue;
-    // A bad route between two is no distance: looked for only where it would tell a lie.
+    // A bad direct route is no distance; detours are searched for only when it would imply a lie.
     const isFar = ratioOf(rttMs, straightMs, winner) > leastRatio && straightMs > rttMs;
     const apartMs = isFar ? shortestTo(fleet, crawlerId, winner.crawlerId, straightMs) : straightMs;
     const [smallerMs, largerMs] = rttMs < apartMs ? [rttMs, apartMs] : [apartMs, rttMs];
@@ -103,7 +101,7 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
 const ratioOf = (rttMs: number, apartMs: number, winner: Report): number =>
   Math.max(rttMs, apartMs) / (Math.min(rttMs, apartMs) + winner.rttMs + slackMs);
 
-/** The sharpest is the one that is nearest to either of the two: its other distance is all but theirs. */
+/** The sharpest witness is nearest to either end, so its other distance is almost theirs. */
 function countsAs(winner: Report, [sharpest, second]: readonly Contradiction[]): WinJudgement {
   if (sharpest === undefined) return believed;
   const leftMs =
@@ -122,11 +120,11 @@ function nextWitness({ winner, fleet, looks, draw, mayAsk, nextWithoutIt }: WonR
   }
   if (near.length === 0) return null;
   const isWorthIt = looks === 0 || near[0]!.rttMs <= nearMs + winner.rttMs;
-  // Another number for each look, from the one that the round was given.
+  // Derives another number for each witness from the round's.
   const at = Math.floor(((draw * (looks + 1) * drawnAnew) % 1) * near.length);
   return isWorthIt ? near[at]!.crawlerId : nextWithoutIt();
 }
 
-/** As near to the winner as this, a second one tells more than whom the round would ask. */
+/** A second witness this near to the winner tells more than the round's next choice. */
 const nearMs = 20;
 const drawnAnew = 997;

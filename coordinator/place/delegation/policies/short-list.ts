@@ -1,13 +1,13 @@
 /**
- * Whom a round of `nearest` looks at in a very large fleet. Of 10,000 crawlers each has measured some two hundred others, and
- * places of which nothing is known outnumber all others: so it looks at a short list, and answers call others in.
+ * Whom a round of `nearest` considers in a very large fleet. Of 10,000 crawlers each has measured some two hundred
+ * others, and unknown places outnumber all known ones, so it uses a short list that answers extend:
  *
  *   at first      the likeliest by the tree, and their neighbours; who won subnets like this one;
  *                 landmarks, and some drawn by a hash, so that no part of the world is missing
  *   the best      the neighbours of the crawler that gave it; of those that it knows, the ones at the distance that it
  *   answer so far answered with, the likeliest first
  *
- * A fleet of up to 3,000 is looked at whole: there a list is no more accurate, and costs more
+ * A fleet of up to 3,000 is considered as a whole, since a list there is no more accurate and costs more
  * (test/bench/results/delegation-cost.md).
  */
 import { mix32 } from "#core/random";
@@ -18,20 +18,20 @@ import type { CandidateFleet } from "../fleet.ts";
 export const largestWholeFleet = 3000;
 
 const likeliestListed = 48;
-/** Of so many of these, so many neighbours each. */
+/** Neighbours per likeliest candidate. */
 const likeliestFollowed = 6;
 const neighboursOfEach = 6;
-/** Landmarks, and more of the same draw where little is known. */
+/** Landmarks, and more of the same draw when little is known. */
 const mostDrawn = 64;
 const leastListed = 80;
 
-/** An answer calls in so many of either sort. */
+/** Crawlers of each kind that an answer adds. */
 const calledAsNeighbours = 12;
 const calledAsFitting = 12;
-/** A crawler fits an answer when the difference is at most this part of how far off such a fit may be. */
+/** Tolerated difference from an answer, as a part of the fit's scale. */
 const fittingPart = 0.5;
 
-/** Positions of the candidates that a round begins with, each once. `winners`: of past subnets that are alike. */
+/** Initial candidates' positions without repetition; `winners` won similar past subnets. */
 export function firstList(
   fleet: CandidateFleet,
   shares: Float64Array,
@@ -49,7 +49,7 @@ export function firstList(
   return [...listed];
 }
 
-/** Whom the best answer so far calls in, each once; those that are listed among them. */
+/** Whom the best answer so far adds, without repetition but possibly already listed. */
 export function calledByAnswer(
   fleet: CandidateFleet,
   shares: Float64Array,
@@ -77,12 +77,12 @@ function neighboursOf({ peerRtts, peerSlots, indexOfPeer }: CandidateFleet, inde
   return neighbours;
 }
 
-/** The positions of the largest values above 0, the largest first; of equals the one that was added first. */
+/** The positions of the largest positive values, largest first; ties keep insertion order. */
 class Likeliest {
   readonly found: number[] = [];
   readonly #shares: Float64Array;
   readonly #most: number;
-  /** Who is no likelier is not taken. */
+  /** Values up to this are not taken. */
   #least = 0;
 
   constructor(shares: Float64Array, most: number) {
@@ -94,7 +94,6 @@ class Likeliest {
     return this.#shares[index]! > this.#least;
   }
 
-  /** One that it takes. */
   add(index: number): void {
     const shares = this.#shares;
     const found = this.found;
@@ -106,7 +105,7 @@ class Likeliest {
   }
 }
 
-/** Positions of those of whom anything is believed, the likeliest first; of equals the first. */
+/** Positions with any belief, likeliest first; ties keep their order. */
 export function likeliestOf(shares: Float64Array, most: number): readonly number[] {
   const likeliest = new Likeliest(shares, most);
   if (most > 0)
@@ -114,7 +113,7 @@ export function likeliestOf(shares: Float64Array, most: number): readonly number
   return likeliest.found;
 }
 
-/** By a hash of the crawler's number; the landmarks of the whole fleet come first. Made once for a fleet. */
+/** By a hash of the crawler's number, the fleet's landmarks first; cached per fleet. */
 const draws = new WeakMap<CandidateFleet, Int32Array>();
 
 function drawnOf(fleet: CandidateFleet): Int32Array {

@@ -1,10 +1,10 @@
 /**
- * Past subnets as the crawlers see them, side by side in a few typed arrays: a round looks at some dozen of them with
- * every answer, each for one crawler's RTT, and an object for each would be three cache misses instead of one.
+ * Past subnets' RTT vectors in a few typed arrays. A round examines dozens of them per answer for one crawler's RTT;
+ * an object for each would cost three cache misses instead of one.
  *
- * A vector has 128 places, of which at most 96 are taken: its entries lie at their slot, modulo 128, or behind it
- * (linear probing). 1.7 KB a vector, whatever the size of the fleet. Rows are used again: who keeps the number of a row beyond
- * the moment keeps its generation, too.
+ * A vector is a hash table of 128 places, at most 96 used: the entry of a slot is at the slot modulo 128 or behind it
+ * (linear probing). It takes 1.7 KB, whatever the fleet's size. Rows are reused, so whoever remembers a row must
+ * remember its generation.
  */
 import { mix32 } from "#core/random";
 import { smallestOf } from "#core/small-collections";
@@ -13,33 +13,33 @@ import type { PlaceKey, Placement } from "../placement.ts";
 const placesBits = 7;
 const places = 2 ** placesBits;
 
-/** Entries of a vector: what was measured, and the nearest of what is expected. */
+/** Entries per vector: measured ones and the nearest expected ones. */
 export const mostEntries = 96;
 
-/** Crawlers that a vector lists as nearest: a farther one is no candidate for being the nearest. */
+/** Crawlers listed as nearest; farther ones cannot be the nearest. */
 export const listedAsNearest = 24;
-/** Of those that measured it. */
+/** Crawlers listed as having measured it. */
 const listedAsMeasured = 24;
 
 /** Stands for no entry. */
 const none = -1;
 
-/** A subnet as the crawlers see it, by their slots. */
+/** RTTs of a subnet by the crawlers' slots. */
 export interface RttEntries {
   readonly slots: ArrayLike<number>;
   /** Measured or expected RTT in ms. */
   readonly rttsMs: ArrayLike<number>;
-  /** How far off the expectation may be, in ms (one standard deviation); 0 where it was measured. */
+  /** One standard deviation of an expectation, in ms; 0 for measured. */
   readonly spreadsMs: ArrayLike<number>;
 }
 
-/** Where a subnet sits, as numbers: equal numbers are one place. 0: there is none. */
+/** Placement keys as numbers for comparison; 0 for none. */
 interface PlaceNumbers {
   readonly holder: number;
   readonly parent: number;
   readonly grandparent: number;
   readonly country: number;
-  /** Places that networks publish. */
+  /** Published places. */
   readonly published: readonly number[];
 }
 
@@ -47,15 +47,15 @@ const numbersOfRow = 7;
 const publishedOfRow = numbersOfRow - 4;
 
 export class VectorTable {
-  /** By row and place the slot of the crawler, or none. */
+  /** The crawler's slot by row and place, or none. */
   slots = new Int32Array(0);
-  /** By row and place: RTT in ms, spread in ms. */
+  /** RTT and spread in ms, by row and place. */
   figures = new Float32Array(0);
-  /** By row: who won it, as a slot. */
+  /** The winner's slot by row. */
   winners = new Int32Array(0);
-  /** By row: another number with each vector that lies in it. */
+  /** By row; changes with each vector stored there. */
   generations = new Int32Array(0);
-  /** By row the places of the nearest, nearest first, and of those that measured it. */
+  /** Places by row of the nearest, nearest first, and of those that measured. */
   readonly nearest = new PlaceLists(listedAsNearest);
   readonly measured = new PlaceLists(listedAsMeasured);
   #placeNumbers = new Int32Array(0);
@@ -63,12 +63,12 @@ export class VectorTable {
   readonly #free: number[] = [];
   #rows = 0;
 
-  /** Vectors that somebody holds. */
+  /** Vectors in use. */
   get size(): number {
     return this.#rows - this.#free.length;
   }
 
-  /** The row of a new vector, which nobody holds yet. */
+  /** Returns the row of a new vector that nobody holds yet. */
   add(winner: number, placement: Placement, entries: RttEntries): number {
     const row = this.#free.pop() ?? this.#newRow();
     this.winners[row] = winner;
@@ -83,7 +83,7 @@ export class VectorTable {
     this.#references[row]! += 1;
   }
 
-  /** Who held it does no longer; the last one's row is free for another vector. */
+  /** Releases a hold; the last one frees the row. */
   release(row: number): void {
     this.#references[row]! -= 1;
     if (this.#references[row]! > 0) return;
@@ -91,7 +91,7 @@ export class VectorTable {
     this.#free.push(row);
   }
 
-  /** Where the entry of a slot stands in `slots`, and at twice that in `figures`; below 0: there is none. */
+  /** Index of the slot's entry in `slots` (twice that in `figures`); negative for none. */
   find(row: number, slot: number): number {
     const first = row << placesBits;
     for (let place = slot & (places - 1); ; place = (place + 1) & (places - 1)) {
@@ -101,12 +101,12 @@ export class VectorTable {
     }
   }
 
-  /** Where the places of a row stand in `slots`; those without an entry are below 0. */
+  /** The row's range in `slots`; places without an entry are negative. */
   placesOf(row: number): { readonly first: number; readonly last: number } {
     return { first: row << placesBits, last: (row << placesBits) + places - 1 };
   }
 
-  /** How alike the placement of a row's subnet is, by the weights given for what both share; 1 where nothing. */
+  /** Likeness of the placements, by the weights of what both share; 1 without anything in common. */
   likeness(row: number, other: PlaceNumbers, weights: LikenessWeights): number {
     const numbers = this.#placeNumbers;
     const first = row * numbersOfRow;
@@ -162,7 +162,7 @@ export class VectorTable {
   }
 }
 
-/** A short list of places for each row. */
+/** A short list of places per row. */
 class PlaceLists {
   readonly most: number;
   counts = new Uint8Array(0);
@@ -172,7 +172,7 @@ class PlaceLists {
     this.most = most;
   }
 
-  /** Where the entry of that rank stands in the table's `slots`. */
+  /** Index in the table's `slots` of the entry with that rank. */
   at(row: number, rank: number): number {
     return (row << placesBits) + this.#places[row * this.most + rank]!;
   }
@@ -181,7 +181,7 @@ class PlaceLists {
     this.counts[row] = 0;
   }
 
-  /** What is beyond the most is left out. */
+  /** Ignores entries beyond the limit. */
   push(row: number, place: number): void {
     const rank = this.counts[row]!;
     if (rank === this.most) return;
@@ -221,7 +221,7 @@ export function placeNumbersOf({
   };
 }
 
-/** Two keys have the same number once in four billion; then subnets look a little more alike than they are. */
+/** Two keys collide once in four billion; then subnets look slightly more alike than they are. */
 function numberOf(key: PlaceKey | null | undefined): number {
   if (key === null || key === undefined) return 0;
   if (typeof key === "number") return mix32(key) | 0 || 1;

@@ -1,4 +1,4 @@
-/** What rounds tell of how long delegations last, and table move_rate: what was learned of it, for those who explain. */
+/** What rounds show of how long delegations last, and table move_rate, which stores the learned rates for display. */
 import type { Pool, PoolClient } from "pg";
 import type { SubnetId } from "#core/ids";
 import { columnsOf } from "../../../database/transaction.ts";
@@ -7,8 +7,8 @@ import { decidedByMeasuring } from "../round-reads.ts";
 import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts";
 
 /**
- * Decided by a probe round before a moment, oldest first, behind a place in that order, with what is fetched there. What
- * was given away for its load, or taken over, is left out: a new round would undo that.
+ * Delegations decided by a round before a time, oldest first after a position, with their daily fetches. Leaves out
+ * those assigned by load or inherited, which a new round would undo.
  */
 export async function decidedBefore(
   pool: Pool,
@@ -40,9 +40,8 @@ interface SubnetOutcome extends CheckOutcome {
 }
 
 /**
- * Of the latest rounds, those that checked a decision, each beside the round before it. Another crawler that is hardly
- * nearer is no move: what is within a few ms of the best is as good as the best. A crawler before that answers no more
- * has moved by a time that nobody knows.
+ * The latest rounds that checked a decision, each with its predecessor. A crawler that is only a few ms nearer is no
+ * move. If the former crawler no longer answers, the loss is unknown.
  */
 export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<SubnetOutcome[]> {
   const { rows } = await pool.query<SubnetOutcome>(
@@ -72,7 +71,7 @@ export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<Sub
   return rows.map((row) => (row.moved ? row : { ...row, lostMs: 0 }));
 }
 
-/** In place of those that were known. In the caller's transaction. */
+/** Replaces the known rates within the caller's transaction. */
 export async function saveMoveRates(client: PoolClient, rates: MoveRates): Promise<void> {
   const rows = [...rates.all()].map((one) => ({ ...one, key: String(one.key) }));
   await client.query("delete from move_rate");
@@ -83,7 +82,7 @@ export async function saveMoveRates(client: PoolClient, rates: MoveRates): Promi
   );
 }
 
-/** What was seen of each kind that a subnet belongs to, from the least to the most specific; empty: nothing was learned yet. */
+/** Counts for each kind of a subnet, from the least to the most specific; empty before anything is learned. */
 export async function moveCountsOf(
   pool: Pool,
   { holderId, country }: { readonly holderId: number | null; readonly country: string | null },

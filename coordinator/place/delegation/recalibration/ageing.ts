@@ -1,56 +1,55 @@
 /**
- * How long delegations last, and which of them are checked again when. Published studies see more than a tenth of the
- * locations of addresses change within a month, and networks differ a hundredfold; so how often subnets move is learned
- * by kind of network, and rounds are spent where they save most.
+ * How long delegations last, and when each is checked again. Published studies see more than a tenth of addresses'
+ * locations change within a month, and networks differ a hundredfold; so move rates are learned by kind of network and
+ * rounds are spent where they save most.
  *
- * Learned: a subnet moved when a round found another crawler nearer than the one that the round before had found. Moves are
- * taken for a Poisson process, its rate for Gamma distributed: of a kind with m moves seen in t months, below a kind with
- * the rate r, (m + 2) / (t + 2/r) a month, which is r where nothing was seen and m/t where much was. Kinds from the least
- * to the most specific: all, the country, the holder. A move that shows after a while happened at some time within it,
- * so half of that time counts as observed.
+ * Learning: a subnet moved when a round found another crawler nearer than the previous round's. Moves are taken for a
+ * Poisson process with a Gamma-distributed rate: a kind with m moves in t months, below a kind with rate r, has (m +
+ * 2) / (t + 2/r) moves a month, which is r without observations and m/t with many. The kinds are all, the country and
+ * the holder. A move happened at some time since the previous round, so half of that time counts as observed.
  *
- * Spent: between two checks what a delegation loses grows with the chance that its subnet has moved. With the rate h, and
- * v = lost ms × pages a day once it has moved, a check after τ days is worth, beyond the checks that are made anyway,
+ * Spending: between two checks a delegation's loss grows with the chance that its subnet has moved. With the rate h
+ * and v = lost ms × pages a day after a move, a check after τ days is worth, beyond the checks made anyway,
  *
  *   w(τ) = τ·v·(1 − e^(−hτ)) − v·∫₀^τ (1 − e^(−hs)) ds = v/h · (1 − (1 + hτ)·e^(−hτ))   ms × pages
  *
- * Checks are best spent at one price for all: each delegation when w reaches it (the index of P. Whittle, Restless bandits,
- * 1988, for this process). The price is the one at which all checks together fit into the budget. A subnet
- * that hardly ever moves is checked seldom, and so is one that moves so often that a check is worth little for long.
+ * Checks are best spent at one price: each delegation is due when w reaches it (the index of P. Whittle, Restless
+ * bandits, 1988, for this process). The price makes all checks together fit the budget. A subnet that hardly ever
+ * moves is checked rarely, and so is one that moves so often that a check is not worth much for long.
  */
 import type { PlaceKey, Placement } from "../placement.ts";
 
 export type RateKind = "all" | "country" | "holder";
 
-/** What was seen of a kind of network. */
+/** Observations of a kind of network. */
 export interface MoveCounts {
   readonly moves: number;
-  /** Observed: all its subnets together. */
+  /** Observed months, summed over its subnets. */
   readonly months: number;
-  /** All its moves together: what the crawler found before was slower than the one found then. */
+  /** Summed over its moves: how much slower the former crawler was than the new one. */
   readonly lostMs: number;
 }
 
-/** What two rounds of one subnet, one after the other, tell. */
+/** What two consecutive rounds of a subnet show. */
 export interface CheckOutcome {
   readonly days: number;
   readonly moved: boolean;
-  /** 0 where it did not move; null: nobody measured it. */
+  /** 0 without a move; null when unmeasured. */
   readonly lostMs: number | null;
 }
 
 interface MoveRate {
   readonly perMonth: number;
-  /** By which a move makes the crawler slower than the nearest. */
+  /** How much slower than the nearest a move makes the crawler. */
   readonly lossMs: number;
 }
 
 export const daysPerMonth = 30.4;
 
-/** Before anything was seen: a tenth of all moves in a month, by as much as a crawler in a neighbouring country is slower. */
+/** Without observations: a tenth move per month, each losing the RTT to a neighbouring country. */
 export const usualRate: MoveRate = { perMonth: 0.1, lossMs: 20 };
 
-/** The less specific kind counts as so many moves. */
+/** Weight of the less specific kind, in moves. */
 const priorMoves = 2;
 
 const kindsInOrder = ["all", "country", "holder"] as const;
@@ -80,7 +79,7 @@ export class MoveRates {
       this.#counts[kind].set(key, {
         moves: counts.moves + (moved ? 1 : 0),
         months: counts.months + months,
-        // A move that nobody measured loses what such moves are expected to lose.
+        // An unmeasured move counts with the expected loss.
         lostMs: counts.lostMs + (moved ? (lostMs ?? usualRate.lossMs) : 0),
       });
     }
@@ -102,7 +101,7 @@ export class MoveRates {
 
 const nothingSeen: MoveCounts = { moves: 0, months: 0, lostMs: 0 };
 
-/** Counts from the least to the most specific kind. */
+/** Takes counts from the least to the most specific kind. */
 export function rateFrom(counts: readonly MoveCounts[]): MoveRate {
   return counts.reduce<MoveRate>(
     (above, { moves, months, lostMs }) => ({
@@ -113,30 +112,29 @@ export function rateFrom(counts: readonly MoveCounts[]): MoveRate {
   );
 }
 
-/** What a delegation loses, and how soon. */
 export interface Ageing {
   /** Moves a day. */
   readonly perDay: number;
-  /** Lost ms × pages a day, once it has moved. */
+  /** Lost ms × pages a day after a move. */
   readonly lossPerDay: number;
 }
 
-/** Not oftener than once a day. */
+/** At most once a day. */
 const leastDays = 1;
 
 /**
- * Not more seldom than once in so many mean intervals: what is never checked teaches nothing, and rounds are kept for as long
- * (retention.roundDays), so that each is there to be held against the one before.
+ * At least once in this many mean intervals: unchecked delegations teach nothing, and rounds are kept this long
+ * (retention.roundDays) for comparison.
  */
 const mostMeans = 3;
 
-/** A price for a check, and the days between two checks where all are checked alike. */
+/** The price of a check, and the interval when all are checked alike. */
 export interface CheckPlan {
   readonly price: number;
   readonly meanDays: number;
 }
 
-/** After how many days a delegation is to be checked again. */
+/** Days after which a delegation is checked again. */
 export function checkAfterDays({ perDay, lossPerDay }: Ageing, { price, meanDays }: CheckPlan): number {
   const longest = Math.max(leastDays, mostMeans * meanDays);
   const share = (price * perDay) / lossPerDay;
@@ -144,7 +142,7 @@ export function checkAfterDays({ perDay, lossPerDay }: Ageing, { price, meanDays
   return Math.min(longest, Math.max(leastDays, ageWorth(share) / perDay));
 }
 
-/** The x at which 1 − (1 + x)·e^(−x), which grows from 0 to 1, is this: halved until it is near, then by Newton. */
+/** Solves 1 − (1 + x)·e^(−x) = share, which grows from 0 to 1, by bisection and then Newton. */
 function ageWorth(share: number): number {
   let low = 0;
   let high = 50;
@@ -162,11 +160,11 @@ function ageWorth(share: number): number {
 }
 
 /**
- * Delegations by how soon they age and what they lose, coarsely: what the price of a check is found from. Steps of a fifth
- * and a half: a million delegations are some thousand cells.
+ * A coarse histogram of delegations by ageing rate and loss, from which the price is found. Steps of a fifth and a
+ * half give some thousand cells for a million delegations.
  */
 export class AgeingTally {
-  /** Of each the sums of logarithms, so that its mean stands for it. */
+  /** Sums of logarithms, so that each cell's mean represents it. */
   readonly #cells = new Map<string, { age: number; loss: number; count: number }>();
   #count = 0;
 
@@ -181,7 +179,7 @@ export class AgeingTally {
     this.#count += 1;
   }
 
-  /** Checks each once in `meanDays` on average: the price at which it comes to that. Null: there is nothing to check. */
+  /** The price at which each is checked once in `meanDays` on average; null without delegations. */
   planFor(meanDays: number): CheckPlan | null {
     if (this.#count === 0) return null;
     let low = -40;

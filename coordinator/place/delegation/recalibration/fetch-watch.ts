@@ -1,13 +1,12 @@
 /**
- * Watches the fetches of all crawlers for hosts that turned slow (rule.ts), each against its own past
- * and with the crawler's present level set aside (`CrawlerLevel`). Both kinds of times are followed:
- * connect times are the path alone but come once per connection; first bytes come with every fetch but
- * contain the server. Where a connection that was opened meanwhile took its usual time, a slow first byte is
- * the server's affair and raises no alarm. Where hosts of other subnets turned slow at the same time, the crawler's
- * machine or network is busy, and it is no alarm.
+ * Watches all crawlers' fetches for hosts that turned slow (rule.ts), each against its own past and adjusted for the
+ * crawler's current level (`CrawlerLevel`). Connect times are the path alone but come once per connection; first bytes
+ * come with every fetch but include the server. When a new connection took its usual time, a slow first byte is the
+ * server's and raises no alarm. When hosts of other subnets turned slow at the same time, the crawler's machine or
+ * network is busy, which is no alarm either.
  *
- * Bounded: the hosts seen longest ago are forgotten (their past is in the database). A host that another
- * crawler fetches now starts anew.
+ * Bounded: the hosts seen longest ago are forgotten (the database has their past). A host that changes crawlers starts
+ * over.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
@@ -18,12 +17,12 @@ type TimeKind = (typeof timeKinds)[number];
 export interface WatchedFetch {
   readonly hostKey: string;
   readonly crawlerId: CrawlerId;
-  /** Hosts of one subnet may turn slow together by one route; null or absent: not known. */
+  /** Hosts of one subnet may turn slow together by one route; unknown when null or absent. */
   readonly subnetId?: SubnetId | null;
   readonly atMs: number;
-  /** Since when its crawler is where it is: what is older says nothing. Left out: it has never moved. */
+  /** When its crawler moved to its current place; earlier times are ignored. */
   readonly placedAtMs?: number;
-  /** Null: no new connection. */
+  /** Null without a new connection. */
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
 }
@@ -44,7 +43,7 @@ export interface CrawlerAlarm extends LevelAlarm {
 type WatchedHost = {
   crawlerId: CrawlerId;
   lastAtMs: number;
-  /** Since when its times look like a change; null: they do not. */
+  /** Since when its times look like a change, or null. */
   readonly suspectSinceMs: Record<TimeKind, number | null>;
 } & Readonly<Record<TimeKind, HostTimes>>;
 type Levels = Readonly<Record<TimeKind, CrawlerLevel>>;
@@ -65,12 +64,12 @@ export class FetchWatch {
     return this.#hosts.size;
   }
 
-  /** Whether this host's past by this crawler is at hand. */
+  /** Whether this host's past by this crawler is loaded. */
   knows(hostKey: string, crawlerId: CrawlerId): boolean {
     return this.#hosts.get(hostKey)?.crawlerId === crawlerId;
   }
 
-  /** Takes a fetch; those of a host come in the order of time, and one that is not later than the last is dropped. */
+  /** Expects fetches of a host in time order and drops others. */
   note(fetch: WatchedFetch): HostAlarm | null {
     const host = this.#hostOf(fetch);
     if (fetch.atMs <= host.lastAtMs) return null;
@@ -81,12 +80,12 @@ export class FetchWatch {
     }
     const firstByte = this.#noteKind(host, "firstByte", fetch);
     const alarm = connect ?? firstByte;
-    // Both kinds are of one path: what the other will show is the same change, told already.
+    // Both kinds measure one path, so the other one must not report the same change again.
     if (alarm) host[alarm.kind === "connect" ? "firstByte" : "connect"].startAnew();
     return alarm;
   }
 
-  /** Crawlers whose own network turned slow since the last call. */
+  /** Returns crawlers whose own network turned slow since the last call. */
   takeCrawlerAlarms(): CrawlerAlarm[] {
     const alarms = this.#crawlerAlarms;
     this.#crawlerAlarms = [];
@@ -131,7 +130,10 @@ export class FetchWatch {
     return alarm && { ...alarm, kind, hostKey, crawlerId, atMs };
   }
 
-  /** Most of what the crawler fetched in other subnets meanwhile was late as well: by a part of this at least, and by what matters. */
+  /**
+   * True when most of the crawler's recent fetches in other subnets were late as well, by a relevant amount and a
+   * minimum part of this delay.
+   */
   #isOwnFault(
     { usualMs, nowMs }: TimesAlarm,
     { crawlerId, subnetId }: WatchedFetch,
@@ -160,41 +162,40 @@ export class FetchWatch {
   }
 }
 
-/** A busy machine adds to near and far hosts alike, but to each fetch something else. */
+/** A busy machine delays near and far hosts alike, but each fetch by a different amount. */
 const leastPartOfLate = 1 / 8;
 
-/** Subnets besides: one alone may be slow by chance. */
+/** Other late subnets needed, since a single one may be slow by chance. */
 const leastOthersLate = 2;
 
-// How slow everything is right now that one crawler fetches, against what its hosts usually take: the time of
-// day, set aside. Evening congestion and trouble in the partner's own network slow all of a crawler's hosts
-// at once; a route that changed slows some. So each time is divided by the level (the median, over the hosts
-// fetched within the last hour, of time over usual time) before it is held against the host's own past.
-// Where too few hosts were fetched to tell, the level of that hour on earlier days is used, if it is known.
+// How slow a crawler currently is relative to its hosts' usual times. Evening congestion and trouble in the partner's
+// network slow all its hosts, while a changed route slows some. So each time is divided by the level (the median ratio
+// of time to usual time over hosts fetched within an hour) before it is compared with the host's past. With too few
+// hosts, that hour's level of earlier days is used, if known.
 //
-// A level that jumps is a finding of its own: the crawler's network, told once, not a thousand routes.
+// A jump of the level is one finding about the crawler's network instead of a thousand about routes.
 
-/** Hosts of which the latest ratio is kept. */
+/** Hosts whose latest ratio is kept. */
 const mostHosts = 64;
 
-/** Fewer hosts say nothing of the crawler: half of them may lie behind one changed route. */
+/** With fewer hosts, half of them may be behind one changed route. */
 const leastHosts = 8;
 
 const freshMs = 3_600_000;
 
-/** The median is found anew after so many notes: one of them moves it by a place in 64 at most. */
+/** The median is recomputed after this many notes, each of which moves it by at most one place in 64. */
 const notesPerMedian = 4;
 
 /** How often the hour's level is learned and judged. */
 const judgeEveryMs = 300_000;
 
-/** Of the difference, how much one such look learns: some 70 % in an hour. */
+/** Share of the difference learned per judgement: some 70 % in an hour. */
 const learningRate = 0.1;
 
-/** A network that is so much slower than usual is told; a daily wave of 20 % is not. */
+/** A crawler slower by this factor is reported; a daily wave of 20 % is not. */
 const crawlerSlowFactor = 1.35;
 
-/** So many looks in a row: a quarter of an hour. */
+/** Consecutive judgements needed: a quarter of an hour. */
 const looksInARow = 3;
 
 const hourMs = 3_600_000;
@@ -202,24 +203,24 @@ const hourMs = 3_600_000;
 const scratch = new Float64Array(mostHosts);
 
 interface LevelAlarm {
-  /** Everything takes so many times what it usually takes at this hour. */
+  /** Ratio of the current times to the usual ones at this hour. */
   readonly factor: number;
-  /** Over so many hosts fetched within the last hour. */
+  /** Number of hosts fetched within the last hour. */
   readonly hosts: number;
 }
 
 interface LeveledFetch extends Pick<WatchedFetch, "hostKey" | "atMs"> {
   readonly subnetId: SubnetId | null;
-  /** Of its usual time. */
+  /** Relative to its usual time. */
   readonly ratio: number;
-  /** By which it was later than usual, the level set aside. */
+  /** Delay beyond the usual time, adjusted for the level. */
   readonly lateMs: number;
 }
 
 class CrawlerLevel {
-  /** `lateMs`: with that of the fetches before, each counting half of the one behind it. */
+  /** `lateMs` includes earlier fetches with weights that halve each time. */
   readonly #latest = new Map<string, LeveledFetch & { readonly logRatio: number }>();
-  /** Logarithm of the level by hour of the day (UTC); NaN: not learned. */
+  /** Logarithm of the level by UTC hour; NaN before it is learned. */
   readonly #byHour = new Float64Array(24).fill(Number.NaN);
   #usualLog = Number.NaN;
   #judgedAtMs = Number.NEGATIVE_INFINITY;
@@ -227,7 +228,7 @@ class CrawlerLevel {
   #median = 0;
   #medianIsOld = notesPerMedian;
 
-  /** What times have to be divided by at this moment to be comparable with the usual ones. */
+  /** The factor by which times at this moment exceed the usual ones. */
   factorAt(atMs: number): number {
     this.#forgetBefore(atMs - freshMs);
     if (this.#latest.size >= leastHosts) return Math.exp(this.#medianLog());
@@ -235,7 +236,7 @@ class CrawlerLevel {
     return Number.isNaN(learned) ? 1 : Math.exp(learned);
   }
 
-  /** The latest of each host, as far as they were fetched since then. */
+  /** Each host's latest fetch, if since then. */
   since(atMs: number): LeveledFetch[] {
     return [...this.#latest.values()].filter((one) => one.atMs >= atMs);
   }
@@ -273,7 +274,7 @@ class CrawlerLevel {
     return null;
   }
 
-  /** The new level is the usual one from now on: it is told once. */
+  /** The new level becomes the usual one, so that it is reported once. */
   #shift(byLog: number): void {
     for (let hour = 0; hour < 24; hour++) this.#byHour[hour]! += byLog;
     this.#usualLog += byLog;

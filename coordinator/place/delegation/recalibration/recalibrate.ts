@@ -18,28 +18,28 @@ interface RecalibrationPorts {
   readonly now: () => Date;
 }
 
-/** Past fetches of a host that are read: enough for a full window. */
+/** Past fetches read per host: enough for a full window. */
 const historyLength = 50;
 
 const coolDownMs = 3_600_000;
 
-/** Of a host that is not slow: as many as would have raised an alarm, had all of them been slow. */
+/** For a host that is not slow, as many fetches as an alarm would need. */
 const fetchesThatCount = 4;
 
-/** Of a subnet whose crawler was never compared with another: so many of its fetches count, and for a day. */
+/** Fetches that count, for a day, when the subnet's crawler was never compared. */
 const fetchesUncompared = 20;
 const uncomparedMs = 86_400_000;
 
-/** Hosts read from the database in one pass; the rest waits for the next. */
+/** Hosts read per pass; the rest waits for the next. */
 const hostsPerPass = 2000;
 
-/** Hosts that wait to be read; more are not remembered, and come with their next fetch. */
+/** Hosts that wait to be read; further ones come with their next fetch. */
 const mostWaiting = 100_000;
 
-/** Hosts whose past is kept in memory: 1.2 KB each. */
+/** Hosts kept in memory, 1.2 KB each. */
 const mostWatched = 50_000;
 
-/** Alarms whose round has not come yet: older ones are dropped beyond this. */
+/** Alarms that wait for their round; beyond this, older ones are dropped. */
 const mostAlarms = 10_000;
 
 export class RecalibrationQueue {
@@ -54,7 +54,7 @@ export class RecalibrationQueue {
     this.#watch = new FetchWatch(rule, mostWatched);
   }
 
-  /** Results came in and are stored. */
+  /** Notes stored results. */
   note(batch: ResultBatch): void {
     for (const { result } of batch.results) {
       const key = urlKeyOf(result.url);
@@ -70,7 +70,7 @@ export class RecalibrationQueue {
     }
   }
 
-  /** Subnets to probe anew, because a host in them turned slow. */
+  /** Subnets to probe because a host in them turned slow. */
   async findSlow(): Promise<SubnetId[]> {
     await this.#readPasts();
     const hosts = [...this.#alarms.keys()].slice(0, hostsPerPass);
@@ -86,20 +86,20 @@ export class RecalibrationQueue {
     return [...slow];
   }
 
-  /** Crawlers for which everything turned slow since the last call: their own network. */
+  /** Crawlers whose own network turned slow since the last call. */
   takeSlowCrawlers(): CrawlerAlarm[] {
     return this.#watch.takeCrawlerAlarms();
   }
 
-  /** The store, with the evidence written into the rounds that it led to. */
+  /** Wraps the store so that rounds record the evidence that caused them. */
   explaining<Store extends Pick<DelegationStore, "saveRound">>(store: Store): Store {
     return { ...store, saveRound: async (round) => await store.saveRound(this.#explained(round)) };
   }
 
   /**
-   * The quickest of the fetches that a subnet's crawler just made in it: where some of them were slow and led to the
-   * round, of those and what came after; where it was never compared with another, of the last day; else of the last few of
-   * the host, within the hour. None from before it came to where it is.
+   * The quickest recent fetches by a subnet's crawler: after an alarm the slow ones and later ones, for a crawler that
+   * was never compared those of the last day, otherwise the host's last few within the hour. Excludes fetches from
+   * before the crawler moved.
    */
   async fetchTimes({ subnetId, crawlerId, url, cause }: OwnFetches): Promise<FetchTimes | null> {
     const key = urlKeyOf(url);
@@ -141,7 +141,7 @@ export class RecalibrationQueue {
     for (const host of hosts) this.#unread.delete(host);
     const fetches = await this.#ports.results.recentFetches(hosts, historyLength);
     const hourAgoMs = this.#nowMs() - coolDownMs;
-    // In the order of time over all hosts: what slowed at once is told by it.
+    // Time order over all hosts shows which slowed at the same time.
     const past = this.#historiesByOwner(fetches)
       .flat()
       .sort((a, b) => a.fetchedAt.getTime() - b.fetchedAt.getTime());
@@ -158,8 +158,8 @@ export class RecalibrationQueue {
   }
 
   /**
-   * One history a host, of the crawler that owns its subnet now, since the last fetch by another: after a
-   * move the past starts anew, also when the subnet comes back.
+   * One history per host, of the subnet's current owner, since the last fetch by another crawler; it starts over after
+   * a move.
    */
   #historiesByOwner(fetches: readonly RecentFetch[]): RecentFetch[][] {
     const histories = new Map<HostHash, RecentFetch[]>();
@@ -177,8 +177,8 @@ export class RecalibrationQueue {
   }
 
   /**
-   * The subnet of an alarm that leads to a round now. Null: the host has moved on since, the subnet was probed
-   * for another host of it, or the alarm waits (behind the others) for the end of the cool-down.
+   * The subnet of an alarm that causes a round now. Null when the host has moved, the subnet was probed for another
+   * host, or the alarm waits for the cool-down.
    */
   #take(hostHash: HostHash, place: RecentFetch | undefined): SubnetId | null {
     const alarm = this.#alarms.get(hostHash);
@@ -220,7 +220,7 @@ interface WeighedFetch {
   readonly firstByteMs: number | null;
 }
 
-/** A refusal has no times; a fetch that failed may have none either. */
+/** Refusals, and some failed fetches, have no times. */
 function wasContacted({ timing }: WireResult["result"]): boolean {
   return timing.connectMs !== null || timing.firstByteMs !== null;
 }

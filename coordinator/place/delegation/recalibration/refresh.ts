@@ -1,15 +1,14 @@
 /**
- * What fetch times cannot show: that another crawler has become nearer than the one that fetches. So every decision is
- * probed again some day: a round asks the owner first (it is the likeliest by what was learned) and as many others as the
- * policy still finds worth a probe. How soon says ageing.ts; all together they are as many rounds as would check each
- * decision once in the operator's number of days. Until the first pass over all has seen what there is, each is checked
- * after that number of days.
+ * Finds what fetch times cannot show: that another crawler has become nearer. Every decision is therefore probed
+ * again: a round asks the owner first (the likeliest by what was learned) and others as far as worth it. ageing.ts
+ * decides when, within the operator's budget of one check per delegation and number of days. Until the first pass is
+ * complete, each is checked after that number of days.
  *
- * Fetch-time alarms go on beside this. A round that one of them led to is a check as well: the delegation's age begins
- * anew with it, and what it found counts among the moves.
+ * Fetch-time alarms work beside this. Their rounds count as checks: the delegation's age restarts, and the result
+ * counts among the moves.
  *
- * The place in the order of age is kept, so that subnets that cannot be probed (nothing of them is left in the
- * frontier) do not hold up those behind them; at the end it begins again with the oldest.
+ * The position in age order is kept, so that subnets that cannot be probed (gone from the frontier) do not hold up
+ * others; at the end it restarts with the oldest.
  */
 import type { SubnetId } from "#core/ids";
 import type { AgedDelegation } from "../delegation.ts";
@@ -32,21 +31,21 @@ interface RefreshPorts {
 }
 
 interface RefreshSettings {
-  /** The budget: as many rounds as check each decision once in so many days. */
+  /** The budget: one check per decision in this many days. */
   readonly days: number;
-  /** Rounds in one turn, at most: at one turn a minute, 30 are 43,200 rounds a day. */
+  /** Maximum rounds per turn: with a turn a minute, 30 are 43,200 a day. */
   readonly roundsPerTurn: number;
 }
 
 const dayMs = 86_400_000;
 
-/** Decisions that are looked at in a turn: a million take eight hours. */
+/** Decisions examined per turn: a million take eight hours. */
 const lookedAt = 2000;
 
-/** What was learned is learned anew so often. */
+/** How often rates are learned again. */
 const learnMs = 6 * 3_600_000;
 
-/** The latest, that it is learned from. */
+/** Latest rounds used for learning. */
 const roundsLearned = 200_000;
 
 export class DelegationRefresh {
@@ -55,7 +54,7 @@ export class DelegationRefresh {
   #behind: AgedDelegation | null = null;
   #rates = new MoveRates();
   #learnedAtMs = Number.NEGATIVE_INFINITY;
-  /** Of the present pass, and of the last one that came to its end. */
+  /** Tallies of the current pass and of the last complete one. */
   #tally = new AgeingTally();
   #lastTally: AgeingTally | null = null;
   #plan: CheckPlan | null = null;
@@ -91,7 +90,7 @@ export class DelegationRefresh {
     this.#plan = null;
   }
 
-  /** By what there was in the last pass; the operator may have changed the budget since. */
+  /** Uses the last pass's tally and the operator's current budget. */
   #planNow(): CheckPlan | null {
     const { days } = this.#settings;
     if (this.#plan?.meanDays !== days) this.#plan = this.#lastTally?.planFor(days) ?? null;
@@ -101,7 +100,7 @@ export class DelegationRefresh {
   #ageingOf({ subnetId, pagesPerDay }: AgedDelegation): Ageing {
     const placement = this.#ports.state.placementOf(subnetId);
     const { perMonth, lossMs } = placement ? this.#rates.rateOf(rateKeysOf(placement)) : usualRate;
-    // Where nothing was fetched this week there is still something to come.
+    // A subnet without fetches this week still has future ones.
     return { perDay: perMonth / daysPerMonth, lossPerDay: lossMs * (pagesPerDay + 1) };
   }
 

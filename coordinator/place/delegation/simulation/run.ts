@@ -1,7 +1,4 @@
-/**
- * One policy in a simulated run: what it has learned so far, whom each leaf went to, and what that cost. The
- * targets are fed to it one after the other.
- */
+/** One policy in a simulated run: its memory, its choices and their cost. The caller feeds the targets one by one. */
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
 import { DelegationKnowledge } from "../knowledge.ts";
@@ -18,7 +15,7 @@ import {
 export interface PolicyVariant {
   readonly policy: PolicyName;
   readonly parameters?: Partial<PolicyParameters>;
-  /** As the coordinator does: a report that wins is held against others. */
+  /** As in the coordinator, a winning report needs confirmation. */
   readonly hasWitnesses?: boolean;
 }
 
@@ -32,7 +29,7 @@ export interface SimulatedProbe {
   readonly how: "probe" | "get";
 }
 
-/** What a crawler sees of an RTT. */
+/** What a crawler observes of an RTT. */
 export type ProbeModel = (probe: SimulatedProbe) => Observation;
 
 export interface ArrivedTarget {
@@ -45,14 +42,14 @@ export interface ArrivedTarget {
 }
 
 export interface DelegatedTarget extends SimulatedRound {
-  /** Position of the crawler that got it. */
+  /** Position of the chosen crawler. */
   readonly chosen: number;
 }
 
 export interface SimulationRunSettings {
   readonly variant: PolicyVariant;
   readonly fleet: CandidateFleet;
-  /** Where the crawlers stand, in their order. */
+  /** In the crawlers' order. */
   readonly crawlerPlacements: readonly Placement[];
   readonly observe: ProbeModel;
   /** For the policy `random`. */
@@ -70,7 +67,7 @@ export class SimulationRun {
   readonly #knowledge = new DelegationKnowledge();
   readonly #owners = new Map<PlaceKey, CrawlerId>();
 
-  /** Each crawler owns the subnet it stands in (paper section 4.1); of several in one, the first. */
+  /** Each crawler owns the subnet it is in (paper section 4.1); of several in one, the first. */
   constructor(settings: SimulationRunSettings) {
     this.#settings = settings;
     settings.crawlerPlacements.forEach((placement, index) => {
@@ -86,7 +83,7 @@ export class SimulationRun {
     };
   }
 
-  /** A leaf that is owned already is its owner's, without a probe (paper section 4.3). */
+  /** A leaf that is owned already needs no probe (paper section 4.3). */
   delegate(arrived: ArrivedTarget): DelegatedTarget {
     const owner = this.#owners.get(arrived.placement.subnetKey);
     const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(arrived);
@@ -103,8 +100,7 @@ export class SimulationRun {
       const step = nextStep(round);
       if (step.type === "nobody") throw new RangeError("the instance has no crawlers");
       if (step.type === "decided") {
-        // The round is finished, and `round.state` holds every observation. As in the coordinator, a guess that
-        // nobody measured teaches nothing, and the next target in the leaf tries again.
+        // As in the coordinator, an unmeasured guess teaches nothing, and the leaf's next target tries again.
         if (step.measured) {
           this.#owners.set(placement.subnetKey, step.crawlerId);
           this.#knowledge.record(placement, step.crawlerId);
@@ -120,13 +116,12 @@ export class SimulationRun {
   }
 }
 
-// How a simulated run names places and orders targets.
+// Numbers places and orders targets of simulated runs.
 
-/** Numbers the nodes of a hierarchy that is given as paths of names: equal names under different parents are different nodes. */
+/** Numbers the nodes of a hierarchy given as paths of names; equal names under different parents are different nodes. */
 export class PathNumbers {
   readonly #numbers = new Map<string, number>();
 
-  /** One number per node of the path, in its order. */
   numbersAlong(path: readonly string[]): number[] {
     const numbers: number[] = [];
     let parent = 0;
@@ -151,8 +146,8 @@ interface PathHost {
 }
 
 /**
- * Placements with keys that are the same for the same place. Below root and /8, what is left of the path are the
- * ancestors; a short path has none.
+ * Placements with equal keys for equal places. Path elements below root and /8 are the ancestors; a short path has
+ * none.
  */
 export function placementNumbers(): (host: PathHost) => Placement {
   const paths = new PathNumbers();
@@ -180,21 +175,21 @@ export function shuffledIndices(count: number, draw: () => number): number[] {
   return indices;
 }
 
-/** What a simulated run amounts to: how near the choices came to the best, and what they cost. */
+/** Results of a simulated run: how near the choices came to the best, and their cost. */
 export interface Figures {
-  /** Share of the targets whose crawler is a fastest one (ties count), in per cent. */
+  /** Per cent of targets whose crawler is a fastest one (ties count). */
   readonly optimalPct: number;
-  /** Shares whose crawler is at most 2 and at most 5 ms slower than the fastest. */
+  /** Per cent of targets whose crawler is at most 2 or 5 ms slower than the fastest. */
   readonly within2msPct: number;
   readonly within5msPct: number;
-  /** Mean and 95th percentile (nearest rank) of what the choice is slower than the best. */
+  /** Mean and 95th percentile (nearest rank) of the excess over the best. */
   readonly meanExcessMs: number;
   readonly p95ExcessMs: number;
-  /** Paid probes: the first observation is free with get-first. */
+  /** Paid probes; with get-first, the first observation is free. */
   readonly probesPerUrl: number;
   /** 95th percentile (nearest rank) of the probes of a target. */
   readonly p95ProbesPerUrl: number;
-  /** Their mean over the last 50 targets of the run, when most was learned. */
+  /** Mean over the last 50 targets, when most was learned. */
   readonly probesPerUrlLast50: number;
 }
 
@@ -205,7 +200,7 @@ interface SimulatedRound {
   readonly bestRttMs: number;
 }
 
-/** The figures of a run, rounded to four decimals; all zero for none. */
+/** Rounded to four decimals; all zero without rounds. */
 export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
   const excessMs = rounds.map((round) => round.rttMs - round.bestRttMs);
   const probes = rounds.map((round) => round.probes);
@@ -221,7 +216,7 @@ export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
   };
 }
 
-/** 20.1 − 15.1 is a little more than 5 in floating point. */
+/** Tolerates floating point: 20.1 − 15.1 is a little more than 5. */
 const floatSlackMs = 1e-9;
 
 function percentOf(values: readonly number[], holds: (value: number) => boolean): number {

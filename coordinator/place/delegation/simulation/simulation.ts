@@ -1,11 +1,11 @@
 /**
- * Runs delegation policies over an instance whose every RTT is known, without a network: the targets arrive
- * one by one in a shuffled order, each round learns from those before it, and each choice is held against the
- * best one. Deterministic: the same instance, options and seed give the same figures on every machine.
+ * Runs delegation policies over an instance with known RTTs, without a network: targets arrive in a shuffled order,
+ * each round learns from earlier ones, and each choice is compared with the best. Deterministic: the same instance,
+ * options and seed give the same figures on every machine.
  *
- * Several policies run side by side over one order, each with a memory of its own, so that a target's row of
- * RTTs is made once for all of them: 1,000 crawlers and 100,000 sites have 100 million RTTs, and nobody keeps
- * them. What a policy sees may be disturbed (`observe`); what it is judged by is the row itself.
+ * Several policies run side by side with separate memories, so that a target's RTTs are generated once: 1,000 crawlers
+ * and 100,000 sites have 100 million, which are never all stored. Policies may see disturbed RTTs (`observe`) but are
+ * judged by the real ones.
  */
 import { seededRandom } from "#core/random";
 import { type MeasuredPeer, PeerMatrix } from "../../distances/peer-matrix.ts";
@@ -25,18 +25,18 @@ import {
 } from "./run.ts";
 
 export interface SimulatedHost {
-  /** Names of the subnets from the root over the /8 down to the leaf; at least root and leaf. */
+  /** Names of the subnets from the root over the /8 to the leaf; at least root and leaf. */
   readonly path: readonly string[];
-  /** Who holds the leaf; empty: nobody known. */
+  /** The leaf's holder; empty when unknown. */
   readonly org: string;
-  /** Country; empty: unknown. */
+  /** Empty when unknown. */
   readonly cc: string;
-  /** Where somebody says that it lies; absent: nobody does. */
+  /** Published locations. */
   readonly published?: readonly PublishedPlace[];
 }
 
 export interface SimulatedTarget extends SimulatedHost {
-  /** RTT in ms from each crawler. May be made anew at each reading: read it once. */
+  /** RTT in ms from each crawler. May be generated at each reading, so read it once. */
   readonly rtt: ArrayLike<number>;
 }
 
@@ -48,7 +48,7 @@ export interface SimulationInstance {
 }
 
 export interface SimulationSettings {
-  /** Shuffles the order of the targets and draws for `random`. */
+  /** For the order of the targets and the draws of `random`. */
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
   readonly observe?: ProbeModel;
@@ -62,14 +62,14 @@ export interface SimulationResult extends Figures {
   readonly policy: PolicyVariant["policy"];
   readonly crawlers: number;
   readonly targets: number;
-  /** Per target, in the instance's order: the index of the crawler that got it. */
+  /** Index of each target's crawler, in the instance's order. */
   readonly chosen: readonly number[];
-  /** Per target, in the instance's order: paid probes. */
+  /** Paid probes per target, in the instance's order. */
   readonly probes: readonly number[];
-  /** Per target, in the instance's order: RTT in ms from the crawler that got it, and from the fastest. */
+  /** Per target, in the instance's order: the RTT from its crawler and from the fastest. */
   readonly rttsMs: readonly number[];
   readonly bestRttsMs: readonly number[];
-  /** Positions of the targets in the order in which they arrived. */
+  /** Positions of the targets in order of arrival. */
   readonly arrival: readonly number[];
 }
 
@@ -80,7 +80,7 @@ export function simulateDelegation(
   return simulatePolicies(instance, [options], options)[0]!;
 }
 
-/** One result per variant, in their order; the same as of each run alone. */
+/** One result per variant, in their order; the same as when run alone. */
 export function simulatePolicies(
   instance: SimulationInstance,
   variants: readonly PolicyVariant[],
@@ -120,7 +120,7 @@ export function simulatePolicies(
   }));
 }
 
-/** The order of arrival, and the draws that follow those which made it. */
+/** The order of arrival, and the generator for the draws that follow. */
 function orderOf(
   { targets }: SimulationInstance,
   { seed = defaultSeed }: SimulationSettings,
