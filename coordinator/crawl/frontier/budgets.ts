@@ -86,7 +86,7 @@ export function daysUntilLetIn(before: number, hosts: number, limit: number): nu
 // 2008, section 5), but only in proportion to good pages, because links are cheap to make.
 //
 // A host keeps growing while about half of its fetches are good: each URL takes one place, a good page brings four, a
-// bad one takes two more.
+// bad one takes two.
 
 /** Initial places of a host. */
 export const firstUrls = 50;

@@ -5,7 +5,7 @@ import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
   readonly subnets: readonly BalanceSubnet[];
-  /** RTT between two crawlers, smaller direction; undefined when unmeasured. */
+  /** RTT between two crawlers, in either direction; undefined when unmeasured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | undefined;
 }
 

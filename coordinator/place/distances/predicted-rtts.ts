@@ -15,7 +15,7 @@ export const unknownRttMs = 200;
 /** RTT (ms) of a crawler that could not measure the subnet; ignored in predictions. */
 export const unmeasurableMs = 10_000;
 
-/** RTT (ms) between two crawlers, smaller direction; undefined when unmeasured. */
+/** RTT (ms) between two crawlers, in either direction; undefined when unmeasured. */
 export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
 
 export interface RttBounds {
