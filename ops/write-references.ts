@@ -1,4 +1,4 @@
-/** `npm run reference`: writes the pages of the runbook that are made from the program itself. */
+/** `npm run reference`: writes the runbook's pages that are generated from the program. */
 import { writeFileSync } from "node:fs";
 import { references } from "./references.ts";
 

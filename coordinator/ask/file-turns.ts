@@ -11,7 +11,7 @@ const mostFilesAtOnce = 2;
 const mostFileMs = 600_000;
 export const mostInFile = 1_000_000;
 
-export interface CsvColumn<One> {
+interface CsvColumn<One> {
   readonly name: string;
   readonly of: (one: One) => CsvTable["rows"][number][number];
 }

@@ -344,7 +344,7 @@ interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value exte
 }
 
 /** The value as a store returns it: read-only, with Dates instead of texts. */
-export type ToldValue<Value> = [Date] extends [Value]
+type ToldValue<Value> = [Date] extends [Value]
   ? Value
   : Value extends readonly (infer One)[]
     ? readonly ToldValue<One>[]

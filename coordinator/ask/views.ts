@@ -41,7 +41,7 @@ export interface AskedView {
 /** Null: nothing is at this address. A string says why this cannot be asked; an error also has a status. */
 export type View = (asked: AskedView) => Promise<Shown | PageError | string | null>;
 
-export interface ViewRoute {
+interface ViewRoute {
   readonly path: string;
   readonly api: string;
   /** Null: everybody who may read. */
@@ -60,7 +60,7 @@ export interface SentFile {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface FileRoute {
+interface FileRoute {
   readonly path: string;
   readonly needs: Scope | null;
   /** It takes long and limits concurrent sends itself. */
@@ -68,7 +68,7 @@ export interface FileRoute {
   readonly file: (asked: AskedView) => Promise<SentFile | string | null>;
 }
 
-export interface ViewSettings {
+interface ViewSettings {
   readonly access: Access;
   readonly version: string;
   readonly now: () => Date;

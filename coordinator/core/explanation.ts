@@ -36,7 +36,7 @@ type StandingCode =
   | "leaf-split"
   /** The content of a space could not be counted in time. */
   | "too-large-to-count"
-  /** Domain sets decide who may fetch it; no crawler's, or none of its own crawler's, contain it. */
+  /** Domain sets decide who may fetch it, and it is outside those of all crawlers or of its own crawler. */
   | "domain-set"
   | "no-domain-set"
   | "other-domain-set"

@@ -10,7 +10,7 @@ import type { Log } from "./log.ts";
 import { timerMs } from "./timer-ms.ts";
 
 /** Which coordinators run a job, and when. */
-export interface JobRule {
+interface JobRule {
   /** Each coordinator runs it for its own sessions, memory and figures; otherwise only the leader does. */
   readonly onEach?: true;
   /** It also runs while the clock is wrong, because it reports that or decides nothing by time. */

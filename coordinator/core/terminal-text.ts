@@ -86,7 +86,7 @@ function cut(text: string, width: number): string {
 
 // Colours, only where the output supports them. A colour never carries meaning alone.
 
-export type Style = "strong" | "soft" | "good" | "warm" | "bad";
+type Style = "strong" | "soft" | "good" | "warm" | "bad";
 
 const formats = {
   strong: "bold",

@@ -18,7 +18,7 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 export const rangeNames = ["1h", "6h", "24h", "7d", "30d", "90d", "1y"] as const;
-export type RangeName = (typeof rangeNames)[number];
+type RangeName = (typeof rangeNames)[number];
 
 const ranges: Readonly<Record<RangeName, { readonly words: string; readonly spanMs: number }>> = {
   "1h": { words: "1 hour", spanMs: hourMs },

@@ -40,7 +40,7 @@ export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise
 }
 
 /** A table whose rows expire by a timestamp column; names and condition come from our own code. */
-export interface AgedTable {
+interface AgedTable {
   readonly table: string;
   readonly column: string;
   /** Excludes rows that never expire. */

@@ -196,7 +196,7 @@ const crawlerLeaseEnd = z.object({
 });
 
 /** Why a crawler ends a session properly. */
-export const goodbyeCodes = [
+const goodbyeCodes = [
   /** Its process was asked to stop. */
   "stops",
   /** Its host removes it from the fleet. */

@@ -12,7 +12,7 @@ import { readServerUrl, withoutPassword } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
 /** What the latest `nearcrawl up` or `coordinator` recorded, so that other commands find it. */
-export interface CurrentRun {
+interface CurrentRun {
   readonly schema: string;
   readonly webUrl: string | null;
   readonly pid: number;

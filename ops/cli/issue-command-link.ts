@@ -10,7 +10,7 @@ import { UsageError } from "#core/errors";
 import { commandActor, ownName, recordCommand } from "./audit-command-change.ts";
 
 /** Throws a UsageError when no coordinator has started yet, or a name is invalid or unknown. */
-export async function commandSignInLink(
+async function commandSignInLink(
   pool: Pool,
   asked: Person & { readonly minutes: number },
 ): Promise<IssuedLink> {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-export interface SharedFile {
+interface SharedFile {
   readonly path: string;
   readonly isThere: boolean;
   /** Says what is missing, and where. */

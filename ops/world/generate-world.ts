@@ -11,7 +11,7 @@ import { Organisations } from "./organisations.ts";
 import { distanceKm, type Place, places } from "./places.ts";
 import { WorldDraft } from "./world-draft.ts";
 
-export interface WorldSettings {
+interface WorldSettings {
   readonly seed: number;
   readonly sites: number;
   readonly crawlers: number;

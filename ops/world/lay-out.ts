@@ -36,7 +36,7 @@ export interface PlannedHost {
 }
 
 /** A replica is a further address of a site's name. */
-export type HostType = "site" | "crawler" | "replica";
+type HostType = "site" | "crawler" | "replica";
 
 export interface PlacedHost {
   readonly type: HostType;

@@ -18,7 +18,7 @@ import { pageAt, type WorldState } from "./world-state.ts";
 /** Plans that are cached; recreating one takes well under a millisecond. */
 const plansKept = 4000;
 
-export interface RunningOrigin {
+interface RunningOrigin {
   readonly port: number;
   readonly requestLog: RequestLog;
   /** Serves a connection that did not come through the port. */

@@ -40,7 +40,7 @@ export interface Provider {
 }
 
 /** The hosts of one leaf. */
-export interface Department {
+interface Department {
   readonly hosts: readonly PlannedHost[];
   /** Addresses of the leaf; absent: drawn. */
   readonly size?: number;

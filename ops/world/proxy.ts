@@ -21,7 +21,7 @@ const unreachableAfterMs = 3;
 /** The most open sockets of one crawler at its proxy. */
 const mostSockets = 2048;
 
-export interface RunningProxy {
+interface RunningProxy {
   readonly port: number;
   close(): Promise<void>;
 }

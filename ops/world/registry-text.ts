@@ -117,7 +117,7 @@ export function summaryLine(registry: string, type: "asn" | "ipv4" | "ipv6", cou
   return `${registry}|*|${type}|*|${count}|summary\n`;
 }
 
-export interface DelegationFields {
+interface DelegationFields {
   readonly registry: string;
   /** Alpha-2; empty when unassigned. */
   readonly country: string;

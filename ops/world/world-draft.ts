@@ -14,7 +14,7 @@ export interface HostDraft {
   readonly lastMileMs: number;
 }
 
-export interface CrawlerDraft extends HostDraft {
+interface CrawlerDraft extends HostDraft {
   readonly name: string;
 }
 
@@ -23,12 +23,12 @@ export interface SiteDraft extends HostDraft {
 }
 
 /** A further address of a site's name. */
-export interface ReplicaDraft extends HostDraft {
+interface ReplicaDraft extends HostDraft {
   readonly site: number;
 }
 
 /** A leaf in two places, named by a site in it; its second part begins `boundary` addresses after its first. */
-export interface SplitDraft {
+interface SplitDraft {
   readonly site: number;
   readonly boundary: number;
   readonly places: readonly [number, number];
@@ -103,7 +103,7 @@ export class WorldDraft {
     return { type: "site", index, offset, unary: this.random.chance(0.1) };
   }
 
-  /** An organisation is another holder, a subsidiary, at each registry: their records do not know each other. */
+  /** An organisation is another holder, a subsidiary, at each registry, because their records are separate. */
   holdersOf(name: string, home: Provider): (provider: Provider) => number {
     const byRegistry = new Map<string, number>();
     return ({ registry, country }) => {

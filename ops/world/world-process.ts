@@ -63,12 +63,14 @@ function askedFor([text = "{}"]: readonly string[]): unknown {
   }
 }
 
-/** A network does not slow down because the crawlers' machine is busy. Only where the system allows it. */
+/**
+ * A network does not slow down because the crawlers' machine is busy, so this raises the priority where the system allows it.
+ */
 function goFirst(): void {
   try {
     setPriority(-10);
   } catch {
-    // Not permitted to ordinary users; then answers are late by as much as the machine is.
+    // Ordinary users may not; answers are then as late as the machine is.
   }
 }
 

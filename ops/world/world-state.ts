@@ -1,4 +1,4 @@
-/** What the servers of a running world share: the world, its look-ups, its clock and what disturbs it. */
+/** Shared by the servers of a running world: the world, its look-ups, its clock and its disturbances. */
 import { timerMs } from "#core/timer-ms";
 import type { World, WorldSite } from "./model.ts";
 import { hashText, SeededRandom } from "./seeded-random.ts";
@@ -8,21 +8,21 @@ export interface WorldState {
   readonly world: World;
   readonly queue: DueQueue;
   readonly conditions: NetworkConditions;
-  /** Null: every page stays as it is planned. */
+  /** Null: every page stays as planned. */
   readonly changes: PageChanges | null;
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
   /** The first site at each address; a name with several addresses is found at each. */
   readonly siteByAddress: ReadonlyMap<string, WorldSite>;
-  /** How long a connection to an address that nobody has stays without an answer. */
+  /** How long a connection to an unused address stays unanswered. */
   readonly timeoutMs: number;
 }
 
 export interface StartOptions {
-  /** Mean of an exponential delay on every handshake and request; default 0. */
+  /** The mean of an exponential delay on every handshake and request; default 0. */
   readonly noiseMs?: number;
-  /** How long a connection to an address that nobody has stays without an answer; default 10 s. */
+  /** How long a connection to an unused address stays unanswered; default 10 s. */
   readonly timeoutMs?: number;
-  /** Pages that change by themselves; default none does. */
+  /** Pages that change by themselves; default: none. */
   readonly changes?: ChangeProcess;
 }
 
@@ -47,13 +47,15 @@ export function worldState(
 
 export interface RouteChange {
   readonly crawlerIndex: number;
-  /** A site's name. */
   readonly host: string;
-  /** Times the world's RTT; 1 ends the change. */
+  /** A factor on the world's RTT; 1 ends the change. */
   readonly factor: number;
 }
 
-/** What disturbs the emulated Internet: noise on every flight, and routes that changed. Without it round trips take what the world says. */
+/**
+ * Disturbances of the emulated Internet: noise on every flight, and changed routes. Without them round trips take the world's
+ * times.
+ */
 class NetworkConditions {
   readonly #world: World;
   readonly #noiseMs: number;
@@ -75,30 +77,30 @@ class NetworkConditions {
     }
   }
 
-  /** The round trip as it is now, without noise; null when nobody has the address. */
+  /** The current round trip without noise; null when nobody has the address. */
   rttMs(crawlerIndex: number, address: string): number | null {
     const rttMs = this.#world.rttMs(crawlerIndex, address);
     if (rttMs === null || this.#factors.size === 0) return rttMs;
     return rttMs * (this.#factors.get(`${crawlerIndex} ${address}`) ?? 1);
   }
 
-  /** Delay of one flight (a handshake or a request). */
+  /** The delay of one flight (a handshake or a request). */
   drawNoiseMs(): number {
     return this.#noiseMs === 0 ? 0 : this.#random.exponential(this.#noiseMs);
   }
 }
 
 /**
- * Runs things when they are due, to about half a millisecond. Due times are absolute (performance.now), so
- * that the lateness of one step never adds to the next one's; a single timer waits for the earliest. Node's
- * timers count whole milliseconds: an item is run when at most half of one is missing.
+ * Runs tasks when they are due, to about half a millisecond. Due times are absolute (performance.now), so that lateness does
+ * not accumulate; a single timer waits for the earliest. Node's timers count whole milliseconds, so a task runs up to half a
+ * millisecond early.
  */
 export class DueQueue {
-  /** Earliest first; of equal times the one that was added first. */
+  /** Earliest first; of equal times, in order of arrival. */
   readonly #waiting: { readonly dueMs: number; readonly run: () => void }[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** Whatever is due at a time in the past runs at the next turn of the loop. */
+  /** A time in the past runs at the next turn of the event loop. */
   at(dueMs: number, run: () => void): void {
     let [low, high] = [0, this.#waiting.length];
     while (low < high) {
@@ -110,7 +112,6 @@ export class DueQueue {
     if (low === 0) this.#arm();
   }
 
-  /** Forgets everything that waits. */
   close(): void {
     this.#waiting.length = 0;
     this.#arm();
@@ -138,19 +139,18 @@ const earlyMs = 0.5;
 // seed, the host and the path: the same process shows the same changes at the same times. Time is the origins' clock,
 // so that a process in which a day takes seconds is one with as many more changes a day.
 
-export interface ChangeProcess {
+interface ChangeProcess {
   readonly seed: number;
-  /** Ms since the epoch: nothing changed before. */
+  /** Milliseconds since the epoch, before which nothing changed. */
   readonly startMs: number;
   /** 0: the page stays as it is. */
   readonly changesPerDay: (host: string, path: string) => number;
 }
 
-/** A page as it is at a moment. */
+/** The state of a page at a moment. */
 interface PageVersion {
-  /** Changes so far. */
+  /** The number of changes so far. */
   readonly version: number;
-  /** Ms since the epoch. */
   readonly changedAtMs: number;
 }
 
@@ -162,7 +162,7 @@ interface Course {
   nextMs: number;
 }
 
-/** Times of the past are not drawn again: a clock that is set back finds the page as it was last seen. */
+/** Past times are not drawn again: a clock that is set back finds the page as last seen. */
 export class PageChanges {
   readonly #process: ChangeProcess;
   readonly #courses = new Map<string, Course>();
@@ -200,7 +200,7 @@ export class PageChanges {
   }
 }
 
-/** At least a millisecond, so that a jump of the clock does not last for ever. */
+/** At least a millisecond, so that a jump of the clock does not take for ever to process. */
 function gapMs({ perMs, random }: Course): number {
   return perMs > 0 ? Math.max(1, -Math.log(1 - random.next()) / perMs) : Number.POSITIVE_INFINITY;
 }

@@ -35,7 +35,6 @@ afterEach(async () => {
 
 const anna: LinkRequest = { name: "anna", role: "operator", crawlers: [], minutes: 15, issuedBy: "a test" };
 
-/** The path of a link. */
 async function linkFor(changed: Partial<LinkRequest> = {}): Promise<string> {
   const ports = {
     links: createSignInLinkStore(database.pool),
@@ -63,14 +62,14 @@ const own = async (who: SignedIn, url: string, fields: Record<string, string> = 
   await form(url, { "form-token": who.formToken, ...fields }, who.headers);
 const look = async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers });
 
-/** How a program with a token asks. */
+/** The headers of a program with a token. */
 async function program() {
   const expiresAt = new Date(at.getTime() + 60_000);
   const headers = await bearer(database, ["access-write", "read", "url-write"], { name: "ci", expiresAt });
   return async (url: string, payload: object) => await app.inject({ method: "POST", url, headers, payload });
 }
 
-/** What the browser sends from now on. */
+/** The browser's cookies from now on. */
 function cookieOf(answer: { cookies: { name: string; value: string }[] }): Record<string, string> {
   const session = answer.cookies.find(({ name }) => name === "nearcrawl-session");
   return { cookie: `nearcrawl-session=${session?.value}` };
@@ -215,7 +214,7 @@ it("ends one's own other sessions and nobody else's", async () => {
     await signIn(database, "operator"),
     await signIn(database, "staff"),
   ];
-  // An anna of the staff is somebody else.
+  // The staff member anna is a different person.
   await signIn(database, "staff", { name: "anna" });
   const sessions = async () => (await look("/api/account", here.headers)).json().sessions;
   const idOf = async (who: SignedIn) =>

@@ -1,4 +1,4 @@
-/** What the coordinator changes by itself is in the audit log, once: real stores, real database. */
+/** The coordinator's own changes are in the audit log, once: real stores, real database. */
 import { afterEach, beforeAll, expect, it } from "vitest";
 import { notedTrust } from "#coordinator/crawl/trust/noted-trust";
 import { createTrustStore } from "#coordinator/crawl/trust/trust-store";

@@ -1,6 +1,6 @@
 /**
- * What every operation that answers in a document keeps to: one answer on every paper, for whoever asks, however it is asked. A
- * new operation is held to it by being in the API's description; rooms do not ask this again.
+ * The contract of every operation that answers with a document: one answer in every format, for every reader. A new operation
+ * is tested by being in the API's description; rooms do not repeat these tests.
  */
 import type { FastifyInstance } from "fastify";
 import { parse } from "node-html-parser";
@@ -43,7 +43,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-/** A job that planned an import: its page and the plan's have something to show. */
+/** A job that planned an import gives its page and the plan's page content. */
 async function seedPlan(): Promise<void> {
   const folder = sourceFolder();
   const file = folder.write("ripe.db", "inetnum: 1.2.0.0/16\nnetname: EX\ncountry: NL\nsource: RIPE\n");
@@ -57,7 +57,7 @@ async function seedPlan(): Promise<void> {
   );
 }
 
-/** Names of things that the seeded world has, where the description's examples are of another one. */
+/** Names in the seeded world that replace the description's examples. */
 const known: Readonly<Record<string, string>> = {
   name: "athens",
   crawler: "athens",
@@ -67,10 +67,10 @@ const known: Readonly<Record<string, string>> = {
   q: "1.2.3.4",
 };
 
-/** The parameter that is sent where one of several is needed. */
+/** The parameter that is sent where one of several is required. */
 const oneOf: Readonly<Record<string, string>> = { "/api/pages": "url", "/api/search": "q" };
 
-/** Asked as its description has it: what it needs, and nothing else. */
+/** Requests only what the description requires. */
 function addressOf({ path, parameters }: AnyOperation): string {
   const exampleOf = (name: string, schema: z.ZodType) =>
     encodeURIComponent(known[name] ?? String((schema.meta() as { example?: unknown })?.example ?? "1"));
@@ -89,7 +89,7 @@ const pageOf = (address: string, { path, page }: AnyOperation) => {
   return address.includes("?") ? `${own}?${address.split("?")[1]}` : own;
 };
 
-/** Without what a clock says. */
+/** Removes relative times. */
 const lasting = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (name, one) =>
     /^(at|now|since|until|startedAt|uptimeSeconds|times)$/.test(name) ? undefined : one,
@@ -151,7 +151,7 @@ describe.each(questions)("%s", (_, operation) => {
 
     expect(body).not.toMatch(/\[object|undefined|NaN|&(amp|lt|gt|quot|#39);/);
     expect(body.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
-    // A word that has no space stays whole, as addresses of pages do, and so does what is copied and sent on.
+    // A word without spaces stays whole, such as an address, and so does text to copy.
     expect(
       body
         .split("\n")
@@ -189,7 +189,7 @@ describe.each(deeds)("%s", (_, operation) => {
   });
 });
 
-/** Texts that a person, a program or an attacker may send where a name, a number or a URL belongs. */
+/** Texts from people, programs or attackers in place of a name, number or URL. */
 const hostile = [
   "",
   "'",
@@ -265,7 +265,7 @@ it("leads to every page from another one", async () => {
   };
 
   const alone = questions.flatMap(([, { page }]) => (page === null || isLinked(page) ? [] : [page]));
-  // A deed leads there: the seeded world has none of it to list.
+  // An action leads there; the seeded world has nothing to list.
   expect(alone).toEqual(["/submissions/:number"]);
 });
 
@@ -289,7 +289,7 @@ it("covers the operations that answer in documents", () => {
   expect(deeds.length).toBeGreaterThan(1);
 });
 
-/** Of a line (RFC 4180); no field of the seeded world has a line end. */
+/** Splits a line (RFC 4180); no field of the seeded world has a line end. */
 function fieldsOf(line: string): string[] {
   return [...line.matchAll(/(?:^|,)("(?:[^"]|"")*"|[^,]*)/g)].map(([, field = ""]) => field);
 }

@@ -1,4 +1,4 @@
-/** What zod finds wrong, in words that name no type of a language. */
+/** zod's findings in words without type names. */
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { issueWords } from "#coordinator/ask/issue-words";

@@ -1,4 +1,4 @@
-/** Commands of a home in which a coordinator runs ask it, by its socket; what they print is what they print without one. */
+/** Commands in a home with a running coordinator use its socket and print the same as without one. */
 import { statSync } from "node:fs";
 import { Client } from "undici";
 import { afterAll, beforeAll, expect, it, type Mock } from "vitest";
@@ -26,7 +26,7 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   await seedPage(database.pool, { url: ferry, title: "Ferry", text: "The harbour." });
-  // What a coordinator's jobs would do to the page meanwhile.
+  // Otherwise the coordinator's jobs would change the page meanwhile.
   await searchTurn({ pool: database.pool, now: () => new Date(), nowMs: () => performance.now() });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });

@@ -1,4 +1,4 @@
-/** A document on a terminal: what only leads to pages, or is folded away on them, is left out without a trace. */
+/** A document on a terminal: links and folded content of pages are left out without a trace. */
 import { expect, it } from "vitest";
 import { column, empty, section, table } from "#coordinator/ask/document";
 import type { Node } from "#coordinator/ask/operation";

@@ -1,4 +1,4 @@
-/** Who may do what, as one rule: scopes, and what partners may with crawlers of their own. */
+/** Who may do what: scopes, and what partners may do with their own crawlers. */
 import { expect, it } from "vitest";
 import { type Actor, cannotGive, mayDo, type Scope } from "#core/actor";
 

@@ -1,9 +1,9 @@
-/** Work that many ask for at once: gathered into few pieces, or so many at a time. */
+/** Work that many request at once: combined into few batches, or limited in number. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { AtOnce, Gathered } from "#core/coalesce";
 
-/** Pieces of work that end when they are told to. */
+/** Work that ends when the test says so. */
 function heldBack() {
   const open: (() => void)[] = [];
   return {

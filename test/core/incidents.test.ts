@@ -1,4 +1,4 @@
-/** Noting incidents: never waits, never fails, and a flood of them is a few rows. */
+/** Noting incidents never waits or fails, and a flood of them becomes a few rows. */
 import { expect, it } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { type Incident, IncidentLog } from "#core/incidents";

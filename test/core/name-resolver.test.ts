@@ -22,7 +22,7 @@ interface Reply {
   readonly rcode?: number;
 }
 
-/** A name server that answers each type of question so; null: it keeps silent. */
+/** A name server with this answer for each question type; null: no answer. */
 async function nameServer(replyTo: (type: string) => Reply | null): Promise<string> {
   const socket = createSocket("udp4");
   socket.on("message", (message, peer) => {

@@ -1,4 +1,4 @@
-/** By what time a coordinator decides while its machine's clock jumps, sleeps, or is wrong from the start. */
+/** The time by which a coordinator decides while its machine's clock jumps, sleeps, or is wrong from the start. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CrawlerId } from "#core/ids";
 import { doubtfulStart, impossibleTime, OwnClock } from "#core/own-clock";
@@ -28,7 +28,7 @@ const pass = (ms: number) => {
   clock.now();
 };
 const secondsPassed = () => (clock.now().getTime() - startMs) / 1000;
-/** Crawlers whose clocks are right, so many ms ahead of the machine's as it began. */
+/** Crawlers with correct clocks, this many ms ahead of the machine's at its start. */
 const hear = (...aheadMs: number[]) => {
   for (const [at, ahead] of aheadMs.entries())
     clock.hearCrawler((at + 1) as CrawlerId, new Date(startMs + passedMs + ahead));

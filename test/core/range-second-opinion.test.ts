@@ -1,4 +1,4 @@
-/** CIDR arithmetic, held against netmask on seeded random blocks; and the blocks of ranges that are none. */
+/** CIDR arithmetic compared with netmask on seeded random blocks, and the blocks of other ranges. */
 import { Netmask } from "netmask";
 import { expect, it } from "vitest";
 import { formatAddress, parseAddress } from "#core/ip/address";

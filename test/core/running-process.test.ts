@@ -16,7 +16,7 @@ it("a process is there until it has ended", async () => {
 
 it("another user's counts, and what is no process's number does not", () => {
   expect(isRunning(1)).toBe(true);
-  // 0 and below would stand for groups of processes, this one's own among them.
+  // 0 and negative numbers denote process groups, including the test's own.
   expect([0, -process.pid, Number.NaN, 1.5, 2 ** 31].map(isRunning)).toEqual([
     false,
     false,

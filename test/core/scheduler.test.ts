@@ -1,4 +1,4 @@
-/** Periodic flows, on a clock that the test turns. */
+/** Periodic flows on a manual clock. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Log, silentLog } from "#core/log";
 import { Timekeeper } from "#core/scheduler";
@@ -56,7 +56,7 @@ it("runs a flow that is hurried while it is under way once more, so long after i
     await new Promise((resolve) => setTimeout(resolve, 100));
   });
 
-  // Somebody comes every 10 ms, and wants a look within a second.
+  // A request every 10 ms for a run within a second.
   for (let times = 0; times < 400; times += 1) {
     timekeeper.hurry("look", 1000);
     await pass(10);

@@ -43,11 +43,11 @@ describe("the canonical URL", () => {
     ["http://example.com/a/%2E%2e/b%2f%2E", "http://example.com/b%2F."],
     ["http://example.com:8080/%7E#%7E", "http://example.com:8080/~"],
     ["http://%65xample.com/%65", "http://example.com/e"],
-    // Nothing reserved, no sign of another kind, and nothing encoded twice.
+    // Nothing reserved, no other characters, and nothing encoded twice.
     ["http://example.com/%2f%3a%40%21%27%3f%23", "http://example.com/%2F%3A%40%21%27%3F%23"],
     ["http://example.com/%20%25%7c%5c%7B", "http://example.com/%20%25%7C%5C%7B"],
     ["http://example.com/%257E%252e", "http://example.com/%257E%252e"],
-    // A % without digits stays, and what would complete it does, too.
+    // A % without digits stays, and so does what would complete it.
     ["http://example.com/100%/%zz%7", "http://example.com/100%/%zz%7"],
     ["http://example.com/%%37E%4%31", "http://example.com/%%37E%4%31"],
     ["http://example.com/%%7e%a%c3%61", "http://example.com/%%7E%a%C3a"],
@@ -57,7 +57,7 @@ describe("the canonical URL", () => {
     expect(keyOf(text).url).toBe(url);
   });
 
-  // What could change which resource is meant is left alone.
+  // Nothing that could name another resource is changed.
   it.each([
     "http://www.example.com/",
     "http://example.com/a/",
@@ -142,7 +142,7 @@ describe("no key", () => {
     ["http://example.com../", "no-host"],
     ["http://a..example.com/", "no-host"],
     ["http://.example.com/", "no-host"],
-    // Which the URL standard takes for a host, and no crawler for one to ask.
+    // The URL standard accepts these as hosts; we do not.
     ["http://a!b.example/", "no-host"],
     ["http://a'b.example/", "no-host"],
     ["http://*.example/", "no-host"],

@@ -1,4 +1,4 @@
-/** The audit log on a real database: what it keeps, what it leaves out, and how it is looked through. */
+/** The audit log on a real database: what it keeps, what it drops, and how it is searched. */
 import { hostname, userInfo } from "node:os";
 import { afterEach, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";

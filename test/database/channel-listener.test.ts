@@ -24,7 +24,7 @@ it("a listener whose first attempt fails holds no connection, and can listen lat
   const listener = new ChannelListener(narrow.pool, "nearcrawl_fleet", () => {
     heard += 1;
   });
-  // In a transaction that has failed, Postgres takes no command but its end.
+  // After a failure, Postgres accepts only the transaction's end.
   const client = await narrow.pool.connect();
   await client.query("begin");
   await client.query("select 1 / 0").catch(() => {});
@@ -52,7 +52,7 @@ it("is told what happens in its own schema, and nothing of its neighbours in the
   const { rows } = await client.query(`select ${channelName("nearcrawl_fleet")} as name`);
   await client.query(`listen ${rows[0].name}`);
 
-  // Notices come in the order of their commits.
+  // Notices arrive in the order of their commits.
   await tell(neighbour.pool, "nearcrawl_fleet", ["next door"]);
   await tell(narrow.pool, "nearcrawl_fleet", ["here"]);
   await until(() => heard.includes("here"), 5000);

@@ -1,4 +1,4 @@
-/** Transactions that collide run again; what fails for good changes nothing. */
+/** Transactions that collide are repeated; a permanent failure changes nothing. */
 import type { PoolClient } from "pg";
 import { beforeEach, expect, test } from "vitest";
 import { inTransaction, preparing } from "#coordinator/database/transaction";
@@ -13,7 +13,7 @@ beforeEach(async () => {
   await world.crawler("south");
 });
 
-/** A meeting of so many: everybody goes on when the last has come; who comes later goes on at once. */
+/** A barrier: everybody waits for the last one, and later arrivals pass. */
 function meetingOf(number: number): () => Promise<void> {
   let come = 0;
   let open: () => void = () => {};

@@ -1,4 +1,4 @@
-/** Backups of the embedded server while it is written to, what is refused, and what is left when somebody is killed. */
+/** Backups of the embedded server during writes, refused backups, and what remains when a process is killed. */
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
@@ -36,7 +36,7 @@ import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
-/** Beside the run's database, in memory where that is: nothing here has to outlive a power cut. */
+/** Uses the test database's folder, which may be in memory, because nothing must outlive a power cut. */
 const folder = mkdtempSync(join(inject("databaseHome"), "backup-"));
 const home = join(folder, "home");
 const elsewhere = join(folder, "elsewhere");
@@ -46,14 +46,14 @@ if (!hasDisk) process.stdout.write("skipped: no small disk can be mounted, so no
 
 let database: Database;
 let backup: Backup;
-/** Numbers that were committed before the backup began, and after it had ended. */
+/** The last numbers committed before the backup began and after it ended. */
 let [before, after] = [0, 0];
 
 const { TMPDIR } = process.env;
 
 beforeAll(async () => {
   chmodSync(folder, 0o755);
-  // Where backups are tried.
+  // Backups are tried here.
   process.env.TMPDIR = folder;
   database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
   await migrate(database);
@@ -79,7 +79,7 @@ async function mountDisk(at: string, bytes: number): Promise<boolean> {
   );
 }
 
-/** Commits one number after the other while `work` goes on. */
+/** Commits one number after the other during `work`. */
 async function writing<T>(work: () => Promise<T>): Promise<T> {
   let [number, goesOn] = [before, true];
   const write = async () => {
@@ -110,7 +110,7 @@ async function numbersIn(where: string): Promise<{ count: number; last: number }
   }
 }
 
-/** The same files under another name, which a test may replace (and not write into). */
+/** Copies by hard links, so a test may replace files but not write into them. */
 function copied(name: string): string {
   const copy = join(folder, name);
   execFileSync("cp", ["-al", backup.folder, copy]);
@@ -133,11 +133,9 @@ function replaced(name: string, path: string, content: Buffer): string {
   return copy;
 }
 
-/** What is in a folder, so that a change shows. */
 const contentsOf = (where: string) =>
   existsSync(where) ? readdirSync(where, { recursive: true, encoding: "utf8" }).sort() : null;
 
-/** What the command says, and how it ends. */
 const command = async (...args: string[]) => await inProcess(databaseCommand(), args);
 
 async function killedIn(args: readonly string[]): Promise<void> {
@@ -338,7 +336,7 @@ it("of an empty database comes last, is marked, and is not restored in place of 
       /is of another database.*holds 0 pages and 0 opt-outs, and .*full 1,200 pages and 3 opt-outs/s,
     ),
   });
-  // Without any database, and without making one.
+  // Needs no database and creates none.
   expect(alerts.code).toBe(4);
   expect(JSON.parse(alerts.out).alerts).toMatchObject([
     {
@@ -376,11 +374,11 @@ it("of another database, or restored already, needs to be confirmed", async () =
   const again = JSON.parse(out);
   expect(code).toBe(0);
 
-  // The folder before had timeline 2, so its number is taken.
+  // The previous folder had timeline 2, so that number is taken.
   expect(again.timeline).toBe(3);
   expect(again.keptAside).toMatch(/postgres\.before-/);
   expect(existsSync(join(again.keptAside, "PG_VERSION"))).toBe(true);
-  // What the database has lost is replayed from there.
+  // What the database lost is replayed from there.
   expect(statSync(join(elsewhere, "journal")).mtimeMs).toBe(mtimeMs);
   expect(readFileSync(join(elsewhere, "journal/1.jsonl"), "utf8")).toBe("{}\n");
 }, 60_000);
@@ -432,7 +430,7 @@ it.runIf(hasDisk)(
 
 it("whose log the server could not keep fails, and says why", async () => {
   const { pool } = database;
-  // As on a disk that fills up: no more than so much is held back for a backup that takes too long.
+  // Simulates a full disk, where only little log is retained for a slow backup.
   for (const [name, value] of [
     ["max_slot_wal_keep_size", "1MB"],
     ["wal_keep_size", "0"],
@@ -522,7 +520,7 @@ it("a restore that is killed leaves the home as it was, or finishes with the nex
   const { last } = await numbersIn(elsewhere);
   await killedIn(["restore", elsewhere, backup.folder, "recovered"]);
   const [unfinished] = readdirSync(elsewhere).filter((name) => name.startsWith("restore.new-"));
-  // The server that recovered it outlives who started it.
+  // The server that recovered it outlives its starter.
   expect(serverIsAlive(join(elsewhere, unfinished!))).toBe(true);
   expect((await numbersIn(elsewhere)).last).toBe(last);
 
@@ -620,7 +618,7 @@ it("is as old as the newest that can be found; on a disk that is away, as was no
   expect(lastBackup(place)).toEqual({ at: new Date(backup.manifest.endedAt) });
 });
 
-/** Until nothing more goes in. */
+/** Writes until the disk is full. */
 function fill(file: string): void {
   try {
     for (;;) appendFileSync(file, Buffer.alloc(1e6));

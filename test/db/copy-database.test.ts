@@ -1,4 +1,4 @@
-/** Everything into an empty database on another server; here a Postgres of Debian, where there is one. */
+/** Copies a database into an empty one on another server, here a Debian Postgres where available. */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { copyDatabase } from "#db/copy-database";
@@ -43,7 +43,7 @@ async function target(schema: string): Promise<Database> {
   return database;
 }
 
-/** Of each table its rows and a digest over them, and where each sequence stands. */
+/** Returns the rows and a digest of each table, and the positions of sequences. */
 async function contentsOf(pool: Pool): Promise<unknown> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select relname as name from pg_class
@@ -73,7 +73,7 @@ it("every row, every sequence and what is computed arrive, and new rows go on fr
   expect(await contentsOf(to.pool)).toEqual(expected);
   expect(copied.rows).toBeGreaterThan(10);
   expect(progress.at(-1)).toBe(copied.bytes);
-  // From the newer server that comes with Nearcrawl, unless the tests use another.
+  // The source is the newer bundled server unless the tests use another.
   if (server !== null && process.env.DATABASE_URL === undefined)
     expect(await postgresVersion(to.pool)).toBeLessThan(await postgresVersion(source.pool));
   const found = "select url_hash from page where lexemes @@ to_tsquery('simple', 'κόσμε')";

@@ -1,4 +1,4 @@
-/** What the embedded Postgres takes of a machine's memory, and lets a slot take of its disk. */
+/** How much memory the embedded Postgres uses, and how much disk a slot may retain. */
 import { expect, test } from "vitest";
 import { sharedMegabytes, slotMegabytes } from "#db/embedded-cluster";
 

@@ -1,4 +1,4 @@
-/** The embedded server by itself: as root and as an ordinary user, and through kill -9 of anybody. */
+/** The embedded server alone, as root and as an ordinary user, and through kill -9 of any process. */
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -39,8 +39,8 @@ const serverUid = 65534;
 const daemonUid = 1;
 
 /**
- * A home whose server was made and has stopped: a copy of it spares a test the making.
- * Short enough for the socket beside the database; the run's own folder is below it.
+ * A home with a stopped server, which tests copy instead of creating one. The path is short enough for the socket
+ * beside the database; the run's own folder is below it.
  */
 const short = join(dirname(tmpdir()), "nearcrawl-embedded-");
 const madeHome = mkdtempSync(short);
@@ -69,7 +69,7 @@ afterEach(async () => {
 });
 
 const open = async (): Promise<Database> => await openDatabase({ databaseUrl: null, home, schema: "public" });
-/** What `-a` keeps and node's copy does not: whose the files are. */
+/** Unlike node's copy, `-a` keeps the owners. */
 const copyMadeHome = () => execFileSync("cp", ["-a", madeHome, home]);
 const serverPid = (): number =>
   Number(readFileSync(join(home, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
@@ -179,7 +179,7 @@ test("a server that dies again and again is started again three times, over all 
   expect(serverPid()).toBe(last);
   await Promise.all([one.close(), other.close()]);
 
-  // Whoever opens it anew has a reason to.
+  // Opening it again is deliberate, so the server starts.
   const database = await open();
   expect(serverPid()).not.toBe(last);
   expect(await count(database)).toBe(1);
@@ -535,7 +535,7 @@ if (isRoot) {
   });
 }
 
-/** Looks for initdb of a home as fast as it can; tells what it reached of its folder while initdb ran. */
+/** Watches for initdb of a home and reports what it could reach of its folder meanwhile. */
 const attackerScript = `
   const fs = require("node:fs");
   const home = process.argv[1];

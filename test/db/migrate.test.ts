@@ -1,4 +1,3 @@
-/** Migrations on a real server. */
 import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,7 +24,7 @@ const one = async (text: string) => (await rows(text))[0]?.is === true;
 const ran = async () => (await rows("select name from migration order by id")).map(({ name }) => name);
 const own = ownMigrations().map(({ name }) => name);
 
-/** Those of this program, and others after them. */
+/** Adds later migrations to this program's. */
 function folderWith(later: Readonly<Record<string, string>>): string {
   const folder = temporaryFolder("nearcrawl-migrations-");
   cpSync("db/migrations", folder, { recursive: true });
@@ -33,7 +32,7 @@ function folderWith(later: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-/** What shows that something was done to the schema: its tables and columns, and its account of migrations. */
+/** Returns the schema's tables, columns and migration records, so that any change shows. */
 const trace = async () => [
   await rows(
     `select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -60,7 +59,7 @@ describe("a fresh schema", () => {
     });
     const reader = await database.pool.connect();
     try {
-      // Who waits first looks first whether it is a deadlock, and is ended: the migration.
+      // The session that waits first checks first for a deadlock and is ended: the migration.
       await reader.query("set deadlock_timeout = '30s'; begin; lock table page in access share mode");
       const migrated = migrate(database, { folder });
       const waits =
@@ -76,7 +75,7 @@ describe("a fresh schema", () => {
 });
 
 describe("a schema from before the foundation", () => {
-  /** As a program of that time left it: its table had no versions. */
+  /** Restores the table of an old program, which had no versions. */
   async function asBefore(names: readonly string[]): Promise<void> {
     await rows("delete from migration");
     await rows("alter table migration drop column version");
@@ -85,7 +84,7 @@ describe("a schema from before the foundation", () => {
       [names],
     );
   }
-  /** Numbers of that time, and names of the first and the last. */
+  /** The numbers of that time, and the names of the first and the last. */
   const gaps = [21, 30, 48, 49, 51, 53, 56, 57, 59, 63];
   const before = Array.from({ length: 65 }, (_, at) => at + 1)
     .filter((number) => !gaps.includes(number))
@@ -93,7 +92,7 @@ describe("a schema from before the foundation", () => {
 
   it("that has all of its migrations takes the foundation as run, once, and keeps its own account", async () => {
     await asBefore(before);
-    // What comes after the foundation is not there yet.
+    // Migrations after the foundation are not there yet.
     const folder = temporaryFolder("nearcrawl-migrations-");
     cpSync(`db/migrations/${foundation}.sql`, join(folder, `${foundation}.sql`));
     writeFileSync(join(folder, "9001-later.sql"), "-- Up Migration\ncreate table later (x int);");
@@ -163,7 +162,7 @@ describe("a migration that needs all coordinators stopped", () => {
     "9001-stop":
       "-- Links.\n-- needs: all coordinators stopped\n-- Up Migration\ncreate table stopped (x int);",
   });
-  /** As if none of this program's own needed it. */
+  /** None of this program's own migrations needs stopped coordinators. */
   const rolling = folderWith({
     "9001-roll": "-- Links.\n-- needs: nothing\n-- Up Migration\ncreate table rolled (x int);",
     "0074-one-spelling-of-urls": "-- needs: nothing\n-- Up Migration\nselect 1;",
@@ -192,7 +191,7 @@ describe("a migration that needs all coordinators stopped", () => {
     await until(async () => (await runningCoordinators(database.pool, database.schema)).length === 0, 5000);
 
     expect((await migrate(database, { folder: stopping })).applied).toEqual(["9001-stop"]);
-    // A program from before the foundation looks for its first migration, and refuses a schema without it.
+    // A program from before the foundation refuses a schema without its first migration.
     expect(await ran()).toEqual([...own, "9001-stop"]);
   });
 

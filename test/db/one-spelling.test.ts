@@ -1,4 +1,4 @@
-/** Spellings of URLs in SQL (migration 0074), which the checks of databases use, beside those of TypeScript. */
+/** Compares the URL spellings in SQL (migration 0074), which database checks use, with those in TypeScript. */
 import { expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { seededRandom } from "#core/random";

@@ -1,4 +1,4 @@
-/** A server that says it recovers, and has no startup process: ended; any other is left alone. */
+/** A server that reports recovery without a startup process is ended; any other is left alone. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const server of running.splice(0)) server.kill("SIGKILL");
 });
 
-/** As a postmaster is known: by its pid file, and its data folder among its words. It ends at SIGQUIT. */
+/** Imitates a postmaster by its pid file and the data folder in its command line. It ends at SIGQUIT. */
 async function postmaster(child = "") {
   const home = temporaryFolder("nearcrawl-recovery-watch-");
   const dataFolder = dataFolderOf(home);
@@ -51,7 +51,7 @@ it.each([
   const watch = new RecoveryWatch(home, 0);
   for (const type of states) await watch.note({ type });
 
-  // What was sent before has come before.
+  // Signals are delivered in order.
   server.kill("SIGUSR2");
   await Promise.race([once(server.stdout!, "data"), once(server, "exit")]);
   expect([server.signalCode, isAlive()]).toEqual([null, true]);

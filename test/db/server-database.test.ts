@@ -1,4 +1,4 @@
-/** A server that a URL names: what its errors say, and that a lost connection ends nothing but itself. */
+/** The server of a URL: its errors are clear, and a lost connection ends only itself. */
 import { expect, test } from "vitest";
 import { openDatabase } from "#db/connect";
 import { type Database, withSearchPath } from "#db/server-database";

@@ -1,4 +1,4 @@
-/** Database URLs with several hosts, in each of libpq's forms, and what is wrong with those that are wrong. */
+/** Database URLs with several hosts in each of libpq's forms, and invalid ones. */
 import { describe, expect, it } from "vitest";
 import { readServerUrl, withoutPassword, withSearchPath } from "#db/server-url";
 

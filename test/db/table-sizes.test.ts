@@ -1,4 +1,4 @@
-/** What is asked of the catalogue about sizes, parts and samples, of tables with parts, with parts of parts, and without any. */
+/** Sizes, partitions and samples from the catalogue, for tables with and without (nested) partitions. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** A country by its subnets: who has them, and a median that waits for thirty measurements. */
+/** The figures of a country's subnets, with a median only from thirty measurements on. */
 import { expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";

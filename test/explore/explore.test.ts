@@ -81,7 +81,7 @@ function readAnew(): void {
   explorer = new Explorer({ state, reads, clock, recrawlDays: () => 30, onFault });
 }
 
-// Those that change the world come last.
+// Tests that change the world come last.
 beforeAll(readAnew);
 
 function delegate(subnetId: SubnetId, crawlerId: typeof athens, rttMs: number): void {
@@ -183,7 +183,7 @@ it("draws who crawls what: each cell in the colour of whoever has most subnets t
   ]);
 });
 
-/** Of a path of rectangles, in cells. */
+/** The area of a path of rectangles, in cells. */
 const areaOf = (path: string) =>
   [...path.matchAll(/h(\d+)v1/g)].reduce((sum, [, width]) => sum + Number(width), 0);
 

@@ -1,4 +1,4 @@
-/** The explorer's addresses over a seeded database: answers as they are described, files, and what is refused. */
+/** The explorer's addresses over a seeded database: described answers, files, and refusals. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readState } from "#coordinator/load-state";

@@ -1,4 +1,4 @@
-/** The one box in a real browser, by keyboard alone. */
+/** The search box in a real browser, by keyboard alone. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
@@ -53,7 +53,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
   it("lists what it finds, says which one is meant, and goes there", async () => {
     await box().fill("");
     await page.keyboard.type("athens");
-    // The answer to its first letters lists it, too, below others.
+    // The answer to the first letters lists it too, below others.
     const first = page.getByRole("option").first();
     await until(async () => (await first.textContent())?.startsWith("athens") === true, 30_000);
 

@@ -1,4 +1,4 @@
-/** The one box: what it finds, in which order, and for whom. */
+/** The search box: what it finds, in which order, and for whom. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -153,11 +153,10 @@ describe("for whom", () => {
       for (const q of ["", "a", "athens", "1.2.3.4"])
         for (const { href } of (await ask(q, who)).results) hrefs.add(href.replace(/#.*$/, ""));
       counts[role] = hrefs.size;
-      // An operator may open everything.
       for (const url of role === "operator" ? [] : hrefs) {
         const { statusCode, headers } = await app.inject({ method: "HEAD", url, headers: who.headers ?? {} });
         const isSentAway = statusCode === 303 || statusCode === 401 || statusCode === 403;
-        // One's account is shown to nobody as the way to sign in.
+        // An account must not be shown as a sign-in page.
         if (isSentAway && url !== "/account")
           refused.push(`${role} ${url} ${statusCode} ${headers.location}`);
       }

@@ -1,4 +1,4 @@
-/** Many come at once: they are let in in order, nothing is begun for who has gone, and the rest are told when to come. */
+/** Mass arrivals: admitted in order, nothing started for those that left, and the rest told when to return. */
 import { get } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
@@ -77,7 +77,7 @@ test("who would wait for too long is told when to come back, before or after its
   const connected = await RawCrawler.connect(url);
   await come("amber");
   const second = await come("birch");
-  // Amber is being looked at for as long as nobody behind it may wait.
+  // Amber is checked for as long as nobody behind it may wait.
   await delay(450);
 
   await connected.send(helloOf("cedar"));
@@ -169,14 +169,14 @@ test("those who are sent away come back one after another, as fast as others are
     );
   void never();
   void never();
-  // Each is worked on twice: one of two comes in after 200 ms.
+  // Each is worked on twice, so one of two is admitted after 200 ms.
   nowMs = 200;
   for (let waiting = 0; waiting < 6; waiting += 1) void never();
 
   const times = Array.from({ length: 600 }, () => line.comeBackMs() ?? 0);
 
   expect(times.slice(0, 3)).toEqual([500, 700, 900]);
-  // Nobody is away for longer than a minute; then it begins again from the first.
+  // The longest absence is a minute, after which it begins again.
   expect(Math.max(...times)).toBe(59_900);
   expect(times.filter((time) => time === 500)).toHaveLength(3);
 });

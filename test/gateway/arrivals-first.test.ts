@@ -1,4 +1,4 @@
-/** Who comes before whom where a whole fleet arrives: connections, those that arrive, those that are there. */
+/** The precedence when a whole fleet arrives: connections, arriving crawlers, connected crawlers. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/run/gateway/arrivals-first";

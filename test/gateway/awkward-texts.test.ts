@@ -1,6 +1,6 @@
 /**
- * What an honest crawler may quote from a page that it fell over, and numbers at the edge of what they can be: none ends its
- * session, and a crash that left such last words locks nobody out.
+ * Text that an honest crawler may quote from a page it failed on, and extreme numbers: none ends its session, and a crash with
+ * such last words locks nobody out.
  */
 import { afterEach, expect, it } from "vitest";
 import { forThisFile } from "../support/for-this-file.ts";

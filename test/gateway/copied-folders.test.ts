@@ -1,4 +1,4 @@
-/** Copies of a crawler's folder, and what is no copy: tickets and processes, over real sessions. */
+/** Copies of a crawler's folder, and harmless restarts: tickets and processes over real sessions. */
 import { afterEach, expect, it } from "vitest";
 import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";

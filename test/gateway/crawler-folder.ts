@@ -1,4 +1,4 @@
-/** A crawler's folder (identity, key, ticket) and processes that run from it or from a copy, over a raw connection. */
+/** A crawler's folder (identity, key, ticket), with processes that run from it or a copy over a raw connection. */
 import { randomUUID } from "node:crypto";
 import type { ClientOptions } from "ws";
 import type { CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
@@ -15,7 +15,7 @@ export interface CrawlerFolder {
   ticket: string | null;
 }
 
-/** As after `join` has been called with an invitation's secret, or with a key that was kept. */
+/** As after `join` with an invitation's secret or a stored key. */
 export function folderOf(name: string, key: string, identity: TestIdentity = testIdentity()): CrawlerFolder {
   return { name, identity, key, ticket: null };
 }
@@ -30,7 +30,7 @@ export function helloFrom(
   }: {
     readonly challenge: string;
     readonly instanceId: string;
-    /** Absent: as crawlers before 0.2.0. */
+    /** Absent: as in crawlers before 0.2.0. */
     readonly binding?: string | null;
   },
 ): CrawlerHello {
@@ -44,14 +44,13 @@ export function helloFrom(
 export interface Came {
   readonly crawler: RawCrawler;
   readonly welcome: CoordinatorWelcome | null;
-  /** In place of a welcome. */
   readonly refuse: CoordinatorRefuse | null;
-  /** At any time; null when the connection closed without. */
+  /** Null when the connection closed without one. */
   readonly refused: Promise<CoordinatorRefuse | null>;
   keyKept(): Promise<void>;
 }
 
-/** A process comes from the folder and keeps the ticket of its welcome, unless `forgetful`: it ends before. */
+/** A process runs from the folder and stores the ticket of its welcome, unless `forgetful`. */
 export async function comeFrom(
   folder: CrawlerFolder,
   url: string,

@@ -1,4 +1,4 @@
-/** The gateway's bookkeeping of bytes, connections and turns, with a clock set by hand. */
+/** The gateway's limits on bytes, connections and turns, on a manual clock. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -165,7 +165,7 @@ describe("turns of the event loop", () => {
           ...{ onResults: none, onMessage: none, onProbeReport() {}, onFault() {} },
           onEnd: (_, { reason }) => void ended.push(reason),
         });
-        // Others were here before: a second of them, twice as long as a hello may take, which comes at once.
+        // Earlier work fills a second, twice the limit of a hello, all at once.
         for (let others = 0; others < 200; others += 1) strangers.take(() => busyFor(5));
       });
     });

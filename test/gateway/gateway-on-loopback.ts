@@ -1,4 +1,4 @@
-/** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. It ends with the test. */
+/** A crawler gateway behind a real HTTP server on loopback, with handlers that record their input. It ends with the test. */
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ import type { CrawlerHello } from "#protocol/messages";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
 import { atEnd } from "../support/at-end.ts";
 
-/** Crawlers that the gateway knows, in the order of their ids from 1. */
+/** The gateway's crawlers, with ids from 1 in this order. */
 export const knownNames = ["amber", "birch", "cedar", "daisy", "elder"] as const;
 export const revokedName = "fallen";
 
@@ -40,7 +40,7 @@ export interface Seen {
   }[];
   readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
   readonly leaves: (SessionEnd & { crawlerId: CrawlerId; forGood: boolean })[];
-  /** Highest sequence that onResults has taken, per crawler. */
+  /** The highest sequence that onResults has stored, per crawler. */
   readonly committed: Map<CrawlerId, number>;
 }
 
@@ -49,7 +49,7 @@ export async function startGateway(options: {
   readonly settings?: Partial<GatewaySettings>;
   readonly handlers?: Partial<GatewayHandlers>;
   readonly port?: number;
-  /** PEM; with it, the gateway stands behind TLS. */
+  /** PEM; when given, the gateway uses TLS. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }): Promise<LoopbackGateway> {
   const seen: Seen = { arrivals: [], batches: [], messages: [], leaves: [], committed: new Map() };
@@ -95,7 +95,7 @@ export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): Craw
   };
 }
 
-/** As the gateway is told of the crawler of this number. */
+/** The admission of the crawler with this number. */
 export function admitted(number: number, publicKey: string | null = null): Admitted {
   return { crawlerId: asCrawlerId(number), publicKey, first: [] };
 }

@@ -1,4 +1,4 @@
-/** The gateway over real sockets on loopback: what honest crawlers get. */
+/** The gateway over real sockets on loopback, with honest crawlers. */
 import { expect, test, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import type { CrawlerHeartbeat } from "#protocol/messages";
@@ -325,7 +325,7 @@ test("closing the gateway tells everybody to come back later", async () => {
   await expect(RawCrawler.connect(url)).rejects.toThrow("503");
 });
 
-/** Resolves when everything sent before has been read by the gateway: it answered a WebSocket ping. */
+/** Resolves when the gateway has read everything sent before, as its pong shows. */
 async function roundTrip(crawler: RawCrawler): Promise<void> {
   const pong = new Promise((resolve) => crawler.socket.once("pong", resolve));
   crawler.socket.ping();

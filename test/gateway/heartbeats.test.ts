@@ -1,7 +1,4 @@
-/**
- * When a crawler counts as vanished: over a connection that died without a word, by the count of heartbeats,
- * and not because one was late.
- */
+/** When a crawler counts as vanished: by missed heartbeats on a dead connection, and not because one was late. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HeartbeatWatch } from "#coordinator/run/gateway/liveness";
@@ -117,7 +114,7 @@ describe("a connection that goes dead without a FIN", () => {
     const direct = await RawCrawler.arrive(world.url, "birch");
     const beats = setInterval(() => {
       for (const crawler of [through, direct]) {
-        // A beat may meet the connection's end.
+        // A heartbeat may be sent as the connection ends.
         crawler.send({ type: "crawler:ready", freeHosts: 1 }).catch(() => {});
       }
     }, 50);

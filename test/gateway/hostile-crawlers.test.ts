@@ -1,7 +1,4 @@
-/**
- * What the gateway does with the rude, the broken and the hostile: each is refused with a reason or cut off,
- * and a healthy crawler beside it keeps working all along.
- */
+/** Rude, broken and hostile clients: each is refused with a reason or disconnected, while a healthy crawler keeps working. */
 import { connect } from "node:net";
 import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -51,7 +48,7 @@ describe("a healthy crawler goes on undisturbed beside", () => {
     expect(await healthy.next("coordinator:acknowledge")).toMatchObject({ sequence: shipped });
   }
 
-  /** Sends as a crawler that was welcomed, and gives the refusal and the close that follow. */
+  /** Sends as a welcomed crawler and returns the refusal and the close. */
   async function refusalAfter(send: (crawler: RawCrawler) => unknown) {
     const crawler = await RawCrawler.arrive(world.url, "amber");
     await send(crawler);

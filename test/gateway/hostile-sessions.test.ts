@@ -1,6 +1,6 @@
 /**
- * Sessions that were admitted and turn hostile, and connections that never become one: each is refused with a
- * reason or cut off, told as an incident where somebody is to blame, and a healthy crawler beside goes on.
+ * Admitted sessions that turn hostile, and connections that never become one: each is refused with a reason or disconnected,
+ * reported as an incident where somebody is at fault, while a healthy crawler goes on.
  */
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -80,7 +80,7 @@ test("more short messages than are read in a second", async () => {
   crawler.raw.sendBytes = (bytes) => void frames.push(bytes);
   for (let said = 0; said < 700; said += 1) await crawler.say(report);
   crawler.raw.sendBytes = sendBytes;
-  // In one turn, so that they are within a second however long it takes to make them.
+  // In one turn of the event loop, so that they fall within a second.
   for (const frame of frames) sendBytes(frame);
 
   await until(() => world.gateway.sessionOf(amber)?.connection.isHeld === true, 5000);
@@ -131,7 +131,7 @@ test("a hello that comes byte by byte", async () => {
   socket.on("error", () => {});
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   socket.write(upgrade);
-  // The head of a frame of 60,000 bytes, and then a byte now and then.
+  // The head of a frame of 60,000 bytes, followed by single bytes.
   socket.write(Buffer.from([0x82, 0xfe, 0xea, 0x60, 0, 0, 0, 0]));
   const drip = setInterval(() => socket.write("x"), 10);
   await closed;

@@ -1,4 +1,4 @@
-/** A whole coordinator behind TLS, and crawlers that join it: real sockets, a real database. */
+/** A whole coordinator behind TLS with crawlers that join it: real sockets, a real database. */
 import { readFileSync } from "node:fs";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { startCoordinator } from "#coordinator/main";
@@ -27,7 +27,7 @@ interface Invited {
   readonly pagesPerDay?: number;
 }
 
-/** `settings`: beside where it listens; `journalRoot`: null: no journal is kept. */
+/** `settings` are added to where it listens; with `journalRoot` null no journal is kept. */
 export async function newJoiningWorld(
   settings: Record<string, unknown> = {},
   journalRoot: string | null = null,
@@ -58,7 +58,7 @@ export async function newJoiningWorld(
     return parseInvitation(issued.token);
   }
 
-  /** A folder whose crawler has redeemed an invitation and kept its key; it was never connected since. */
+  /** A folder whose crawler redeemed an invitation and stored its key, and has not connected since. */
   async function joined(name: string, given: Invited = {}): Promise<CrawlerFolder> {
     const { secret } = await invite(name, given);
     const { secret: key, hash: keyHash } = randomSecrets.make();
@@ -85,7 +85,7 @@ export async function newJoiningWorld(
     joined,
     rows,
     stateOf,
-    /** Another coordinator at the same place, after the one before has ended; `between`: while none runs. */
+    /** Starts another coordinator at the same address after the previous one has ended; `between` runs meanwhile. */
     startOver: async (between: () => Promise<void> = async () => {}): Promise<void> => {
       await coordinator.stop();
       await between();
@@ -95,12 +95,12 @@ export async function newJoiningWorld(
     wentBack: async (): Promise<string> => await coordinator.hasToStartOver,
     come: async (folder: CrawlerFolder, how: Parameters<typeof comeFrom>[2] = {}): Promise<Came> =>
       await comeFrom(folder, url, { ...how, options: trusting }),
-    /** Until the coordinator has seen it. */
+    /** Resolves when the coordinator has seen it. */
     leave: async (crawler: RawCrawler, name: string): Promise<void> => {
       crawler.disconnect();
       await until(async () => (await stateOf(name)) === "offline", 20_000);
     },
-    /** Keys that were kept and not revoked. */
+    /** Stored keys that are not revoked. */
     keptKeys: async (name: string): Promise<number> =>
       (
         await rows(

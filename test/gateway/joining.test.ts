@@ -1,4 +1,4 @@
-/** Joining by invitation, and what a connection has to show from then on. */
+/** Joining by invitation, and what a connection must prove afterwards. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -169,7 +169,7 @@ it("of a removed crawler's key the operator hears when somebody else comes with 
   await world.rows("update crawler set revoked_at = now() where name = 'athens'");
 
   const owner = await world.come(folder);
-  // Of tests before, others may still arrive.
+  // Messages of earlier tests may still arrive.
   const own = (await world.incidentKinds()).filter((kind) => kind === "revoked-key");
   const thief = await world.come(folderOf("athens", folder.key, testIdentity()));
   await until(async () => (await world.incidentKinds()).includes("revoked-key"), 5000);

@@ -1,4 +1,4 @@
-/** The crawler's end of the wire without manners: sends whatever a test wants, and tells what comes back. */
+/** The crawler's end of the wire without rules: sends whatever a test wants and returns the answers. */
 import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -13,7 +13,7 @@ type OfType<Type extends CoordinatorMessage["type"]> = Extract<CoordinatorMessag
 export class RawCrawler {
   readonly socket: WebSocket;
   readonly received: CoordinatorMessage[] = [];
-  /** What the coordinator wants signed; null when it said nothing of it. */
+  /** The challenge to sign, or null. */
   challenge: string | null = null;
   /** Of its TLS connection. */
   binding: string | null = null;
@@ -43,7 +43,6 @@ export class RawCrawler {
     });
   }
 
-  /** Connected, but nothing said. */
   static async connect(url: string, options: ClientOptions = {}): Promise<RawCrawler> {
     const crawler = new RawCrawler(url, options);
     await new Promise((resolve, reject) => {
@@ -53,7 +52,6 @@ export class RawCrawler {
     return crawler;
   }
 
-  /** Connected and welcomed. */
   static async arrive(url: string, name: string, changes: Partial<CrawlerHello> = {}): Promise<RawCrawler> {
     const crawler = await RawCrawler.connect(url);
     await crawler.send(helloOf(name, changes));
@@ -68,7 +66,7 @@ export class RawCrawler {
     await this.sendText(text, numbers);
   }
 
-  /** What is said as the connection closes is lost. */
+  /** Messages sent while the connection closes are lost. */
   async sendText(text: string, numbers: Buffer | null = null): Promise<void> {
     const bytes = await this.deflater.deflate(text);
     this.sendBytes(numbers === null ? bytes : joinFrame(numbers, bytes));
@@ -78,7 +76,7 @@ export class RawCrawler {
     this.socket.send(bytes, { binary: true });
   }
 
-  /** The next message of this type that was not asked for yet; rejects when the connection closes without one. */
+  /** The next unread message of this type; rejects when the connection closes without one. */
   async next<Type extends CoordinatorMessage["type"]>(type: Type): Promise<OfType<Type>> {
     for (;;) {
       const at = this.received.findIndex((message) => message.type === type);

@@ -1,4 +1,4 @@
-/** Two sessions of one identity: whether the first is there is told by a ping that it answers or does not. */
+/** Two sessions of one identity: a ping decides whether the first is alive. */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeGate } from "../support/gate.ts";
@@ -51,7 +51,7 @@ test("of twenty processes that come at once from one folder and its copies, one 
         if (hellos === 20) gate.open();
         return admitted(1, identity.publicKey);
       },
-      // The first is still on its way in when the others come.
+      // The first is still being admitted when the others come.
       onArrive: async () => {
         await gate.opened;
         return { acknowledgedSequence: 0 };

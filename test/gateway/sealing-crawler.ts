@@ -1,4 +1,4 @@
-/** A crawler with an identity of its own, without manners: it seals what it likes, as it likes. */
+/** A crawler with an identity that seals whatever a test wants. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { GatewayHandlers } from "#coordinator/run/gateway/gateway-settings";
 import { type ChallengedConnection, helloText, sealText } from "#protocol/identity";
@@ -54,14 +54,13 @@ export class SealingCrawler {
   readonly #spoolId: string;
   readonly #digest = new ResultDigest();
 
-  /** Welcomed already, with this identity and spool. */
+  /** Already welcomed, with this identity and spool. */
   constructor(raw: RawCrawler, identity: TestIdentity, spoolId: string = helloOf("").spoolId) {
     this.raw = raw;
     this.#identity = identity;
     this.#spoolId = spoolId;
   }
 
-  /** Connected and welcomed. */
   static async arrive(url: string, name: string, identity: TestIdentity): Promise<SealingCrawler> {
     const raw = await RawCrawler.connect(url);
     const hello = signedHello(name, identity, raw.challenge === null ? {} : { challenge: raw.challenge });
@@ -82,7 +81,7 @@ export class SealingCrawler {
     await this.raw.send(message);
   }
 
-  /** Signs what was shipped since the seal before, or something else. */
+  /** Signs what was shipped since the previous seal, or something else. */
   async seal(
     first: number,
     last: number,

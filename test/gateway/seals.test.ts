@@ -1,4 +1,4 @@
-/** Results of a crawler with an identity count when it has signed them, and not before. */
+/** Results of a crawler with an identity count only once they are signed. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EdgeIncident } from "#coordinator/run/gateway/gateway-settings";
 import { SealCheck } from "#coordinator/run/gateway/inbox";
@@ -31,7 +31,7 @@ describe("a crawler with an identity", () => {
   const arrive = async () => await SealingCrawler.arrive(world.url, "amber", identity);
   const taken = () => world.seen.batches.flatMap(({ results }) => results.map(({ sequence }) => sequence));
 
-  /** What the crawler said before has been read when this has. */
+  /** Earlier messages have been read when this one has. */
   async function isRead(crawler: SealingCrawler): Promise<void> {
     const before = world.seen.messages.length;
     await crawler.say({ type: "crawler:ready", freeHosts: 1 });

@@ -1,4 +1,4 @@
-/** What crawlers say, each message to its flow, over real stores. */
+/** Each crawler message reaches its flow, over real stores. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-reads";
@@ -24,7 +24,7 @@ beforeEach(async () => await world.reset());
 
 const size = { wireBytes: 10, inflatedBytes: 20 };
 
-/** North has http://a.example/ and two pages more, and is connected. */
+/** North has http://a.example/ and two more pages, and is connected. */
 async function connected(pagesPerDay = 1000, isCrowded = () => false) {
   const north = await world.delegatedHost(
     "north",
@@ -101,7 +101,7 @@ it("welcomes a crawler with what is acknowledged of its spool, and the fleet has
   expect(happened).toEqual(["fleet changed"]);
 });
 
-/** The sums of the counters, over their labels. */
+/** The counters summed over their labels. */
 async function told({ metrics }: { metrics: Metrics }) {
   const { results, pages, shippedBytes } = metrics;
   const sums = Object.entries({ results, pages, shippedBytes }).map(async ([name, counter]) => {

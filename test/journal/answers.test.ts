@@ -1,4 +1,4 @@
-/** Whoever changes something gets an answer when it is in the journal, and an error while the journal takes nothing. */
+/** A change is confirmed when it is in the journal, and fails while the journal cannot be written. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

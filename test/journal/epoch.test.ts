@@ -1,4 +1,4 @@
-/** By what a coordinator knows that its database went back, and by what not. */
+/** How a coordinator detects that its database went back. */
 import { expect, it } from "vitest";
 import { type Epoch, firstNumberOf, whyWentBack } from "#coordinator/run/journal/epoch";
 

@@ -1,4 +1,4 @@
-/** The journal beside the database: what is copied into it, and what is made of lines that cannot be used. */
+/** The journal beside the database: what is copied into it, and how unusable lines are handled. */
 import { appendFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -169,7 +169,7 @@ describe("its files", () => {
   it("are followed by another one when they are large, and go when they are old, but for the last", async () => {
     const folder = new JournalFolder(root, 500);
     for (let number = 1; number <= 6; number += 1) await folder.append([entry(number)], later(number));
-    // A clock that went back writes on where it is.
+    // A clock that went back continues in the same file.
     await folder.append([entry(7)], later(-1000));
     const names = readdirSync(root).sort();
 

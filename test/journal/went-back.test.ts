@@ -1,4 +1,4 @@
-/** A database that went back to last night: crawlers come in, opt-outs and revocations hold, and what was lost is told. */
+/** A database restored to last night: crawlers are admitted, opt-outs and revocations hold, and losses are reported. */
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   );
   const goBack = await rememberedDatabase(world.database);
   if (goBack === null) return context.skip();
-  // What the backup does not hold: sessions, another key, a newcomer, revocations, opt-outs, a change, a lease.
+  // Missing from the backup: sessions, another key, a newcomer, revocations, opt-outs, a change, a lease.
   for (const folder of [athens, berlin]) for (let times = 0; times < 3; times += 1) await comeAndGo(folder);
   await createFleetKeys(world.pool).askRotation("athens", { graceHours: 0.001, now: new Date() });
   const rotating = await world.come(athens);
@@ -89,7 +89,7 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   expect(await world.incidentKinds()).not.toContain("copied-folder");
   expect((await tokens.list()).find(({ name }) => name === "dashboard")?.revokedAt).not.toBeNull();
   expect(await tokens.use(token.hash, new Date())).toBeNull();
-  // One that was ended since the backup would be good again.
+  // One that ended after the backup would be valid again.
   expect(await world.rows("select name from web_session")).toEqual([]);
   expect((await optOuts.list({ open: true, most: 10 })).map(({ target }) => target)).toEqual([
     "left.example",
@@ -99,7 +99,7 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   expect(entries.map(({ action }) => action)).toEqual(
     expect.arrayContaining(["policy-changed", "database-epoch-began"]),
   );
-  // Whoever has read the lost change is told so, and where to go on; whoever has not goes on.
+  // A reader of the lost change is told so, and where to continue; other readers continue.
   const feed = createChangeFeed(world.pool);
   const everything = { filter: everyChange, limit: 10 };
   await seedChange(world.pool, { url: "http://new.example/" });
@@ -117,7 +117,7 @@ it("goes on after a restore as if nobody had been away", async (context) => {
     more: false,
   });
   expect(await feed.after(1, everything)).toMatchObject({ changes: [{ url: "http://new.example/" }] });
-  // No lease has a number that somebody may hold still.
+  // No lease has a number that somebody may still hold.
   const [given] = await world.rows(
     "select nextval(pg_get_serial_sequence('lease', 'lease_id'))::text as next",
   );
@@ -125,7 +125,7 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   const [epoch] = await epochs(world.pool, 1);
   expect(epoch).toMatchObject({ epoch: 2, cause: "journal", replay: { failed: [] } });
 
-  // It happened once: the next start finds nothing, and a folder that was copied is found again.
+  // It happened once: the next start finds nothing, and a copied folder is detected again.
   await world.startOver();
   expect(await epochs(world.pool, 5)).toHaveLength(2);
   const copy = { ...athens };
@@ -159,7 +159,7 @@ it("lets a crawler in by its identity where the journal is lost, too, and gives 
   const given = await back.crawler.next("coordinator:key");
   expect(back.welcome).not.toBeNull();
   await world.leave(back.crawler, "essen");
-  // Once: a key that nobody knows opens nothing from now on, and the new one does.
+  // Once: an unknown key is refused from now on, and the new one is accepted.
   expect((await world.come({ ...folder, key: randomUUID() })).refuse).toMatchObject({ code: "wrong-key" });
   expect((await comeAndGo(Object.assign(folder, { key: given.key }))).welcome).not.toBeNull();
 });

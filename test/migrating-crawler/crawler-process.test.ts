@@ -1,4 +1,4 @@
-/** The crawler as a process of its own, as partners and `nearcrawl up` run it. */
+/** The crawler as a separate process, as partners and `nearcrawl up` run it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ beforeAll(async () => {
   main = await builtProgram("migrating-crawler/main");
 });
 
-/** `ended` waits for the exit, not for `close`, which does not come after a disconnected IPC channel. */
+/** `ended` waits for `exit`, since `close` is missing after a disconnected IPC channel. */
 interface Run {
   readonly child: ChildProcess;
   readonly output: () => string;
@@ -36,7 +36,7 @@ function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" 
   return { child, output: () => output, ended: once(child, "exit").then(([code]) => code as number | null) };
 }
 
-/** A crawler process with a gateway, which it has reached. */
+/** A crawler process that has reached a gateway. */
 async function online(...how: [stdio?: "ipc" | "ignore", log?: "pipe" | number]) {
   const world = await startGateway({ zlibSync: null });
   const crawler = run(amber(world), ...how);

@@ -11,7 +11,7 @@ import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./su
 import { partnerConsole } from "./support/partner-console.ts";
 import { testConfig } from "./support/test-config.ts";
 
-/** Its robots.txt is what is given, or there is none. */
+/** The site has this robots.txt, or none. */
 async function site(handle: Parameters<typeof startOrigin>[0], robots?: string): Promise<Origin> {
   return startOrigin((request, response) => {
     if (request.url !== "/robots.txt") return handle(request, response);
@@ -58,7 +58,7 @@ describe("a crawler", () => {
     expect(origin.headers.at(-1)?.["user-agent"]).toBe("Nearcrawl/test");
   });
 
-  // Issue 41: a partner who gets a complaint had nothing to look it up in.
+  // Issue 41: a partner who received a complaint had no record of requests.
   it("keeps a list of what it asked of whom, robots.txt and failures too, to be read while it runs and after it has stopped", async () => {
     const origin = await site((request, response) => {
       if (request.url === "/moved") return void response.writeHead(301, { location: "/" }).end();
@@ -142,7 +142,8 @@ describe("a crawler", () => {
       "User-agent: *\nCrawl-delay: 30",
     );
     const urls = [`${origin.url}/1`, `${origin.url}/2`];
-    // Noticed two heartbeats later than by the coordinator, which keeps them for three seconds: one is left.
+    // The crawler notices two heartbeats after the coordinator, which keeps leases for three seconds, so one second
+    // remains.
     const settings = { heartbeatMs: 1000, departureSeconds: 3 };
     const world = await leasingGateway([leaseOf("5", urls)], { settings });
     const crawler = await run(world);
@@ -168,7 +169,7 @@ describe("a crawler", () => {
     const crawler = await run(world, { limits: { concurrentHosts: 2 }, timeouts: patient });
     const [result] = await resultsAfter(world, 1);
     const { openHosts } = crawler.status();
-    // Or stopping would wait for them.
+    // Otherwise stopping would wait for them.
     await Promise.all(silent.map((silentOrigin) => silentOrigin.close()));
 
     expect(result).toMatchObject({ url: `${origin.url}/`, outcome: { type: "fetched" } });

@@ -1,6 +1,6 @@
 /**
- * A coordinator that was taken over, or never was honest, against one crawler: real sockets that record what reaches
- * a third party, and the real gateway, which sends whatever it is told to send.
+ * A hijacked or dishonest coordinator against one crawler: real sockets record what reaches a third party, and the real
+ * gateway sends whatever it is told to.
  */
 import type { ServerResponse } from "node:http";
 import net from "node:net";
@@ -31,7 +31,7 @@ import { testConfig } from "./support/test-config.ts";
 const amber = asCrawlerId(1);
 const unspied = net.Socket.prototype.connect;
 
-/** Somebody who has nothing to do with the crawl: what came over each connection, and how many there were. */
+/** An uninvolved host that records connections and their bytes. */
 async function startVictim(answer = "") {
   const victim = { port: 0, connections: 0, bytes: "" };
   const server = net.createServer((socket) => {
@@ -52,7 +52,7 @@ async function crawlerUnder(
   const world: LoopbackGateway = await startGateway({
     zlibSync: null,
     handlers,
-    // Whether a probe is answered is the crawler's matter here, however busy this machine is.
+    // Only the crawler must decide whether a probe is answered, however busy this machine is.
     settings: { probeGraceMs: 60_000 },
   });
   const crawler = await startCrawler(
@@ -63,7 +63,7 @@ async function crawlerUnder(
   return { world, crawler };
 }
 
-/** A page that a test holds is no failure of its site, however busy this machine is. */
+/** A page held by a test must not time out, however busy this machine is. */
 const patient = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
 const wait = { timeout: 20_000, interval: 10 };
 
@@ -281,7 +281,7 @@ describe("probes without end", () => {
     ...{ host: "site.example", address: "127.0.0.1", port: 80, secure: false, method: "connect" },
     ...{ tries: 1, deadlineMs: 2000, ...changes },
   });
-  /** What becomes of them when they are asked for at once, and in how many seconds. */
+  /** Requests all at once; returns the outcomes and the seconds taken. */
   async function flood(world: LoopbackGateway, targets: readonly Target[]) {
     const startedMs = performance.now();
     const outcomes = await Promise.all(targets.map((each) => world.gateway.probe(amber, each)));
@@ -289,14 +289,14 @@ describe("probes without end", () => {
   }
   const heldBack = ({ type, ...rest }: ProbeOutcome) =>
     type === "failed" && /^held back by the crawler: /.test("reason" in rest ? rest.reason : "");
-  /** Each was answered by the crawler: it was let out, or told whose limit it was. */
+  /** Each probe was admitted or got the reason for its refusal. */
   const areAnswered = (outcomes: readonly ProbeOutcome[]) =>
     outcomes.every((outcome) => ["measured", "timed-out"].includes(outcome.type) || heldBack(outcome));
   const triesOf = (outcomes: readonly ProbeOutcome[]) =>
     outcomes.reduce((sum, outcome) => sum + (outcome.type === "measured" ? outcome.tries : 0), 0);
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, at) => `127.9.${at >> 8}.${at & 255 || 1}`);
-  /** Each address refuses, which is an answer, too. */
+  /** Each address refuses the connection, which is also an answer. */
   const everywhere = async (count: number, changes: Partial<Target> = {}) => {
     const port = await closedPort();
     return addresses(count).map((address) => target({ address, port, ...changes }));
@@ -323,7 +323,7 @@ describe("probes without end", () => {
 
     const { outcomes, seconds } = await flood(world, await everywhere(500, { tries: 4 }));
 
-    // The rate's burst, and those that were let out together before the first of them was counted.
+    // The rate's burst, plus the probes admitted together before the first was counted.
     const allowedBytes = 8 * 1024 + 20 * 1024 * seconds + 16 * 400;
     expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(allowedBytes);
     expect(triesOf(outcomes)).toBeGreaterThan(0);
@@ -363,7 +363,7 @@ describe("probes without end", () => {
     const settings = { proxy: `http://127.0.0.1:${proxy.port}`, coordinatorProxy: "none" };
     const { world } = await crawlerUnder({}, { ...settings, allowRanges: ["198.41.0.5:2525"] });
     await vi.waitFor(() => expect(world.seen.messages.length).toBeGreaterThan(0), wait);
-    // Nothing leaves this machine: the proxy is the end.
+    // Nothing leaves this machine, because the proxy answers.
     const host = "198.41.0.4";
     const ask = async (port: number, address = host) =>
       (await world.gateway.probe(amber, target({ host: address, address, port }))).type;
@@ -373,7 +373,7 @@ describe("probes without end", () => {
     const lease = leaseOf("1", [`http://${host}:8080/`], { host, addresses: [host] });
     world.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
     await vi.waitFor(() => expect(proxy.bytes).toContain(`CONNECT ${host}:8080 `), wait);
-    // At another address of the host: the page has the turn of the first.
+    // Uses another address of the host, because the page has the turn of the first.
     const beside = target({ host, address: "198.41.0.6", port: 8080 });
     const leased = [(await world.gateway.probe(amber, beside)).type, await ask(25)];
 
@@ -412,7 +412,7 @@ describe("leases nobody asked for", () => {
     return { origin, held };
   }
 
-  /** Beside it, a crawler that has asked for so many hosts. Before it stops, the pages come. */
+  /** A crawler that has asked for this many hosts. The pages are released before it stops. */
   async function asked(concurrentHosts: number, more: { readonly memoryBytes?: number } = {}) {
     const site = await holdingSite();
     const limits = { concurrentHosts, ...more };
@@ -503,7 +503,7 @@ describe("leases nobody asked for", () => {
 
 describe("memory", () => {
   const mebibyte = 1024 * 1024;
-  /** 182 MiB may be used, and 140 are: there is room for four requests of 10 MiB. */
+  /** Of 182 usable MiB 140 are taken, which leaves room for four requests of 10 MiB. */
   const fullGovernor = () => {
     const governor = new Governor({
       limits: limitsSchema.parse({ memoryBytes: 192 * mebibyte }),

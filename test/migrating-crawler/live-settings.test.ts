@@ -18,11 +18,10 @@ import { testConfig } from "./support/test-config.ts";
 
 const wait = { timeout: 15_000, interval: 20 };
 
-/** A coordinator with one lease of these URLs. */
 const coordinator = (urls: readonly string[] = []) =>
   leasingGateway(urls.length === 0 ? [] : [leaseOf("7", urls)]);
 
-/** One that is crawled slowly: nine pages, the first of which is fetched when this resolves. */
+/** A slow crawl of nine pages; resolves after the first one. */
 async function slowCrawl() {
   const origin = await startOrigin((request, response) => {
     if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");

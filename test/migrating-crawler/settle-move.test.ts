@@ -1,4 +1,4 @@
-/** The folders of both hosts after the coordinator's word, also when a process is killed in the middle of it. */
+/** The folders of both hosts after the coordinator's decision, also when a process is killed in between. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ beforeEach(() => {
   ground = newMoveGround();
 });
 
-/** A process that is killed after so many of the steps; false: it was through before. */
+/** Simulates a kill after this many steps; false when all steps were done before. */
 function killedAfter(steps: number, home: string): boolean {
   const journal = { ...readJournal(home)!, step: "settling" } as const;
   writeJournal(home, journal);

@@ -1,4 +1,4 @@
-/** The program as the build bundles it: what it starts is bundled, too, and whose work lies in it is told. */
+/** The bundled program: everything it starts is bundled too, and the bundled packages are credited. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What we ship for a partner's machine: the systemd unit and the container, shut off, and of one mind with the one file. */
+/** The systemd unit and container for a partner's machine: isolated, and consistent with the supervisor's file. */
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,7 +16,10 @@ const unit = textOf("systemd/nearcrawl-crawler.service");
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this machine\n");
 
-/** What a service of this unit sees of the file system, by systemd.exec(5): DynamicUser alone leaves homes to their owners. */
+/**
+ * What a service of this unit sees of the file system by systemd.exec(5): DynamicUser alone leaves homes accessible to their
+ * owners.
+ */
 function seenIn(text: string): (path: string) => boolean {
   const bound = [...text.matchAll(/^Bind(?:ReadOnly)?Paths=(.*)$/gm)].flatMap(([, paths = ""]) =>
     paths.split(" "),
@@ -27,7 +30,7 @@ function seenIn(text: string): (path: string) => boolean {
     (hides === "tmpfs" && bound.some((one) => path === one || path.startsWith(`${one}/`)));
 }
 
-/** The unit with a program that this machine has. */
+/** The unit with a program of this machine. */
 function withUnit<Value>(look: (path: string) => Value): Value {
   const folder = temporaryFolder("units-");
   const path = join(folder, "nearcrawl-crawler.service");
@@ -39,7 +42,7 @@ function withUnit<Value>(look: (path: string) => Value): Value {
   }
 }
 
-/** Parses the words as the one file would, without doing it. */
+/** Parses the words as the supervisor's file would, without running them. */
 function accepts(words: readonly string[]): void {
   const program = new Command("nearcrawl-crawler").exitOverride();
   addPartnerCommands(program, partnerSurroundings({ env: {}, program: "test" }));

@@ -1,4 +1,4 @@
-/** What Prometheus, Grafana and the runbook are told is what the coordinator has, and the other way round. */
+/** Prometheus, Grafana and the runbook list exactly what the coordinator has. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { alertRules } from "#coordinator/tell/overview/alert-rules";
@@ -30,7 +30,7 @@ interface Panel {
 
 const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
-/** A histogram is asked for by its parts. */
+/** A histogram is queried by its parts. */
 function metricsIn(text: string): Set<string> {
   const names = text.match(/\bnearcrawl_[a-z0-9_]+/g) ?? [];
   return new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, "")));

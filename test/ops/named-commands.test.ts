@@ -1,4 +1,6 @@
-/** Every `nearcrawl` line of the README, the runbook, the units and the containers: the command exists, and takes these words. */
+/**
+ * Every `nearcrawl` line of the README, the runbook, the units and the containers: the command exists and accepts these words.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -15,7 +17,7 @@ function filesOf(folder: string): string[] {
   return readdirSync(join(root, folder)).map((name) => join(folder, name));
 }
 
-/** What is typed in a block of code, without its comment, what it is piped into, and an alternative. */
+/** The command in a code block, without comment, pipe and alternative. */
 const typed = pages.flatMap((text) =>
   [...text.matchAll(/^(?: {4,9})?(?:sudo -u nearcrawl )?nearcrawl ([a-z].*?)(?: {2,}\(.*| +[#|].*)?$/gm)].map(
     ([, line]) => line!,

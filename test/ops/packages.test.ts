@@ -1,4 +1,4 @@
-/** README's table of packages, held against package.json. */
+/** README's table of packages equals package.json. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

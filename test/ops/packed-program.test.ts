@@ -1,4 +1,4 @@
-/** The package: what `npm pack` makes installs globally, without a compiler, and has the whole command. */
+/** The package of `npm pack` installs globally without a compiler and has the whole command. */
 import { execFile } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ it("installs globally from the packed file, and leaves the clone as it was", {
   expect(url).toMatch(/^postgres/);
   expect(JSON.parse(extracted)).toMatchObject({ page: { language: "en" } });
   expect(Object.keys(manifest)).not.toContain("devDependencies");
-  // Its folder, with the packages in it: the database's binaries are most of it.
+  // Its folder with the packages; the database's binaries are most of it.
   expect(installedPackages(folder).length).toBeLessThan(120);
   expect(bytesIn(folder)).toBeLessThan(100e6);
   expect(readFileSync(join(copy, "package.json"))).toEqual(readFileSync(join(projectRoot, "package.json")));

@@ -1,4 +1,4 @@
-/** The pages of the runbook that are made from the program are current, and every setting has its words. */
+/** The generated pages of the runbook are current, and every setting has its text. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** The crawler's one file is the same wherever it is built: what a signed release says of itself can be checked; and it runs. */
+/** The crawler's bundle is the same wherever it is built, so that a signed release can be verified; and it runs. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -69,7 +69,7 @@ test("a folder without the crawler's sources is refused in words", async () => {
   await expect(build).rejects.toThrow("does not hold the crawler's sources: name a clone of the project");
 });
 
-/** As a clone would have them, the packages by a link. */
+/** Like a clone, with the packages linked. */
 function copyOfSources(name: string): string {
   const copy = join(folder, name);
   for (const part of [

@@ -1,4 +1,4 @@
-/** The coordinator's timers and jobs, as systemd and Kubernetes run them. Which commands they name: named-commands.test.ts. */
+/** The coordinator's timers and jobs for systemd and Kubernetes. Their commands: named-commands.test.ts. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -234,7 +234,7 @@ describe("the form for reports", () => {
 
     expect([bySite.status, byRange.status]).toEqual([201, 201]);
     expect(fitsSchema(await bySite.json(), "ReportTaken")).toEqual([]);
-    // 24 hours of one in 20 minutes; the one of exactly 24 hours ago is over.
+    // 24 hours of one request per 20 minutes; the one of exactly 24 hours ago no longer counts.
     const deeds = { requests: 71, mostInAnHour: 3, bytes: 71_000 };
     expect(rows.map((row) => row.deeds)).toMatchObject([deeds, { ...deeds, hosts: 1 }]);
     expect(rows[0].deeds).toMatchObject({

@@ -1,4 +1,4 @@
-/** One page is erased: nothing of what it said is left in any table, and what comes later of it is dropped. */
+/** One page is erased: nothing of its content is left in any table, and later data of it is dropped. */
 import { createHash } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
@@ -13,9 +13,9 @@ import { arrivedResult, keyOf, newWorld, noon, secondsAfterNoon } from "../suppo
 
 const jane = "https://www.site.example/people/jane";
 const others = ["https://www.site.example/", "https://www.site.example/people/john"];
-/** What the audit log says of the first erasure. */
+/** The audit log's entry about the first erasure. */
 let words = "";
-/** What the page says of her, which no other page says. */
+/** The page's text about her, which no other page has. */
 const secret = "quokka";
 
 const world = await forThisFile(newWorld());
@@ -31,7 +31,7 @@ const erase = async (url: string) =>
     noon,
   );
 
-/** Tables of which a row holds the text, whatever its columns. */
+/** Tables in which a row holds the text in any column. */
 async function tablesWith(text: string): Promise<string[]> {
   const tables = await world.rows<{ name: string }>(
     `select c.relname::text as name from pg_class c
@@ -61,7 +61,7 @@ const visit = async (
   return await world.take(crawlerId, [result]);
 };
 
-/** A page, fetched twice so that it has changed, that another links to; with a comparison, a rank and a receipt. */
+/** A page fetched twice with a change, linked from another one, with a comparison, a rank and a receipt. */
 async function pageThatIsKnownEverywhere(): Promise<void> {
   const of = (words: string) => ({ title: `Jane ${words}`, description: words, excerpt: `${words} text` });
   for (const round of ["one", "two"]) {
@@ -110,7 +110,7 @@ test("nothing of it is left but its URL, and the counts say what went where", as
     ...{ anchors: 2, submission_url: 1, rejected_url: 1 },
   });
   expect(again).toMatchObject({ optOutId: erased.optOutId, urlDigest: erased.urlDigest });
-  // What went the first time went by the first entry of the audit log.
+  // The first entry of the audit log explains what was erased first.
   expect(again.rows).toEqual({});
   words = changeOfErasure(erased).words;
   expect((await world.rows("select url from page order by url")).map((row) => Object.values(row)[0])).toEqual(

@@ -36,7 +36,7 @@ afterAll(async () => {
   files?.close();
 });
 
-/** Answers TXT questions (RFC 1035 section 4) from its records, and says of all other names that there are none. */
+/** Answers TXT questions (RFC 1035 section 4) from its records; other names have none. */
 async function startTextServer() {
   const records = new Map<string, string[]>();
   const socket: Socket = createSocket("udp4");
@@ -64,7 +64,7 @@ async function startTextServer() {
   return { address: `127.0.0.1:${socket.address().port}`, records, close: () => socket.close() };
 }
 
-/** By https, for one host and all below it: the words of each, or a redirect to where they are. */
+/** By https, for one host and all below it: the words of each, or a redirect to them. */
 async function startFiles() {
   const { key, certificate, remove } = makeCertificate("example.org");
   const texts = new Map<string, string>();
@@ -89,7 +89,7 @@ async function startFiles() {
 const amber = asCrawlerId(1);
 const birch = asCrawlerId(2);
 
-/** One coordinator's honours, with the crawlers that are connected to it and what they were told. */
+/** One coordinator's opt-out flow, with its connected crawlers and what they were told. */
 function coordinatorOf(online: readonly CrawlerId[]) {
   const told: [CrawlerId, readonly unknown[]][] = [];
   const optOuts = createOptOutStore(database.pool);

@@ -1,4 +1,4 @@
-/** What the coordinator publishes of its fleet, over a real HTTP server and a real Postgres: who has it is told so. */
+/** The published data of the fleet, over a real HTTP server and a real Postgres, with validators. */
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
@@ -20,7 +20,7 @@ const paths = {
 };
 
 const database = await forThisFile(testDatabase());
-/** Whose clock stands still. */
+/** Its clock stands still. */
 let shared: Awaited<ReturnType<typeof published>>;
 const cleanups: (() => unknown)[] = [];
 let closeShared: (() => unknown) | undefined;
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 afterAll(async () => await closeShared?.());
 
-/** A coordinator that sites reach by https; `clock.now` is what it takes for now. */
+/** A coordinator that sites reach by https; `clock.now` is its time. */
 async function published(settings: Partial<typeof webSettings> = {}) {
   const clock = { now: worldNow };
   const app = webServer(database, {

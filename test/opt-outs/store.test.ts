@@ -40,7 +40,7 @@ const stores = storesOf(database);
 beforeAll(async () => {
   await seedWorld(database.pool);
   await seedHost(database.pool, { host: "shop.www.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
-  // Berlin has the range of the first, Athens that of the second by inheritance: one row of its own.
+  // Berlin has the first range, Athens the second by inheritance: one row of its own.
   await database.pool.query(
     `insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
      select subnet_id, 1, 'operator', true, now() from subnet where first_address = '1.2.3.0'`,
@@ -69,7 +69,7 @@ const ask = (site: string, changed: Partial<OptOutRequest> = {}): OptOutRequest 
 const requested = async (site: string, changed: Partial<OptOutRequest> = {}, at = worldNow) =>
   await stores.optOuts.request(ask(site, changed), at);
 const applied = async (at = worldNow) => await stores.marks.apply(at);
-/** In force, and what that did. */
+/** The opt-out in force, and its effect. */
 const taken = async (...asked: Parameters<typeof requested>) => {
   const optOut = await requested(...asked);
   return { ...optOut, applied: await applied() };
@@ -441,7 +441,7 @@ describe("what the form can do", () => {
     const unknown = await statesOf(left + 2, (n) => [`a.u${n}.example`, null]);
     const crawled = (await requested("www.example.org")).state;
 
-    // Who has used up his own day makes nobody else wait.
+    // A requester beyond the daily limit makes nobody else wait.
     const mine = ask("mine.example.org", { requester: "203.0.113.77" });
     const byAttacker = await stores.optOuts.request({ ...mine, requester: "198.51.100.9" }, worldNow);
     const byOwner = await stores.optOuts.request(mine, later(1.1));
@@ -588,7 +588,7 @@ describe("an opt-out that nobody has proven", () => {
   it("stays hidden by another that covers the page, and comes back when that is lifted, too", async () => {
     const page = targetOf("https://www.example.org/", "sites-only", "url");
     const { optOutId } = await taken("", { target: page });
-    // By an operator, who may ask for a prefix that the form takes for the host.
+    // By an operator, who may name a prefix that the form reads as the host.
     const wide = {
       site: "www.example.org",
       network: null,
@@ -605,7 +605,7 @@ describe("an opt-out that nobody has proven", () => {
   });
 });
 
-/** Somebody waits for a lock that this connection holds. */
+/** Resolves when somebody waits for a lock of this connection. */
 async function isWaitedFor(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ waits: boolean }>(
     `select exists (

@@ -1,4 +1,4 @@
-/** Text to messages and back: what passes, what is dropped, what is refused and in which words. */
+/** Encoding and decoding messages: what passes, what is dropped, and the words of refusals. */
 import { describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import {
@@ -20,7 +20,7 @@ import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 import { packedJson } from "./packed-json.ts";
 
-/** What a crawler's message is to the coordinator. */
+/** A crawler's message as the coordinator decodes it. */
 const decoded = (message: object) => decodeJson(JSON.stringify(message));
 const decodeJson = (json: string) => decodePackedMessage(packedJson(json), new FrameReader());
 

@@ -1,4 +1,4 @@
-/** Composing in slices gives what composing at once gives (UAX #15), but for letters with more marks than any has. */
+/** Composing in slices equals composing at once (UAX #15), except for letters with more marks than any has. */
 import { expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { composed } from "#protocol/composed";

@@ -1,6 +1,6 @@
 /**
- * A few KB on the wire cost no more than any honest message: what they would unfold into is counted before it is
- * built. Work is counted here, not time; `npm run bench -- hostile-messages` has the milliseconds.
+ * A few KB on the wire cost no more than an honest message, because their content is counted before it is built. The tests
+ * count work, not time; `npm run bench -- hostile-messages` has the milliseconds.
  */
 import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, expect, it, vi } from "vitest";
@@ -109,7 +109,7 @@ it("packed, lines of JSON count together", () => {
   expect(parse.mock.calls.length).toBeLessThan(1000);
 });
 
-/** So many texts, each of so many words at the same places. */
+/** This many texts, each with this many words at the same places. */
 function vectors(texts: number, words: number, places: number) {
   const at = Array.from({ length: places }, (_, place) => place + 1).join(",");
   const names = Array.from({ length: words }, (_, word) => String.fromCharCode(97 + word));

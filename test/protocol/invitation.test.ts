@@ -1,4 +1,4 @@
-/** Invitations as partners paste them: whole, cut off, mistyped, of another time. */
+/** Invitations as partners paste them: whole, cut off, mistyped, expired. */
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import { seededRandom } from "#core/random";

@@ -1,4 +1,4 @@
-/** zlib-sync is left out by itself where it does not load, or would end the process. */
+/** zlib-sync is skipped where it does not load or would end the process. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

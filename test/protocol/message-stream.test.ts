@@ -161,7 +161,7 @@ describe.skipIf(!zlibSync)("the pool of zlib-sync instances", () => {
     first.release();
     const second = pool.take(new NodeInflater());
 
-    // A stream that was primed with the secret refers to it instead of sending it.
+    // A stream primed with the secret refers to it instead of sending it.
     const thief = deflateRawSync(secret, {
       dictionary: Buffer.from(secret),
       finishFlush: constants.Z_SYNC_FLUSH,

@@ -1,4 +1,4 @@
-/** Seeded results that look like none of the web: every text, number and list that the schema allows may come. */
+/** Seeded results unlike the web: every text, number and list that the schema allows may occur. */
 import { seededRandom } from "#core/random";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import { generatedResults } from "./generated-results.ts";
@@ -34,7 +34,7 @@ const oddUrls = [
   "!https://x/",
 ];
 
-/** Results whose texts and URLs were put in by chance, all of them valid by the schema. */
+/** Results with random texts and URLs, all valid by the schema. */
 export function randomResults(count: number, seed: number): FetchResult[] {
   const random = seededRandom(seed);
   return generatedResults({ count, hosts: 3, seed }).map(({ result }) => {
@@ -43,7 +43,7 @@ export function randomResults(count: number, seed: number): FetchResult[] {
   });
 }
 
-/** A copy in which about every fifth text is another, and lists may be shorter. */
+/** A copy in which about every fifth text differs and lists may be shorter. */
 function spoiled(value: unknown, random: () => number, key = ""): unknown {
   if (Array.isArray(value)) {
     const kept = random() < 0.2 ? value.slice(0, Math.floor(random() * 3)) : value;

@@ -1,4 +1,4 @@
-/** Who signs what: rotations and roots, with keys that were stolen. */
+/** Who signs what: rotations and roots, including stolen keys. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { expect, test } from "vitest";
 import { coSign, type Envelope, openEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";

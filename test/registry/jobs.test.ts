@@ -1,4 +1,4 @@
-/** The registry's jobs over a real database: one at a time, followed to their end, whoever asked and whoever died. */
+/** The registry's jobs over a real database: one at a time, followed to their end, whoever asked and whichever process died. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createRegistryJobStore } from "#coordinator/run/registry/job-store";
 import { RegistryJobs } from "#coordinator/run/registry/jobs";

@@ -1,6 +1,6 @@
 /**
- * A quarter's refresh as an operator clicks through it: plan, preview, apply, rollback. These jobs are real processes
- * of the command, over a real database, with generated registries; the fetch alone is in the test's hands.
+ * A quarterly refresh as an operator does it on the pages: plan, preview, apply, rollback. The jobs are real processes of the
+ * command, over a real database with generated registries; only the fetch is controlled by the test.
  */
 import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-/** Rows past the third are like the first three, and cost seconds. */
+/** Rows after the third are like the first three and take seconds. */
 const alike = ["tbody tr:nth-child(n+4)", "details li:nth-child(n+4)"];
 const fetching = new CommandInHand();
 

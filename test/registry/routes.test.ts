@@ -1,4 +1,4 @@
-/** The registry's API and its forms: who may, and what is refused and why. */
+/** The registry's API and forms: rights, refusals and their reasons. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { registryPart } from "#coordinator/run/registry/start";
@@ -88,7 +88,7 @@ async function endOf(jobId: number): Promise<void> {
   await until(async () => (await read(`/api/registry/jobs/${jobId}`)).json().state !== "running", 5000);
 }
 
-/** A plan of these ranges, as its job leaves it. */
+/** A plan of these ranges, as its job stores it. */
 async function plan(text: string): Promise<number> {
   const file = folder.write("after.db", text);
   const { jobId } = (await send("plan", { from: "folder", folder: "2026-q1" })).json();
@@ -277,7 +277,7 @@ describe("what is asked for", () => {
   });
 
   it("names the number of subnets in use where many go, by typing it, and by a program", async () => {
-    // Of a tree of their own: they are there as long as the test.
+    // In a tree of their own, which exists as long as the test.
     await delegate(database, "45.10.0.0/24", "amber");
     await delegate(database, "45.10.1.0/24", "amber");
     try {
@@ -342,7 +342,7 @@ describe("what is asked for", () => {
     expect([unsaid, wrong, typed, forward].map(({ statusCode }) => statusCode)).toEqual([422, 422, 303, 303]);
     for (const refused of [mistyped, untyped, other]) {
       expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining("empty the tree")]);
-      // Its own page says what follows; no other form asks for it.
+      // Its own page states the consequences; no other form asks for it.
       expect(mainOf(refused.body)).not.toContain("<form");
     }
     expect(unordered).toBe(0);

@@ -1,4 +1,4 @@
-/** Releases over HTTP, from a database that commands filled, as a dock fetches and verifies them. */
+/** Releases over HTTP from a database that commands filled, fetched and verified as by a supervisor. */
 import { rmSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-/** A running coordinator with releases: real sockets, a real database, docks that report. */
+/** A running coordinator with releases: real sockets, a real database, supervisors that report. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";

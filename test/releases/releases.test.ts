@@ -1,4 +1,4 @@
-/** Releases and the fleet, on the database: who is offered what, what reports do, and how a release moves by itself. */
+/** Releases and the fleet on the database: offers, the effect of reports, and automatic stages. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
@@ -286,7 +286,7 @@ async function listed(version: string) {
   return entry;
 }
 
-/** Connected crawlers with docks that run 1.0.0; what they are sent is kept. */
+/** Connected crawlers with supervisors that run 1.0.0; messages to them are recorded. */
 async function newFleet<Name extends string>(...names: Name[]) {
   const ids = {} as Record<Name, CrawlerId>;
   const sent: [CrawlerId, CoordinatorMessage][] = [];

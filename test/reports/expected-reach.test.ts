@@ -9,7 +9,7 @@ import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
 const home = { medianMs: 10, spreadMs: 2, subnets: 40, country: null };
 let ids = 0;
 
-/** A subnet with what crawlers 1, 2 … measured of it; the first has it. */
+/** A subnet with the measurements of crawlers 1, 2 …; the first has it. */
 function subnet(
   country: string,
   rttsMs: readonly number[],
@@ -55,7 +55,7 @@ describe("a crawler in a place that has none", () => {
       .reachOf(neighbour.piece)
       .find(({ site }) => site === "country:IN")!;
 
-    // Between 2 and 162 ms: the second crawler says no more than the first. Some gain is to be expected of it.
+    // Between 2 and 162 ms: the second crawler adds nothing. Some gain is to be expected.
     expect(reach.rttMs).toBeLessThan(121);
     expect(reach.rttMs).toBeGreaterThan(80);
   });

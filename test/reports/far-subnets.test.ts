@@ -1,4 +1,4 @@
-/** Which subnets are served badly, and what would help: one rule after the other, in numbers that fit in the head. */
+/** Poorly served subnets and their remedies: one rule after the other, in numbers that can be followed. */
 import { describe, expect, it } from "vitest";
 import type { CrawlPiece, ReportedCrawler } from "#coordinator/tell/reports/crawl-pieces";
 import { farSubnets } from "#coordinator/tell/reports/far-subnets";
@@ -102,7 +102,7 @@ describe("a subnet is served badly", () => {
   });
 
   it("where the nearest by prediction was not asked, since its partner denies the range", () => {
-    // tokyo measured 200 ms too: berlin, as far from tokyo as athens is, is told by athens' 60 ms alone: 20 to 100 ms.
+    // tokyo measured 200 ms too: as berlin and athens are equally far from it, only athens' 60 ms counts: 20 to 100 ms.
     const pieces = [piece(1, 60, { crawlerId: asCrawlerId(3) })];
     const far = farOf(pieces, { rtts: [measured(1, 1, 12)], denies: (crawlerId) => crawlerId === 1 });
 

@@ -1,4 +1,4 @@
-/** Greedy placement: which sites save most, each beside those before it. */
+/** Greedy placement: which sites save most, each in addition to the earlier ones. */
 import { expect, it } from "vitest";
 import { chooseSites } from "#coordinator/tell/reports/placement";
 

@@ -1,4 +1,4 @@
-/** The twenty questions of the runbook, asked: by page, by JSON, and of the commands whether they are there. */
+/** The runbook's twenty questions, answered by page and JSON, and whether their commands exist. */
 import { readFileSync } from "node:fs";
 import { deflateRawSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
@@ -35,7 +35,7 @@ const questions = readFileSync("ops/runbook/questions.md", "utf8")
     }),
   );
 
-/** What the page shows, and the JSON holds, when it answers. */
+/** The text on the page and in the JSON that answers it. */
 const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: object }>> = {
   1: {
     page: /www\.example\.org/,

@@ -242,7 +242,7 @@ describe("coverage", () => {
         ...{ key: "IN", hosts: 1, pages: 340, bytes: 5_000_000, sampledPages: 40 },
         ...{ fresh7: 0.625, fresh30: 0.875 },
       },
-      // No page of Greece is in the index: nothing can be said of their age.
+      // No page of Greece is in the index, so its age is unknown.
       { key: "GR", hosts: 32, pages: 61, bytes: 0, sampledPages: 0, fresh7: null, fresh30: null },
     ]);
     expect(report.languages.map(({ key, pages }: { key: string; pages: number }) => [key, pages])).toEqual([
@@ -317,7 +317,7 @@ it("a browser is told at once that a large crawl is being counted", async () => 
   for (const { body } of answers) expect(body).toContain("This is being counted.");
 });
 
-// Issue 41: counted ten seconds after the start, over nothing, and not again for an hour.
+// Issue 41: counted ten seconds after the start over an empty list, and not again for an hour.
 it("coverage is counted soon while nothing or little is there, and hourly later", async () => {
   const empty = await testDatabase();
   const duties: { everyMs: () => number; work: () => Promise<void> }[] = [];

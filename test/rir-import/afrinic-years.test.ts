@@ -1,6 +1,6 @@
 /**
- * AFRINIC's statistics of 2019 and of 2026, planned, applied and rolled back with delegations in place. What
- * an import must find is counted here a second time, from the lines of the two files.
+ * AFRINIC's statistics of 2019 and 2026, planned, applied and rolled back with delegations. The expected results are
+ * counted independently from the files' lines.
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -18,7 +18,7 @@ import { chainAt, delegationsInForce, type StoredSubnet, treeInForce } from "./t
 const earlier = sharedData("rir/delegated/delegated-afrinic-extended-20190912.txt.gz");
 const later = sharedData("rir/delegated/delegated-afrinic-extended-20260821.txt.gz");
 
-/** Range → country and opaque-id, of what is allocated or assigned. */
+/** Maps allocated or assigned ranges to country and opaque-id. */
 function linesOf(file: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const line of gunzipSync(readFileSync(file)).toString().split("\n")) {
@@ -82,7 +82,7 @@ describe.skipIf(earlier === null || later === null)("from 2019 to 2026 and back"
   });
 
   it("the import keeps ids and delegations of what stays, and its undoing restores everything", async () => {
-    // Seven years: more of what is in use goes than an accident is taken for.
+    // Seven years remove more used subnets than the accident limit.
     const { inUse } = await planImport(database, [later!]);
     const { plan } = await applyImport(database, [later!], { removeInUse: inUse.going });
     const after = await treeInForce(database);

@@ -46,7 +46,7 @@ it("an import builds those that a killed one left missing or half built", async 
   expect(await indexDefinitions()).toEqual(asMigrated);
 });
 
-/** As a build that was killed leaves it; only a superuser may do so, for others it is missing. */
+/** Leaves an index as a killed build does; without superuser rights it is dropped instead. */
 async function leaveHalfBuilt(name: string): Promise<void> {
   const { rows } = await database.pool.query<{ rolsuper: boolean }>(
     "select rolsuper from pg_roles where rolname = current_user",

@@ -36,7 +36,10 @@ const stateA =
   net("45.10.128.0/17") +
   net("45.10.130.0/24", "org: ORG-EX2-RIPE") +
   net("2a02:f00::/32");
-/** B: the upper half is gone (its /24 moves up), the lower has another country, a /18 and a /48 are new, ORG-EX1 has a new name. */
+/**
+ * B: the upper half is gone (its /24 moves up), the lower has another country, a /18 and a /48 are new, ORG-EX1 has a
+ * new name.
+ */
 const stateB =
   organisations("Renamed Holdings") +
   net("45.10.0.0/16", "org: ORG-EX2-RIPE") +
@@ -322,7 +325,7 @@ describe("rollback", () => {
     const ranges = async () => (await treeInForce(database)).map(({ range }) => range);
     const inForce = async () => await createSubnetStore(database.pool).currentGeneration();
 
-    // The registry first, then a coordinator without one.
+    // The registry comes first, then a coordinator without one.
     await applyImport(database, [file]);
     const tree = await ranges();
     await rollbackImport(database, 1, { toEmpty: true });
@@ -333,7 +336,7 @@ describe("rollback", () => {
     await rollForward(database);
     expect([await ranges(), await inForce()]).toEqual([tree, 1]);
 
-    // The coordinator first, then the registry.
+    // The coordinator comes first, then the registry.
     await rollbackImport(database, 1, { toEmpty: true });
     await ensureRootSubnets(database.pool);
     const { generation } = await applyImport(database, [file]);
@@ -425,7 +428,7 @@ describe("two at once", () => {
   it("one is done, the other is told that an import is running", async () => {
     const file = folder.write("a.db", stateA);
 
-    // The one that came first can write nothing until the other has been told.
+    // The first import can write nothing until the second has been refused.
     const holder = await database.pool.connect();
     await holder.query("begin; lock table subnet in exclusive mode");
     const both = [applyImport(database, [file]), applyImport(database, [file])];

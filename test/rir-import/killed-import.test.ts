@@ -1,6 +1,6 @@
 /**
- * kill -9 at several moments of an import: the old generation serves on, meanwhile too, and the next import
- * clears away what was left and goes through.
+ * After kill -9 at several moments of an import the old generation stays in force, and the next import clears the
+ * remains and succeeds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 const net = (range: string) => `inetnum: ${range}\nsource: RIPE\n\n`;
-/** Enough that the writing is told of before its end: see rowsPerReport in write-difference.ts. */
+/** Enough that the writing is reported before its end: see rowsPerReport in write-difference.ts. */
 const blocks = Array.from({ length: 30_000 }, (_, n) => net(`46.${n >> 8}.${n & 255}.0/24`)).join("");
 
 const moments = [
@@ -87,7 +87,7 @@ async function standingStill(file: string, phase: string, least: number): Promis
   return child;
 }
 
-/** Until the server has noticed that the process is gone; its lock goes with its session. */
+/** Waits until the server has noticed that the process is gone; its lock ends with its session. */
 async function lockReleased(): Promise<void> {
   await expect
     .poll(

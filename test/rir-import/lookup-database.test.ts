@@ -1,6 +1,6 @@
 /**
- * Look-ups in the database give what a slow table gives, which knows the rule and nothing of the tree: the text
- * of random registries is imported one over the other and asked. A failure names the seed.
+ * Database look-ups equal those of a slow table that only knows the rule: random registries are imported over each
+ * other and queried. A failure names the seed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";

@@ -1,7 +1,6 @@
 /**
- * Longest-prefix look-ups that another project tests itself with: a routing table of 2016 and, for tens of
- * thousands of addresses, the prefix and the autonomous system that must come out. The prefixes are
- * subnets that bear the system's number as their name.
+ * Another project's longest-prefix test data: a routing table of 2016 with the expected prefix and autonomous system of
+ * tens of thousands of addresses. The prefixes become subnets named after their system.
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -20,7 +19,7 @@ interface Announced {
   readonly system: string;
 }
 
-/** `prefix ⇥ length ⇥ system` lines. */
+/** Lines of `prefix ⇥ length ⇥ system`. */
 function announcedIn(file: string): readonly Announced[] {
   const text = gunzipSync(readFileSync(`${suite}/${file}`)).toString("latin1");
   return text
@@ -35,7 +34,7 @@ function announcedIn(file: string): readonly Announced[] {
 type Query = readonly [address: string, prefix: string | null, system: string | null];
 const queriesIn = (file: string) => JSON.parse(readFileSync(`${suite}/${file}`, "utf8")) as readonly Query[];
 
-/** The suite writes `2001:590::/32` as this project does, but not in every case: compared as ranges. */
+/** The suite does not always write `2001:590::/32` as this project does, so ranges are compared. */
 const canonical = (prefix: string | null) => prefix && formatRange(parseRange(prefix)!);
 
 function treeOf(announced: readonly Announced[]) {

@@ -57,7 +57,7 @@ const aws = (prefixes: Readonly<Record<string, string>>, createDate = "2026-03-0
     prefixes: Object.entries(prefixes).map(([ip_prefix, region]) => ({ ip_prefix, region, service: "EC2" })),
     ipv6_prefixes: [],
   });
-/** So many /24 of 45.10.0.0/16 in one region, and so many in another. */
+/** This many /24 of 45.10.0.0/16 in one region and in another. */
 const awsOf = (frankfurt: number, dublin: number) =>
   aws(
     Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Random imports and rollbacks: after every step the tree in the database is the one that the files in force
- * describe, and every subnet keeps its id for ever. The seed is in the test's name.
+ * Random imports and rollbacks: after every step the database's tree matches the files in force, and every subnet keeps
+ * its id forever. The test's name has the seed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const stepsPerSeed = 14;
 
-/** A few dozen ranges out of a small space, so that states share, nest and cross; organisations change names. */
+/** A few dozen ranges of a small space, so that states share, nest and cross; organisations change names. */
 function randomRegistry(random: () => number): string {
   const below = (limit: number) => Math.floor(random() * limit);
   const organisations = [1, 2, 3].map(

@@ -1,6 +1,6 @@
 /**
- * Random registries out of a small space, so that their ranges nest deeply, cross, touch, repeat and shrink to
- * one address; as RPSL text in the spellings that registries use, and as the table of what it says.
+ * Random registries of a small space, so that ranges nest deeply, cross, touch, repeat and shrink to one address, as
+ * RPSL text in registries' spellings and as a table.
  */
 import { formatAddress } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
@@ -10,11 +10,11 @@ export interface RandomRegistry {
   readonly family: 4 | 6;
   readonly ranges: readonly ReferenceRange[];
   readonly text: string;
-  /** Addresses and ranges to ask for: every edge, its neighbours, and some between. */
+  /** Queries: every edge, its neighbours, and some in between. */
   readonly asked: readonly { readonly first: bigint; readonly last: bigint; readonly text: string }[];
 }
 
-/** Nothing special-purpose lies in these; the space is 2¹² addresses or, for IPv6, as many steps of 2⁷⁰. */
+/** These contain nothing special-purpose; the space is 2¹² addresses or, for IPv6, as many steps of 2⁷⁰. */
 const bases = { 4: 0x2d0a_0000n, 6: 0x2a02_0f00n << 96n } as const;
 const spaceSize = 4096;
 
@@ -32,7 +32,7 @@ export function randomRegistry(random: () => number, family: 4 | 6, count: numbe
   return { family, ranges, text, asked: askedOf(ranges, family, below) };
 }
 
-/** One new span, or a nest of them: what registries do, and what they should not. */
+/** A new span or nested spans, both usual and unusual ones. */
 function randomSpans(
   below: (limit: number) => number,
   spans: readonly (readonly [number, number])[],
@@ -63,7 +63,7 @@ function randomSpans(
   }
 }
 
-/** A CIDR block now and then as such, upper case, tabs, comments, a missing last blank line. */
+/** Sometimes a CIDR block, upper case, tabs, comments or a missing last blank line. */
 function objectText(
   { first, last, name }: ReferenceRange,
   with_: { readonly family: 4 | 6; readonly below: (limit: number) => number },

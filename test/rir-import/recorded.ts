@@ -1,4 +1,4 @@
-/** Runs a reader over bytes and writes down what it says, in a form that can be compared with a JSON file. */
+/** Runs a reader over bytes and records its output for comparison with a JSON file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatRange } from "#core/ip/range";
@@ -16,7 +16,7 @@ export const fixtures = join(import.meta.dirname, "../fixtures/rir");
 export const fixture = (name: string) => readFileSync(join(fixtures, name));
 export const expected = (name: string) => JSON.parse(fixture(name).toString("utf8")) as Recorded;
 
-/** `chunkBytes`: how the bytes are cut before they reach the reader; all at once unless told. */
+/** `chunkBytes` is the size of the chunks; by default all bytes are one. */
 export function recorded(open: OpenReader, bytes: Buffer, chunkBytes = bytes.length): Recorded {
   const records: unknown[] = [];
   const ignored: Record<string, number> = {};

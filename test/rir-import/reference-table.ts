@@ -1,6 +1,6 @@
 /**
- * The slow table that fast look-ups are compared with: a plain array, searched from end to end, by the rule of
- * subnets/nest and nothing else: the smallest range wins, and of equal sizes the one that starts later.
+ * A slow table to check fast look-ups: a plain array searched from end to end by the rule of subnets/nest alone: the
+ * smallest range wins, and of equal sizes the one that starts later.
  */
 export interface ReferenceRange {
   readonly first: bigint;
@@ -8,7 +8,7 @@ export interface ReferenceRange {
   readonly name: string;
 }
 
-/** Of equal ranges the first counts. */
+/** The first of equal ranges counts. */
 export function withoutDuplicates(ranges: readonly ReferenceRange[]): readonly ReferenceRange[] {
   const seen = new Set<string>();
   return ranges.filter(({ first, last }) => seen.size < seen.add(`${first}-${last}`).size);
@@ -28,7 +28,7 @@ export function referenceAnswer(
   return chain.map(({ name }) => name);
 }
 
-/** The smallest range of the table that holds the given one and is another. */
+/** The smallest other range that contains the given one. */
 function smallestHolder(
   table: readonly ReferenceRange[],
   within: { readonly first: bigint; readonly last: bigint },

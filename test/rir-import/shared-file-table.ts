@@ -1,4 +1,4 @@
-/** Every file of the real registry data: what reading it gives, and which must be refused and why. */
+/** Every file of the real registry data: its results, or why it must be refused. */
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { checkSources } from "#rir-import/check";
@@ -6,7 +6,7 @@ import type { FileReport } from "#rir-import/read/file-report";
 import type { RegistryFormat } from "#rir-import/read/sniff";
 import { independentCount, type RecordCounts } from "./independent/independent-count.ts";
 
-/** Files that are no registry data, or broken so that an import must not go on; by path below the folder. */
+/** Files that are not registry data or are too broken for an import, by path below the folder. */
 export const refusedFiles: Readonly<Record<string, RegExp>> = {
   "bgp/bart-prefixes.txt.gz": /:1: not a registry format that is known: it starts "1\.0\.0\.0\/24"/,
   "broken/delegated-apnic-extended-20240203-HTTP-ERROR.txt": /:1: a web page \("302 Found"\)/,
@@ -21,7 +21,6 @@ export const refusedFiles: Readonly<Record<string, RegExp>> = {
     /:10: 300 of 300 records are malformed; the first: an unknown registry: "afriaprin\|/,
 };
 
-/** Paths of all files below the folder, in order. */
 export function registryFilesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -38,7 +37,7 @@ export type FileRow =
       readonly independent: RecordCounts;
     };
 
-/** Reads one file, alone, and counts it independently. */
+/** Reads and independently counts one file. */
 export async function readRow(folder: string, path: string): Promise<FileRow> {
   const file = join(folder, path);
   const reports = await reportsOf(file);

@@ -1,7 +1,6 @@
 /**
- * Every real registry file at hand, read whole, none left out: its counts are exactly those of an independent
- * count (test/rir-import/independent), or it is refused for the reason that stands in the table. Then what is
- * particular to some of them.
+ * Reads every available registry file whole: its counts equal an independent count (test/rir-import/independent), or it
+ * is refused for the expected reason. Special properties of some files follow.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +22,7 @@ function textOf(file: string): string {
 const countOf = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
 const check = async (file: string) => (await checkSources([file])).files[0]!;
 
-/** The largest by far, and none that we import. */
+/** By far the largest, and not imported. */
 const isLibloc = (path: string) => path.includes("libloc");
 
 describe.skipIf(folder === null)("every file", () => {

@@ -1,4 +1,4 @@
-/** Registry files written into a folder of their own, for a test that reads them; and what came of them. */
+/** Writes registry files into a temporary folder and reads them. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatRange } from "#core/ip/range";
@@ -9,7 +9,7 @@ import { wantedSubnets } from "./wanted-subnets.ts";
 
 export interface SourceFolder {
   readonly path: string;
-  /** Writes one file and gives its path. */
+  /** Returns the path. */
   write(name: string, content: string | Buffer): string;
   remove(): void;
 }
@@ -36,7 +36,7 @@ export interface ShownSubnet {
   readonly name: string;
 }
 
-/** The state that these files describe, read in the order given. */
+/** The state of these files, read in the order given. */
 export async function stateOf(
   files: Readonly<Record<string, string>>,
 ): Promise<{ readonly state: RegistryState; readonly subnets: readonly ShownSubnet[] }> {

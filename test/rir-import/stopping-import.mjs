@@ -1,6 +1,6 @@
 /**
- * A process that applies an import and stands still at a moment of it, for a test that kills it.
- * Arguments: database URL, schema, file, phase, and how much of the phase is done at least.
+ * Applies an import and halts at a given moment, for a test that kills it. Arguments: database URL, schema, file,
+ * phase, and the minimum progress of the phase.
  */
 import { writeSync } from "node:fs";
 import { openDatabase } from "#db/connect";

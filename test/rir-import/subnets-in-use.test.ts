@@ -1,4 +1,4 @@
-/** Imports and rollbacks that take away many of the subnets in use, against a real Postgres: done when that is meant. */
+/** Imports and rollbacks that remove many used subnets need confirmation; against a real Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ensureRootSubnets } from "#coordinator/place/subnets/subnet-store";
 import { RemovesInUse } from "#core/errors";
@@ -30,7 +30,7 @@ const nets = (from: number, to: number) =>
 const apply = async (text: string, removeInUse?: number) =>
   await applyImport(database, [folder.write("now.db", text)], { removeInUse: removeInUse ?? null });
 const ranges = async () => (await treeInForce(database)).length;
-/** Of the tree in force, those of these numbers. */
+/** Delegates the current subnets with these numbers. */
 async function delegateAll(from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) await delegate(database, `45.10.${n}.0/24`, "amber");
 }
@@ -125,7 +125,7 @@ describe("a rollback", () => {
       await locked.query("rollback");
 
       expect([soon, late]).toEqual([{ total: 4, going: 4 }, null]);
-      // Its connection is as it was.
+      // Its connection is unchanged.
       expect((await database.pool.query("show statement_timeout")).rows).toEqual([
         { statement_timeout: "0" },
       ]);

@@ -1,4 +1,4 @@
-/** The tree as the database has it, in the form in which test/rir-import/source-folder.ts shows a wanted one. */
+/** Reads the database's tree in the form in which test/rir-import/source-folder.ts shows a wanted one. */
 
 import type { ChainSubnet } from "#coordinator/place/subnets/subnets-api";
 import { chainOf } from "#coordinator/tell/who/subnet-reads";
@@ -13,7 +13,6 @@ export interface StoredSubnet extends ShownSubnet {
   readonly holderName: string | null;
 }
 
-/** Subnets in force, in the order of addresses. */
 export async function treeInForce(database: Database): Promise<readonly StoredSubnet[]> {
   const { rows } = await database.pool.query<{
     id: number;
@@ -43,7 +42,7 @@ export async function treeInForce(database: Database): Promise<readonly StoredSu
   }));
 }
 
-/** A crawler that this very subnet is delegated to. */
+/** Delegates this subnet itself to a crawler. */
 export async function delegate(database: Database, range: string, crawler: string): Promise<number> {
   const tree = await treeInForce(database);
   const subnet = tree.find((candidate) => candidate.range === range);
@@ -60,7 +59,7 @@ export async function delegate(database: Database, range: string, crawler: strin
   return subnet.id;
 }
 
-/** Delegations whose subnet is in force: range → crawler. */
+/** Maps the ranges of current subnets to their crawlers. */
 export async function delegationsInForce(database: Database): Promise<Readonly<Record<string, string>>> {
   const { rows } = await database.pool.query<{ first: string; last: string; crawler: string }>(`
     select host(c.first_address) as first, host(c.last_address) as last, k.name as crawler
@@ -72,7 +71,7 @@ export async function delegationsInForce(database: Database): Promise<Readonly<R
   return Object.fromEntries(rows.map(({ first, last, crawler }) => [rangeText(first, last), crawler]));
 }
 
-/** From the least to the most specific. */
+/** Returns the least specific first. */
 export async function chainAt({ pool }: Database, text: string): Promise<readonly ChainSubnet[]> {
   const range = parseRange(text)!;
   const [first, last] = [firstAddress(range), lastAddress(range)].map(formatAddress);

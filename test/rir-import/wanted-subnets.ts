@@ -1,6 +1,6 @@
 /**
- * The state of an import as a record for each subnet, for tests that compare it. Subnets are numbered from 0
- * through both families, IPv4 first, in the order of the tree: their ordinal.
+ * An import's state as a record per subnet, for comparisons. Subnets are numbered from 0 through both families, IPv4
+ * first, in the order of the tree.
  */
 
 import { rangeAt } from "#coordinator/place/subnets/range-columns";
@@ -13,14 +13,14 @@ export interface WantedSubnet {
   readonly ordinal: number;
   readonly range: IpRange;
   readonly parentOrdinal: number | null;
-  /** Index into `holders`, or null. */
+  /** An index into `holders`, or null. */
   readonly holder: number | null;
   readonly country: string | null;
   readonly registry: Registry;
   readonly name: string;
 }
 
-/** Both families, each with the ordinal of its first subnet. */
+/** Both families with the number of their first subnet. */
 function familiesOf(
   state: RegistryState,
 ): readonly { readonly family: FamilyState; readonly offset: number }[] {
@@ -30,7 +30,6 @@ function familiesOf(
   ];
 }
 
-/** Every subnet as a record, for those who read few or want them plain. */
 export function* wantedSubnets(state: RegistryState): Generator<WantedSubnet> {
   for (const { family, offset } of familiesOf(state)) {
     for (let place = 0; place < family.columns.count; place += 1)

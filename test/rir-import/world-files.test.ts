@@ -1,4 +1,4 @@
-/** The demonstration's registry files come back as the very subnets and holders that they were made from. */
+/** The demonstration's registry files yield exactly the subnets and holders from which they were made. */
 import { rmSync } from "node:fs";
 import { expect, it } from "vitest";
 import { formatRange } from "#core/ip/range";
@@ -25,7 +25,7 @@ it("every range, parent and holder of the generated world, nothing malformed", a
   expect(
     subnets.map(({ range, parentOrdinal }) => [formatRange(range), parentOf(parentOrdinal, subnets)]),
   ).toEqual(world.subnets.map(({ range, parent }) => [formatRange(range), parentOf(parent, world.subnets)]));
-  // What IANA gave a registry is the registry's to give out: nobody holds it.
+  // What IANA gave a registry has no holder, since the registry distributes it.
   const holderOf = world.subnets.map(({ holder, kind }) =>
     holder === null || kind === "iana" ? null : world.holders[holder]!.name,
   );

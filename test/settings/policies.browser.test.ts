@@ -1,4 +1,4 @@
-/** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
+/** Policies in a real browser over a real database: previewed, saved, refused, undone. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { policyPart } from "#coordinator/run/settings/start";

@@ -1,4 +1,4 @@
-/** The policies over HTTP: who may read, who may change, and what two operators at once come to. */
+/** The policies over HTTP: rights to read and change, and concurrent changes by two operators. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
@@ -109,7 +109,7 @@ it("refuses what cannot be, all of it, and says why", async () => {
 });
 
 it("computes two previews at once and no more", async () => {
-  // Nobody can read the rounds, which a preview begins with, until all are asked.
+  // Locks the rounds, which a preview reads first, until all have asked.
   const holder = await database.pool.connect();
   await holder.query("begin; lock table probe_round in access exclusive mode");
   const statuses: number[] = [];
@@ -198,7 +198,7 @@ it("shows staff the policies without forms and says why; nobody else's form chan
   expect(full.body.length).toBeLessThan(70_000);
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 303]);
   expect((await read()).history).toMatchObject([{ changedBy: "anna" }]);
-  // Who it was is in the audit log, for those who may read that.
+  // The audit log names the person, for those who may read it.
   const seen = await app.inject({ url: "/policies", headers: staff.headers });
   expect(JSON.stringify(await read({}))).not.toContain("anna");
   expect((await read({})).history).toMatchObject([{ changedBy: "an operator" }]);

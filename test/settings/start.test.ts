@@ -1,4 +1,4 @@
-/** Coordinators at one database follow what operators change, whatever else stands there. */
+/** Coordinators on one database follow the operators' changes, whatever else is stored. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
@@ -78,7 +78,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   ] as const;
 
   expect(queue.round.hasWitnesses).toBe(true);
-  // A copy would stay as it was.
+  // A copy would not follow changes.
   for (const followed of [config, queue, taking, outbox])
     expect(() => ({ ...followed })).toThrow("never copied");
   await createPolicyStore(database.pool).save(versionOf(changes), 0);

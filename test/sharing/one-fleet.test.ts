@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 
 let world: FlowWorld;
 let running: RunningCoordinator[];
-/** 5.1.1.0/24 and 5.1.2.0/24, in every coordinator's tree, and nothing to fetch in them yet. */
+/** 5.1.1.0/24 and 5.1.2.0/24 in every coordinator's tree, with nothing to fetch yet. */
 let subnets: readonly SubnetId[];
 beforeEach(async () => {
   world = await newFlowWorld();
@@ -31,7 +31,7 @@ async function start(): Promise<RunningCoordinator> {
   const config = readCoordinatorConfig({
     listen: { port: 0 },
     delegation: { expectedCrawlers: 2, settleSeconds: 0.1, policy: "exhaustive" },
-    // An answer that a busy machine brings late is an answer.
+    // A late answer of a busy machine still counts.
     probe: { deadlineMs: 30_000 },
   });
   const coordinator = await startCoordinator({
@@ -44,7 +44,7 @@ async function start(): Promise<RunningCoordinator> {
   return coordinator;
 }
 
-/** A crawler that measures whatever it is asked to with this time. */
+/** A crawler that answers every probe with this time. */
 async function come(
   name: string,
   { webUrl }: RunningCoordinator,
@@ -75,7 +75,7 @@ const ownerOf = async (subnetId: number) =>
       `select crawler_id as owner from delegation where subnet_id = ${subnetId}`,
     )
   )[0]?.owner;
-/** Something is to be fetched in the first or second subnet. */
+/** Adds URLs in the first or second subnet. */
 async function fill(number: 1 | 2): Promise<SubnetId> {
   const subnetId = subnets[number - 1]!;
   await world.frontier.admit(seeds(`http://s${number}.example/`), scope, noon);
@@ -102,7 +102,7 @@ it.runIf(isLong)(
 
     const first = await fill(1);
     await decided(first, near.crawlerId);
-    // The one that led ends; its crawler goes to the other.
+    // The leader ends, and its crawler moves to the other.
     await athens.stop();
     running = [berlin];
     const again = await come("beech", berlin, 2);

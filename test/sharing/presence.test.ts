@@ -1,4 +1,4 @@
-/** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
+/** Which coordinator leads, over real locks and rows; an observer measures silence by its own clock. */
 import type { Pool } from "pg";
 import { afterEach, expect, it, vi } from "vitest";
 import {
@@ -32,7 +32,7 @@ async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPr
   return presence;
 }
 
-/** Crawlers by name, each of the coordinator with this number. */
+/** Crawlers by name, connected to the coordinator with this number. */
 const online = async (crawlers: Record<string, number>) =>
   await world.pool.query(
     `insert into crawler (name, state, coordinator_number)
@@ -74,7 +74,7 @@ it("the lead of one that ends goes to one of the others, once", async () => {
   expect(others.filter(({ leads }) => leads).length).toBe(1);
 });
 
-/** So many looks, a second each. */
+/** This many checks, a second apart. */
 async function lookOn(observer: CoordinatorPresence, clock: { aheadMs: number }, times: number) {
   for (let look = 0; look < times; look += 1) {
     clock.aheadMs += 1000;
@@ -95,7 +95,7 @@ it("one that is frozen is cut off within 8 s: what it holds is let go of, what i
   client.on("error", () => {});
   await client.query("begin");
   await client.query("update crawler set state = 'offline', pages_per_day = 7 where name = 'olive'");
-  // A process that is stopped beats no more, and its sessions stand.
+  // A stopped process sends no heartbeat, but its sessions remain.
   vi.spyOn(frozen, "look").mockResolvedValue();
 
   await lookOn(observer, clock, 7);

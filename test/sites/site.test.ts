@@ -1,4 +1,4 @@
-/** The page of one host over a seeded world: each part as page and JSON, and what makes it fetched again. */
+/** The page of one host over a seeded world: each part as page and JSON, and fetching it again. */
 
 import { deflateRawSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
@@ -113,7 +113,7 @@ describe("the host as a whole", () => {
 
     expect(answer.site).toMatchObject({
       host,
-      // Its own subnet has no crawler yet: it waits for a probe round.
+      // Its own subnet has no crawler yet and waits for a probe round.
       state: "due",
       country: "GR",
       organisation: { name: "Example Web Ltd", handle: "ORG-EX2-AP" },

@@ -1,4 +1,4 @@
-/** The list of sites over a small world of its own: filters, orders, pages of the list, files, and what is refused. */
+/** The list of sites over a small world: filters, orders, pages, files, and refusals. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -72,7 +72,7 @@ beforeAll(async () => {
     );
   await fetched("www.example.org", at(-2), null);
   await fetched("www.example.org", at(-30), "target");
-  // Eight days before: not of the last seven.
+  // Eight days ago, so outside the last seven.
   await fetched("www.example.org", at(-8 * 24), "target");
   await turn();
   app = webServer(database, {
@@ -130,7 +130,7 @@ it.each([
   ["host=%D0%BF%25_", []],
   ["host=%CF%80%CE%B1%CF%81", [greek]],
   ["under=example.com", ["gone.example.com", "opted.example.com", "shop.example.com"]],
-  // Not every name that ends so is below it.
+  // Not every name with this ending is below it.
   ["under=ample.com", []],
 ])("%s lets through what it says", async (query, expected) => {
   expect(await hosts(query)).toEqual(expected);
@@ -156,7 +156,7 @@ it("says on the page of each host the state that the list says", async () => {
   expect(onPages).toEqual(sites.map(({ host, state }) => [host, state]));
 });
 
-/** By the order's own rule, in JavaScript: those without a value last, ties by key. */
+/** The order's rule in JavaScript: missing values last, ties by key. */
 function inOrder(
   sites: readonly ListedSite[],
   sort: (typeof siteSorts)[number],
@@ -307,7 +307,7 @@ it("follows what results, delegations and the clock change, and lets go of hosts
   await sql("delete from frontier_host where host_hash = $1", [hashOf("gone.example.com")]);
   await turn(at(1));
   const touched = await siteOf("shop.");
-  // A week later its failures are not of late any more.
+  // A week later its failures are no longer recent.
   await sql("update site_upkeep set finished_at = '2026-01-01'");
   await turn(at(8 * 24));
   const { sites } = await findSites(pool, sitesQuestion(sitesInput.parse({})), at(8 * 24));

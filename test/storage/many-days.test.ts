@@ -1,4 +1,4 @@
-/** Forty days of a small crawl with everything kept for days: each table's rows have an end, or grow with what is known. */
+/** Forty days of a small crawl with a retention of days: each table's rows end, or grow with what is known. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { policySections } from "#coordinator/run/settings/schema";
 import { keptDays, tableEnds } from "#coordinator/tell/storage/table-ends";
@@ -69,25 +69,25 @@ it.runIf(isLong)(
       if (end.type === "bounded" && end.mostRows !== null) return most(name, 0, 40) > end.mostRows;
       const kept = keptDays(end, { retention, changes });
       const isEnded = end.type === "bounded" || (kept !== null && kept <= 15);
-      // Transactions of other tests on this server hold back what may be forgotten of touched pages, as long as they last.
+      // Other tests' transactions on this server delay the deletion of touched pages.
       const later = name === "page_touch" ? least : most;
       return isEnded && later(name, 30, 40) > 1.2 * most(name, 10, 25) + 5;
     });
     expect(growing).toEqual([]);
-    // There was something to let go.
+    // There was something to delete.
     expect(most("page_fetch", 35, 40)).toBeGreaterThan(20);
     expect(most("lease", 35, 40)).toBeGreaterThan(5);
     expect(most("delegation_history", 35, 40)).toBeGreaterThan(0);
     expect(seen.at(-1)!.rejected_url).toBeLessThan(3 + 3 * 7);
     expect(seen.at(-1)!.minute_figures).toBe(14 * 40);
     expect(seen.at(-1)!.day_figures).toBeGreaterThanOrEqual(40);
-    // Days of fetches: those kept, today's, those made ahead, and the one for what has none.
+    // Partitions of fetches: the kept days, today's, those created ahead, and the default one.
     const parts = await fetchParts();
     expect(parts.length).toBeLessThanOrEqual(5 + 1 + 3 + 1);
     expect(parts).toContain("page_fetch_20310209");
     const { rows } = await database.pool.query("select count(*)::int as rows from page_fetch_default");
     expect(rows).toEqual([{ rows: 0 }]);
-    // Leases are counted in the figures of their days before they go.
+    // Leases are counted in their days' figures before they are deleted.
     const { rows: leases } = await database.pool.query<{ ended: number; urls: number; closed: number }>(
       `select sum(leases_done + leases_expired + leases_returned)::int as ended, sum(leased_urls)::int as urls,
        (select count(*)::int from lease where closed_at is not null) as closed
@@ -98,7 +98,7 @@ it.runIf(isLong)(
     );
     expect(leases[0]!.ended + leases[0]!.closed).toBe(granted[0]!.last);
     expect(leases[0]!.urls).toBeGreaterThan(100);
-    // Delegations know the rounds that decide them, however old these are.
+    // Delegations keep the rounds that decided them, however old.
     const { rows: without } = await database.pool.query(
       `select from delegation d
      where d.round_id is not null and not exists (select from probe_round r where r.round_id = d.round_id)`,

@@ -1,4 +1,4 @@
-/** /storage and `nearcrawl storage`: sizes, how long rows are kept, and what that comes to. */
+/** /storage and `nearcrawl storage`: sizes, retention, and the expected final size. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** Closed leases, old rounds, changes of delegations and rejected URLs: what goes, what stays, and what is counted. */
+/** Closed leases, old rounds, delegation changes and rejected URLs: what is deleted, what stays, and what is counted. */
 import { beforeEach, expect, it } from "vitest";
 import { forgetClosedLeases } from "#coordinator/crawl/frontier/closed-lease-store";
 import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/crawl/frontier/frontier-store";
@@ -107,13 +107,13 @@ it("a round goes when it is old, decides nothing, and a later one of its subnet 
     { round_id: only },
   ]);
   expect((await latestRoundOf(world.pool, two))?.roundId).toBe(only);
-  // What the changes of the delegation say stands, without a link to a round that is not there.
+  // The delegation changes stay, without a link to the deleted round.
   const told = await historyOf(world.pool, one, 10);
   expect(told.map(({ from, to }) => [from, to])).toContainEqual(["north", "south"]);
   expect(told.map(({ roundId }) => roundId)).not.toContain(second);
   expect(first).toBeLessThan(third);
 
-  // The one that stayed goes when another has taken its place: the walk begins anew.
+  // The remaining one is deleted once another has replaced it, because the walk begins again.
   await save(two, daysAfter(-1));
   expect(await rounds.forget(daysAfter(-90), turn)).toBe(1);
 });

@@ -1,4 +1,4 @@
-/** Tables change_feed and page_change: the feed, as its readers read it. */
+/** Tables change_feed and page_change: reads the feed. */
 import { inflateRawSync } from "node:zlib";
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
@@ -6,7 +6,7 @@ import { hostHashOf, type UrlAddress } from "#core/url-key";
 import { type ChangeFilter, changeFits, everyChange, type PageChange } from "./page-change.ts";
 import { readDifference } from "./text-difference.ts";
 
-/** Changes that one answer looks at, those of one host where one is named: 0.1 s. */
+/** Changes scanned per answer, only one host's when it is named: 0.1 s. */
 const mostLookedAt = 20_000;
 
 const rowsAtOnce = 1000;
@@ -18,10 +18,10 @@ export function createChangeFeed(pool: Pool) {
     state: async (): Promise<FeedState> =>
       (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state,
 
-    /** What came after the change of that number. Looks at a bounded part of the feed: `more` says whether it went on. */
+    /** Changes after this number. Scans a bounded part of the feed; `more` says whether it continues. */
     after: async (since: number, query: ChangeQuery): Promise<ChangesRead> => await after(pool, since, query),
 
-    /** The latest ones that fit, of a bounded part of the feed; `next` is the end of the feed. */
+    /** The latest matching changes of a bounded part of the feed; `next` is the feed's end. */
     latest: async (query: ChangeQuery): Promise<FeedRead> => await latest(pool, query),
   };
 }
@@ -37,12 +37,12 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
     if (fault !== null) return fault;
     const jump = state.jumps.find(({ from }) => from >= at);
     if (jump?.from === at) {
-      // Nothing was given between two epochs of the database: whoever has read what was before goes on behind.
+      // No numbers exist between two epochs of the database, so readers continue behind the gap.
       at = jump.to;
       continue;
     }
     end ??= Math.min(state.last, at + lookedAt(filter), jump?.from ?? state.last);
-    // A later look may see changes that came meanwhile; the answer is of the first one's moment.
+    // Later queries may see newer changes; the answer is as of the first one.
     for (const change of rows) {
       if (change.number > end) break;
       if (!changeFits(filter, change)) continue;
@@ -75,7 +75,7 @@ async function latest(pool: Pool, { filter, limit, before }: ChangeQuery): Promi
   return { type: "read", changes: found.slice(0, limit).reverse(), next: last, more: false };
 }
 
-/** Numbers: those of a host may lie anywhere, and are counted as they are read. */
+/** In numbers for the whole feed; one host's changes may be anywhere and are counted as read. */
 const lookedAt = ({ host }: ChangeFilter) => (host === null ? mostLookedAt : 2 ** 52);
 
 interface WantedRows {
@@ -88,14 +88,14 @@ interface WantedRows {
 export type ChangedPagesRead =
   | {
       readonly type: "read";
-      /** Each page once for each of its changes, in the order of their numbers. */
+      /** Each page once per change, in number order. */
       readonly pages: readonly (UrlAddress & { readonly number: number })[];
       readonly next: number;
       readonly more: boolean;
     }
   | CursorFault;
 
-/** Which pages changed after that number, for who looks at the pages themselves; as `after`, without what changed. */
+/** Pages changed after that number, without the changes. */
 export async function changedPages(pool: Pool, since: number, most: number): Promise<ChangedPagesRead> {
   const { rows } = await pool.query<UrlAddress & FeedState & { readonly number: number | null }>(
     `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", f.jumps,
@@ -120,7 +120,7 @@ export async function changedPages(pool: Pool, since: number, most: number): Pro
   return { type: "read", pages, next, more: next < last };
 }
 
-/** Of a host's changes, the latest ones, those of one URL: the latest first. */
+/** Latest first, from the latest changes of the URL's host. */
 export async function changesOfUrl(
   pool: Pool,
   { hostHash, urlHash }: UrlAddress,
@@ -143,7 +143,7 @@ export async function changesOfUrl(
   return rows.flatMap(changeOf);
 }
 
-/** Postgres' columns as the fields that they become; the state is of the same moment as the rows. */
+/** SQL: columns named as fields, with the feed's state in the same snapshot. */
 const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.url, c.kind, c.seen_at as "seenAt",
   c.status, c.reason, c.language, c.digest_before as "digestBefore", c.digest_after as "digestAfter",
   c.simhash_distance as "simhashDistance", case when silent.is_so is null then c.title_before end as "titleBefore",
@@ -156,10 +156,7 @@ const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.ur
   case when before.set_id is not null then
     jsonb_build_object('answers', before.answers, 'statements', before.stated) end as "statedBefore"`;
 
-/**
- * What was stated then; and whether the page is not to be searched by now, so that nothing of its text is told, be the change
- * as old as it may.
- */
+/** SQL: the statements at that time, and whether the page must no longer be searched, which hides its text even in old changes. */
 const statedJoins = `
      left join preference_set stated on stated.set_id = c.preference_set
      left join preference_set before on before.set_id = c.preference_set_before
@@ -184,7 +181,7 @@ async function readRows(
   filter: ChangeFilter,
   { above, through, most, latestFirst = false }: WantedRows,
 ): Promise<{ state: FeedState; rows: PageChange[] }> {
-  // Of a host all are read, so that a kind that it never had is not looked for among millions.
+  // A host's changes are all read, so that a kind it never had is not searched for among millions.
   const [narrowed, by] =
     filter.host === null
       ? ["(cardinality($4::text[]) = 0 or kind = any ($4))", filter.kinds]
@@ -214,18 +211,18 @@ function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: F
 }
 
 export interface FeedState {
-  /** The number of the latest change; 0: there is none yet. */
+  /** Number of the latest change; 0 before the first. */
   readonly last: number;
-  /** Changes through this number are not kept any more. */
+  /** Changes up to this number were removed. */
   readonly removedThrough: number;
   /**
-   * Where the database went back (coordinator/journal): numbers after `from` were given to changes that are lost, and go on after
-   * `to`. In their order; `at`: ISO 8601.
+   * Restores of the database (coordinator/journal): numbers after `from` belong to lost changes, and numbering
+   * continues after `to`. In order; `at` is ISO 8601.
    */
   readonly jumps: readonly { readonly from: number; readonly to: number; readonly at: string }[];
 }
 
-/** A cursor that nothing can be read from. */
+/** Why a cursor cannot be read from. */
 export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
 export type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
@@ -239,25 +236,23 @@ function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): Cu
 
 export interface ChangeQuery {
   readonly filter: ChangeFilter;
-  /** Changes at most. */
   readonly limit: number;
-  /** Of the latest ones: those with lower numbers alone. */
+  /** Only changes with lower numbers. */
   readonly before?: number;
 }
 
 export type ChangesRead =
   | {
       readonly type: "read";
-      /** In the order of their numbers. */
+      /** In number order. */
       readonly changes: readonly PageChange[];
-      /** Where to go on: nothing that fits is between the last of the changes and this. */
+      /** The next cursor; no matching change is between the last one and this. */
       readonly next: number;
-      /** There may be more behind `next` already. */
       readonly more: boolean;
     }
-  /** Some of what came after the cursor is not kept any more. */
+  /** Some changes after the cursor were removed. */
   | { readonly type: "too-old"; readonly removedThrough: number }
-  /** The database went back: what the cursor had read is lost in part, and `goOnFrom` is the last that is not. */
+  /** The database was restored: changes the cursor had read are partly lost, and `goOnFrom` is the last that is not. */
   | { readonly type: "lost"; readonly goOnFrom: number; readonly wentBackAt: Date }
-  /** There is no change of that number yet. */
+  /** No change has that number yet. */
   | { readonly type: "unknown"; readonly last: number };

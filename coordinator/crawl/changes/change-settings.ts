@@ -1,9 +1,8 @@
-/** What is set of the change feed. */
+/** Settings of the change feed. */
 import { z } from "zod";
 import type { DeepReadonly } from "../../core/deep-readonly.ts";
 import { policy } from "../../core/policy.ts";
 
-/** The change feed. */
 export const changeSettings = z.strictObject({
   keepDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Keep changes for",

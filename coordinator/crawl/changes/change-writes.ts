@@ -1,4 +1,4 @@
-/** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
+/** Table page_change_inbox: a batch's changes, written in the transaction that stores its results. */
 import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlAddress } from "#core/url-key";
@@ -15,7 +15,7 @@ interface Known {
   readonly wasRead: boolean;
 }
 
-/** To be called before the batch's pages and fetches are written; what it gives, when its links are known. */
+/** Call before the batch's pages and fetches are written, and the result once its links are known. */
 export async function watchChanges(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
@@ -62,10 +62,7 @@ function countByPage(links: readonly ChangedLink[]): Map<string, number> {
   return counts;
 }
 
-/**
- * By `nameOf`. A URL without a visit has no page, and had none. One that was away for longer than fetches are kept
- * (retention.fetchDays) is taken for new.
- */
+/** By `nameOf`. A URL without a visit had no page. One absent for longer than fetches are kept (retention.fetchDays) counts as new. */
 async function knownPages(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -99,7 +96,7 @@ function visitOf(
   const isSilent = counted.stated?.maySearch === false;
   return {
     ...known,
-    // Nothing of its text is told any more, what it was called before included.
+    // Nothing of its text may be shown, including its former title.
     before: known.before && isSilent ? { ...known.before, title: "" } : known.before,
     url: key.url,
     seenAt: fetchedAtOf(result, now),
@@ -131,7 +128,7 @@ function statedRowsOf(counted: CountedResult, now: Date) {
   return rowsFor(key, statedChange({ ...visit, stated: statedOf(counted) }));
 }
 
-/** With this visit, and not with the one before it already. */
+/** True when this visit, not an earlier one, gave up the URL. */
 function gaveUp({ again, next, result, before: { failures } }: CountedResult): boolean {
   if (asksPayment(result.outcome)) return false;
   return next.isGone && (failures === 0 || !again(failures - 1).isGone);
@@ -154,10 +151,10 @@ function rowsFor(
 type TextRow = UrlAddress &
   Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
 
-/** Stored lexemes are compressed; longer ones are not compared. */
+/** Longer lexemes are not compared; stored ones are compressed. */
 const mostLexemeBytes = 64 * 1024;
 
-/** By `nameOf`, as they are kept. Of pages that are not to be searched, or were not, none is made. */
+/** Differences in stored form by `nameOf`; none for pages that are or were not to be searched. */
 async function differencesOf(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -198,7 +195,7 @@ async function differencesOf(
   );
 }
 
-/** Nothing of the texts of what opted out stays. `sql`: of rows `p` with a host's hash and a URL. */
+/** Removes texts of opted-out pages. `sql` selects rows `p` with a host's hash and a URL. */
 export async function forgetDifferencesOf(
   pool: Pool | PoolClient,
   { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
@@ -209,7 +206,7 @@ export async function forgetDifferencesOf(
     ]);
 }
 
-/** What was kept of a page's text goes when it is not to be searched any more. */
+/** Removes stored texts of pages that must no longer be searched. */
 async function forgetDifferences(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
   if (results.length === 0) return;
   await forgetDifferencesOf(client, {
@@ -218,7 +215,7 @@ async function forgetDifferences(client: PoolClient, results: readonly CountedRe
   });
 }
 
-/** Of a change, as the inbox and the feed both have them. */
+/** Columns of a change, shared by inbox and feed. */
 const given = rowsGiven(
   `host_hash bigint, url_hash bigint, url text, kind text, seen_at timestamptz, status smallint, reason text, language text,
    digest_before text, digest_after text, simhash_distance smallint, title_before text, title_after text,
@@ -228,15 +225,15 @@ const given = rowsGiven(
 
 const insertSql = `insert into page_change_inbox (${given.names.join(", ")}) select * from ${given.sql()}`;
 
-// Tables page_change_inbox → page_change: changes get their numbers here, by one appender at a time, and the oldest ones
-// are let go. Both hold the row of change_feed until they are committed.
+// Tables page_change_inbox → page_change: one appender at a time numbers changes and removes the oldest. Both lock the
+// row of change_feed until they commit.
 
-/** Changes of one transaction: some milliseconds, and nothing that a reader would notice. */
+/** Changes per transaction: some milliseconds, unnoticed by readers. */
 const numberedAtOnce = 2000;
 
 const removedAtOnce = 5000;
 
-/** Gives what is committed in the inbox the next numbers, in the order in which it was written; gives how many. */
+/** Numbers committed changes in the order written; returns how many. */
 export async function numberChanges(pool: Pool, now: Date, most: number = numberedAtOnce): Promise<number> {
   const { rows } = await pool.query<{ waits: boolean }>(
     "select exists (select from page_change_inbox) as waits",
@@ -263,7 +260,7 @@ export async function numberChanges(pool: Pool, now: Date, most: number = number
   });
 }
 
-/** Lets the oldest go that were noted before then, a batch of them; gives how many. */
+/** Removes a batch of changes noted before then; returns how many. */
 export async function removeOldChanges(
   pool: Pool,
   before: Date,
@@ -271,7 +268,7 @@ export async function removeOldChanges(
 ): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { removedThrough } = await lockFeed(client);
-    // In the order of numbers, up to the first that stays: a clock that went back leaves no hole.
+    // Stops at the first that stays, so that a clock that was set back leaves no gap.
     const { rows } = await client.query<{ through: string | null }>(
       `select max(change_number) filter (where oldest_kept is null or change_number < oldest_kept) as through
        from (
@@ -293,7 +290,7 @@ export async function removeOldChanges(
   });
 }
 
-/** Whoever waited for the row sees what the one before committed. */
+/** A waiter sees what the former holder committed. */
 async function lockFeed(client: PoolClient): Promise<{ last: string; removedThrough: string }> {
   const { rows } = await client.query<{ last: string; removedThrough: string }>(
     `select last_number as last, removed_through as "removedThrough" from change_feed for update`,

@@ -1,4 +1,4 @@
-/** What is told of pages that changed. */
+/** API schemas of changed pages. */
 import { z } from "zod";
 import { dateTime } from "../../web/api-operation.ts";
 import { answersSchema, statementSchema } from "../batch/stated-uses-api.ts";

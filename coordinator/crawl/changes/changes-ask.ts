@@ -94,9 +94,8 @@ Examples:
 };
 
 interface ChangesTold {
-  /** By rising numbers. */
+  /** In number order. */
   readonly changes: readonly ReturnType<typeof toldChange>[];
-  /** A cursor. */
   readonly next: number;
   readonly more: boolean;
 }
@@ -106,7 +105,7 @@ function changesDocument(
   { input: asked }: Seen<z.infer<typeof input>>,
 ): Document {
   const isFeed = asked.since !== undefined;
-  // Only a filter by kind, prefix or domain set may fit something before the part that was searched.
+  // Only a filter by kind, prefix or domain set may match something before the scanned part.
   const isNothing = found.length === 0 && !asked.kind && !asked.prefix && !asked.dset;
   const none =
     isFeed && more
@@ -126,7 +125,7 @@ On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
       table({
         ...{ label: "Changes", kind: "feed", rows: [...found].reverse(), columns: shownColumns, empty: none },
       }),
-      // The latest have nothing behind them.
+      // Nothing follows the latest changes.
       isFeed
         ? onward({ name: "since", next: more ? next : null, words: "Later", first: "Latest" })
         : onward({ name: "since", next: isNothing ? null : "earliest", words: "Earliest change kept" }),
@@ -156,7 +155,7 @@ titleAfter wordsBefore wordsAfter linksBefore linksAfter linksAdded linksRemoved
     /\s/,
   ) as (keyof PageChange)[];
 
-/** All that is known of each change, by rising numbers. */
+/** Every detail of each change, in number order. */
 export const changesCsv = (rows: readonly PageChange[]) => ({
   rows,
   columns: csvNames.map((name) =>

@@ -1,9 +1,9 @@
-/** What changed in a page's text: each place with what was taken out and put in, and some words around it. */
+/** Displays what changed in a page's text: each place with the words removed, added and around it. */
 import { howMany } from "#core/format";
 import { type Html, html, nothing } from "../../web/html.ts";
 import { partWords, type TextDifference, type TextPlace } from "./text-difference.ts";
 
-/** Folded away, for rows of a table. */
+/** Collapsed, for table rows. */
 export function foldedDifference(difference: TextDifference | null): Html {
   if (difference === null) return nothing;
   const count = difference.places.length + difference.more;
@@ -16,7 +16,7 @@ export function differenceList({ places, more }: TextDifference): Html {
   }`;
 }
 
-/** The part is named where it begins. */
+/** The part is named at its first place. */
 function placeItem({ part, before, removed, added, after }: TextPlace, last: TextPlace | undefined): Html {
   return html`<li>${part === last?.part ? nothing : html`<span class="small">${partWords[part]}</span>`}<bdi>${before}</bdi>${
     removed === "" ? nothing : html` <del><bdi>${removed}</bdi></del>`

@@ -1,4 +1,4 @@
-/** What the change feed tells of a URL, and which of it a reader asked for. */
+/** Changes of a URL in the feed, and a reader's filter. */
 
 import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
@@ -9,34 +9,34 @@ import type { changeKinds, pageChange } from "./changes-api.ts";
 
 export type ChangeKind = (typeof changeKinds)[number];
 
-/** What the site states of a page's uses; null: nothing. */
+/** What the site states about a page's uses; null for nothing. */
 interface StatedThen {
   readonly answers: UseAnswers;
   readonly statements: readonly StatedPreference[];
 }
 
-/** As the feed has it: numbers go up by one, in the order in which they became readable. */
+/** Numbers rise by one in the order in which changes became readable. */
 export interface PageChange extends Omit<ReadOf<typeof pageChange>, "words" | "stated" | "statedBefore"> {
   readonly stated: StatedThen | null;
   readonly statedBefore: StatedThen | null;
 }
 
-/** What one visit found; null wherever there is nothing to tell. */
+/** What one visit found; null where there is nothing. */
 interface VisitChange
   extends Omit<PageChange, "number" | "host" | "notedAt" | "stated" | "statedBefore" | "difference"> {
-  /** Of what its site states of its uses the number (table preference_set); before: of a change of that. */
+  /** The number of its site's statements (table preference_set); `before` is set when these changed. */
   readonly preferenceSet: number | null;
   readonly preferenceSetBefore: number | null;
 }
 
 export interface ChangeFilter {
-  /** Empty: all. */
+  /** Empty for all. */
   readonly kinds: readonly ChangeKind[];
-  /** Null: every host. */
+  /** Null for every host. */
   readonly host: string | null;
-  /** Canonical URLs begin with it. */
+  /** Prefix of canonical URLs. */
   readonly prefix: string | null;
-  /** Null: whatever domain and language. */
+  /** Null for any domain and language. */
   readonly domains: ((page: { readonly host: string; readonly language: string | null }) => boolean) | null;
 }
 
@@ -64,31 +64,31 @@ export interface Visit {
   readonly url: string;
   readonly seenAt: Date;
   readonly status: number | null;
-  /** Why there is no page; null where there is one. */
+  /** Why there is no page; null when there is one. */
   readonly reason: string | null;
-  /** What the index had of it, and has from now on; null: nothing. */
+  /** The indexed page before and after; null for none. */
   readonly before: SeenPage | null;
   readonly after: SeenPage | null;
-  /** A page was read there before, whether the index still has it or not. */
+  /** Whether a page was ever read there, even if it is no longer indexed. */
   readonly wasRead: boolean;
   readonly isFirst: boolean;
-  /** Where it leads; null: it is no redirect. */
+  /** The redirect's target, or null. */
   readonly location: string | null;
-  /** This visit was the last one that it was waited for. */
+  /** True when the URL was given up with this visit. */
   readonly gaveUp: boolean;
-  /** As `preferenceSet`. */
+  /** Like `preferenceSet`. */
   readonly stated: {
     readonly set: number | null;
     readonly before: number | null;
-    /** As before, or there was no page. */
+    /** Unchanged, or there was no page. */
     readonly isSame: boolean;
-    /** The page is not to be searched, or was not before. */
+    /** The page is or was not to be searched. */
     readonly isSilent: boolean;
   };
   readonly links: { readonly after: number; readonly added: number; readonly removed: number };
 }
 
-/** None, one, or two of them: a page may change with its links, and be gone and given up at once. */
+/** Up to two changes: a page may change together with its links, or be gone and given up at once. */
 export function changesOfVisit(visit: Visit): readonly VisitChange[] {
   const { before, after } = visit;
   if (after !== null && before === null) return [arrival(visit, after)];
@@ -97,7 +97,7 @@ export function changesOfVisit(visit: Visit): readonly VisitChange[] {
   return [...departure(visit), ...givingUp(visit)];
 }
 
-/** Of a page that is as it was, nothing but what is stated of it can be another. */
+/** An unchanged page can only differ in what is stated about it. */
 export function statedChange(
   visit: Pick<Visit, "url" | "seenAt" | "status" | "reason" | "stated">,
 ): readonly VisitChange[] {
@@ -116,13 +116,13 @@ function contentChange(visit: Visit): readonly VisitChange[] {
   if (before === null || after === null) return [];
   if (before.digest === after.digest) return indexingChange(visit, before, after);
   const content = { ...contentBefore(before), ...contentAfter(after) };
-  // Of a page that is not to be searched, or was not, no text is known.
+  // The text of a page that is or was not to be searched is unknown.
   const distance = visit.stated.isSilent ? null : simhashDistance(before.simhash, after.simhash);
   const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
   return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
 }
 
-/** Of a body that is the same, the headers around it may say something else; what they state of uses is told as such. */
+/** With an equal body the headers may differ; stated uses are reported separately. */
 function indexingChange(visit: Visit, before: SeenPage, after: SeenPage): readonly VisitChange[] {
   if (before.noindex === after.noindex || !visit.stated.isSame) return [];
   if (!after.noindex) return [{ ...arrival(visit, after), kind: "came-back" }];
@@ -196,7 +196,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
 
 type Told = Omit<PageChange, "number" | "host" | "notedAt" | "difference">;
 
-/** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
+/** One line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
 export function changeWords(change: Told): string {
   switch (change.kind) {
     case "first-seen":
@@ -221,13 +221,12 @@ export function changeWords(change: Told): string {
   }
 }
 
-/** For JSON: with the words. */
 export const toldChange = (change: PageChange): PageChange & { readonly words: string } => ({
   ...change,
   words: changeWords(change),
 });
 
-/** With the statements where they come to nothing that is known. */
+/** Includes statements without a recognised meaning. */
 function statedWords(stated: StatedThen | null): string {
   if (stated === null) return "nothing stated";
   const words = answersText(stated.answers);

@@ -1,4 +1,4 @@
-/** What the change feed is asked for, as texts of an address or of a command, and its answer. */
+/** Parses a request for the change feed from an address or a command, and reads the answer. */
 
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
@@ -7,14 +7,14 @@ import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change
 import { changeKinds } from "./changes-api.ts";
 import type { ChangeKind } from "./page-change.ts";
 
-/** All as typed; what is left out asks for nothing. */
+/** Texts as typed; omitted ones do not filter. */
 interface ChangesAsked {
   readonly host?: string | undefined;
   /** A domain set: `.gr`, `example.org lang:el`. */
   readonly dset?: string | undefined;
-  /** The beginning of URLs, with scheme and host. */
+  /** Beginning of URLs, with scheme and host. */
   readonly prefix?: string | undefined;
-  /** Kinds with commas between them. */
+  /** Separated by commas. */
   readonly kind?: string | undefined;
   readonly limit: number;
 }
@@ -46,7 +46,7 @@ export function readChangeQuery({
   };
 }
 
-/** Nothing: the latest changes, whatever their numbers. Throws a UsageError. */
+/** Without a text, the latest changes. Throws a UsageError. */
 export function readSince(text = ""): Since {
   const since = text.trim();
   if (since === "") return "latest";
@@ -63,14 +63,14 @@ export async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQ
   return await feed.after(await startOf(since, feed), query);
 }
 
-/** The cursor to begin with. */
+/** The first cursor. */
 async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
   if (typeof since === "number") return since;
   const { last, removedThrough } = await feed.state();
   return since === "earliest" ? removedThrough : last;
 }
 
-/** Where to go on after a cursor that nothing can be read from. */
+/** Where to continue after an unreadable cursor. */
 export function goOnFrom(fault: CursorFault): number {
   switch (fault.type) {
     case "too-old":
@@ -82,7 +82,7 @@ export function goOnFrom(fault: CursorFault): number {
   }
 }
 
-/** Why nothing is read from a cursor. */
+/** Explains why a cursor is unreadable. */
 export function cursorWords(since: number, fault: CursorFault): string {
   switch (fault.type) {
     case "too-old":

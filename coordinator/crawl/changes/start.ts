@@ -1,4 +1,4 @@
-/** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
+/** Periodic work of the change feed: numbers changes and removes the oldest. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../../ask/add-operations.ts";
@@ -13,16 +13,16 @@ interface ChangeDutyPorts {
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly keepDays: () => number;
   readonly now: () => Date;
-  /** A clock that never goes back. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
-/** A change can be read so much later than its result was stored, at most. */
+/** Maximum delay between storing a result and its readable change. */
 const numberMs = 500;
 
 const removeMs = 60_000;
 
-/** Of one turn. */
+/** Working time per turn. */
 const turnMs = 2000;
 
 const dayMs = 86_400_000;

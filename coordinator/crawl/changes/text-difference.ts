@@ -1,7 +1,7 @@
 /**
- * What changed in a page's text, for people to read: the places that differ, each with some words around it. Made when a
- * result replaces a page, from what the index has of both: description, headings, the beginning of the text as it was written,
- * and the terms of the rest in their order. Bounded in time and size, whatever a site serves (decision 0042).
+ * The changed places of a page's text with some words around them, for people. Computed when a result replaces a page,
+ * from the index: description, headings, the beginning as written, and the remaining terms in order. Limited in time
+ * and size (decision 0042).
  */
 import { diffArrays } from "diff";
 import type { ReadOf } from "../../web/api-operation.ts";
@@ -11,45 +11,44 @@ type TextPart = (typeof textParts)[number];
 
 export type TextDifference = ReadOf<typeof differenceSchema>;
 
-/** With some words around it, as they are now. */
+/** A changed place with its present surroundings. */
 export type TextPlace = TextDifference["places"][number];
 
-/** What the index has of a page's text. */
 export interface IndexedText {
   readonly description: string;
   readonly headings: readonly string[];
-  /** The first words; empty where the site lets none be shown. */
+  /** The first words; empty when the site forbids excerpts. */
   readonly excerpt: string;
-  /** As `tsvector` writes it; null: too much to compare. */
+  /** As `tsvector` writes it; null when too long to compare. */
   readonly lexemes: string | null;
   readonly textSearchConfig: string;
 }
 
 const mostPlaces = 12;
 
-/** Of all places together. */
+/** Over all places. */
 const mostCharacters = 2400;
 
-/** Insertions and removals of one part; the time of a comparison goes with their square. */
+/** Insertions and removals per part, because comparing takes quadratic time. */
 const mostEdits = 60;
 
 const wordsAround = 6;
 const aroundCharacters = 80;
 const changedCharacters = 200;
 
-/** Two changes with no more words between them are one place. */
+/** Changes separated by no more words than this form one place. */
 const joinedOver = 2;
 
-/** An excerpt as long as the protocol lets it be: its last word is cut. */
+/** The protocol's longest excerpt, whose last word is cut. */
 const fullExcerpt = 600;
 
-/** A shorter one is all there is of the text, or all that may be shown. */
+/** A shorter one is all of the text, or all that may be shown. */
 const leastFurther = 540;
 
 const mostTerms = 5000;
 const mostLexemeCharacters = 200_000;
 
-/** Null: what may be shown of both is the same, or nothing may be shown. */
+/** Null when what may be shown is equal or empty. */
 export function textDifference(before: IndexedText, after: IndexedText): TextDifference | null {
   if (before.excerpt === "" || after.excerpt === "") return null;
   const found = [
@@ -72,13 +71,13 @@ function bounded(found: readonly TextPlace[]): TextDifference {
   return { places, more: found.length - places.length };
 }
 
-// Words: what stands between blanks; of scripts without them each character. A blank before a word goes with it, so that
-// words joined are the text again.
+// Words are separated by blanks; in scripts without blanks each character is one. A word includes the blank before it,
+// so that joined words give the text.
 
 const unspaced = "\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}";
 const wordForm = new RegExp(` ?(?:[${unspaced}]\\p{M}*|[^\\s${unspaced}]+)`, "gu");
 
-/** The blocks of those scripts, roughly: most texts have nothing of them, and are taken apart faster. */
+/** Roughly the blocks of those scripts; texts without them are split faster. */
 const mayBeUnspaced = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\ud840-\ud8ff]/;
 
 function wordsOf(text: string): readonly string[] {
@@ -96,7 +95,8 @@ function beginningPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
   const [old, now] = [excerptWords(before), excerptWords(after)];
   const isCut = before.excerpt.length >= fullExcerpt || after.excerpt.length >= fullExcerpt;
   return placesIn("beginning", old, now, ({ removed, added }) => {
-    // What was put in pushes the end out of the excerpt, and what was taken out lets more of the text in.
+    // Insertions push the end out of the excerpt and removals pull more text in, so differences at the end are
+    // ignored.
     const isEnd = added.from > 0 && removed.to === old.length && added.to === now.length;
     return !(isCut && isEnd && (isEmpty(removed) || isEmpty(added)));
   });
@@ -107,7 +107,7 @@ function excerptWords({ excerpt }: IndexedText): readonly string[] {
   return excerpt.length >= fullExcerpt ? words.slice(0, -1) : words;
 }
 
-/** By the terms of the running text, since nothing else is kept of it. */
+/** Compares terms of the running text, since nothing else is stored of it. */
 function furtherPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
   if (before.textSearchConfig !== after.textSearchConfig) return [];
   if (before.excerpt.length < leastFurther || after.excerpt.length < leastFurther) return [];
@@ -120,11 +120,11 @@ function furtherPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
 
 interface Terms {
   readonly terms: readonly string[];
-  /** So many of them, the first ones, are in the excerpt. */
+  /** Number of the first terms that are in the excerpt. */
   readonly beginning: number;
 }
 
-/** Of the running text, which has no weight: headings, title and description have one. */
+/** Terms of the running text, which have no weight, unlike headings, title and description. */
 function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   if (lexemes === null || lexemes.length > mostLexemeCharacters) return null;
   const running: string[] = [];
@@ -137,7 +137,7 @@ function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   return inOrder(running, isOther, wordsOf(excerpt).length);
 }
 
-/** A tsvector as Postgres writes it: each lexeme at each of its places; a weight is A, B or C. */
+/** Parses a Postgres tsvector: each lexeme at each position; weights are A, B or C. */
 export function readLexemes(
   lexemes: string,
   tell: (lexeme: string, place: number, hasWeight: boolean) => void,
@@ -159,7 +159,7 @@ function quoteEnd(lexemes: string, from: number): number {
   }
 }
 
-/** `1,7A,20`; gives where they end. Character by character: a changed page has hundreds. */
+/** Parses `1,7A,20` and returns its end; by characters, because a changed page has hundreds. */
 function readPositions(
   lexemes: string,
   from: number,
@@ -184,7 +184,7 @@ const [quote, comma, digitZero, letterA] = [0x27, 0x2c, 0x30, 0x41];
 
 const unquoted = (text: string) => (/['\\]/.test(text) ? text.replace(/''|\\\\/g, (pair) => pair[0]!) : text);
 
-/** Words that are no terms have a position, too. */
+/** Words that are no terms have positions too. */
 function inOrder(running: readonly string[], isOther: readonly boolean[], excerptWords: number): Terms {
   const terms: string[] = [];
   let beginning = 0;
@@ -229,7 +229,7 @@ function placesIn(
     }));
 }
 
-/** What begins and ends alike is no part of the comparison. Too many edits are one hunk from the first to the last. */
+/** Trims equal ends before comparing. Too many edits become one hunk. */
 function hunksOf(old: readonly string[], now: readonly string[]): Hunk[] {
   const most = Math.min(old.length, now.length);
   let start = 0;
@@ -298,7 +298,7 @@ export function differenceText({ places, more }: TextDifference): string {
   return [...texts, ...(more === 0 ? [] : [`and ${more} more`])].join(" … ");
 }
 
-/** Short, since it is kept with each change. */
+/** Compact, because it is stored with each change. */
 export function keptDifference({ places, more }: TextDifference): string {
   const rows = places.map(({ part, before, removed, added, after }) => [
     textParts.indexOf(part),

@@ -1,4 +1,4 @@
-/** Table channel: what is crawled of parts of hosts. */
+/** Table channel: the rules for parts of hosts. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
@@ -19,27 +19,27 @@ export type ChannelStore = ReturnType<typeof createChannelStore>;
 
 export function createChannelStore(pool: Pool) {
   return {
-    /** By host and number; of one host where it is named. */
+    /** Sorted by host and number; only one host's when it is named. */
     list: async (host?: string): Promise<readonly Channel[]> =>
       (host === undefined
         ? await channelsWhere(pool, "true", [])
         : await channelsWhere(pool, "host_hash = $1", [hostHashOf(host)])
       ).map(withoutHash),
 
-    /** The channel, or what makes it impossible beside those that there are. */
+    /** Returns the channel, or why it conflicts with existing ones. */
     add: async (rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> =>
       await add(pool, rules, now),
 
-    /** Null: there is none of this number. What it left out is due again. */
+    /** Null when none has this number. What it excluded becomes due again. */
     remove: async (channelId: number, now: Date): Promise<Channel | null> =>
       await remove(pool, channelId, now),
 
-    /** Brings a batch of the frontier's URLs in line with channels that are new; gives how many URLs changed. */
+    /** Applies new channels to a batch of the frontier's URLs; returns how many changed. */
     settle: async (now: Date): Promise<number> => await settleChannels(pool, now),
   };
 }
 
-/** Two that are added at once are looked at one after the other. */
+/** Concurrent additions are serialised. */
 async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
   const hostHash = hostHashOf(rules.host);
   return await inTransaction(pool, async (client) => {
@@ -68,7 +68,7 @@ async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel 
   });
 }
 
-/** All of a host are read with each lease and result of it, and all that there are for the list. */
+/** A host's channels are all read with each of its leases and results, and all channels for the list. */
 const mostOfHost = 200;
 
 const mostChannels = 50_000;
@@ -80,7 +80,7 @@ async function boundFaults(client: PoolClient, { host }: ChannelRules, ofHost: n
   return channels < mostChannels ? [] : [`there are ${channels} channels, the maximum: remove one first`];
 }
 
-/** They come from people: no budget holds for them, and a new host is welcome. */
+/** Seeds come from people, so no budget applies and new hosts are admitted. */
 async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date): Promise<void> {
   const urls = seeds.flatMap((seed) => {
     const key = urlKeyOf(seed);
@@ -95,7 +95,7 @@ async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date
   await addUrls(client, urls, { pagesPerHost: roomForSeeds, budgeted: false, links: [], now });
 }
 
-/** The most that a policy can allow (scope.pagesPerHost). */
+/** The maximum of the policy scope.pagesPerHost. */
 const roomForSeeds = 10_000_000;
 
 async function remove(pool: Pool, channelId: number, now: Date): Promise<Channel | null> {
@@ -119,10 +119,10 @@ function withoutHash({ hostHash: _, ...channel }: KeptChannel): Channel {
 
 const urlsAtOnce = 5000;
 
-/** As often a channel's pages are counted, and its URLs looked through once more. */
+/** How often a channel's pages are counted and its URLs checked again. */
 const againMs = 3_600_000;
 
-/** A turn for every channel that is not settled, or was long ago; gives how many URLs were taken out. */
+/** One turn for channels that are new or due; returns how many URLs were excluded. */
 async function settleChannels(pool: Pool, now: Date): Promise<number> {
   let total = 0;
   for (const channel of await channelsWhere(pool, "not settled or counted_at < $1", [
@@ -149,9 +149,9 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
 
 interface Batch {
   readonly taken: number;
-  /** Left out, and under a lease still. */
+  /** Excluded URLs that are still leased. */
   readonly leased: number;
-  /** Null: it was the last batch. */
+  /** Null after the last batch. */
   readonly last: UrlHash | null;
 }
 
@@ -189,7 +189,7 @@ async function refuse(
      where u.host_hash = $1 and u.url_hash = given.url_hash`,
     [hostHash, channelId, urls.map((one) => one.url_hash), urls.map(({ why }) => why)],
   );
-  // A held URL is not among those that the host's budget has let in: refused, it is.
+  // A held URL is not counted as admitted by the host's budget; a refused one is.
   await client.query(
     "update frontier_host set held_urls = greatest(0, held_urls - $2), url_count = url_count + $2 where host_hash = $1",
     [hostHash, urls.filter(({ state }) => state === "held").length],
@@ -197,7 +197,7 @@ async function refuse(
   await settleHosts(client, [hostHash]);
 }
 
-/** What this channel had left out is due; the host is not locked yet. */
+/** Makes the channel's excluded URLs due; the host is not locked yet. */
 async function letIn(client: PoolClient, { hostHash, channelId }: KeptChannel, now: Date): Promise<void> {
   await lockHosts(client, [hostHash as HostHash]);
   await client.query(

@@ -18,7 +18,7 @@ import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";
 
 export interface ChannelPorts {
   readonly store: ChannelStore;
-  /** Null: there is no such channel, submission or host. `maxDepth`: as the scope has it now. */
+  /** Null when there is no such channel, submission or host. `maxDepth` comes from the scope in force. */
   readonly coverage: (query: Omit<CoverageQuery, "maxDepth">) => Promise<CoverageList | null>;
 }
 
@@ -55,7 +55,7 @@ function told(one: Channel): ToldChannel {
 const placeWords = ({ host, directories }: Pick<Channel, "host" | "directories">) =>
   `${host}${directories.join(", ")}`;
 
-/** What is crawled of it: `2 seeds, 3 links deep, with /*.html$, without /old/`. */
+/** For example `2 seeds, 3 links deep, with /*.html$, without /old/`. */
 function ruleWords({ seeds, maxDepth, include, exclude }: ToldChannel): string {
   const parts = [
     seeds.length > 0 && howMany(seeds.length, "seed"),
@@ -306,7 +306,7 @@ function seedCounts({ seeds }: Coverage): string {
   return `${countText(seeds.length)}${failed.length === 0 ? "" : `, ${countText(failed.length)} not fetched`}`;
 }
 
-/** A line for each seed, so that a second stage can begin with those that are cut; for a place without one, a line, too. */
+/** One line per seed, so that a second stage can begin with cut ones, and one for a place without seeds. */
 const seedLines = (of: Coverage) =>
   (of.seeds.length === 0 ? [null] : of.seeds).map((seed) => ({
     ...{ ...of, channel: of.channelId, place: placeWords(of), seed: seed?.url, more: String(of.more) },

@@ -1,4 +1,4 @@
-/** What the frontier knows of channels and of the hosts of seeds: fetched, waiting, held back, too deep. */
+/** What the frontier has of channels and of seeds' hosts: fetched, waiting, held back, too deep. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { hostHashOf, type UrlKey } from "#core/url-key";
@@ -6,24 +6,24 @@ import { type ChannelRules, channelHolds } from "../frontier/channel.ts";
 import { channelsWhere, pathSql } from "../frontier/channel-reads.ts";
 import { type Coverage, coverageOf } from "./coverage.ts";
 
-/** `submission`: the hosts of what was handed in with it. All null: every channel. */
+/** `submission` selects the hosts of its seeds. When all are null, selects every channel. */
 export interface CoverageQuery {
   readonly channel: number | null;
   readonly submission: number | null;
   readonly host: string | null;
-  /** Channels and hosts, at most. */
+  /** Limit of channels and hosts. */
   readonly most: number;
-  /** What holds where a channel says nothing. */
+  /** Applies where a channel sets none. */
   readonly maxDepth: number;
 }
 
 export interface CoverageList {
   readonly coverage: readonly Coverage[];
-  /** There are more than were asked for. */
+  /** True when more exist than the limit. */
   readonly more: boolean;
 }
 
-/** Null: there is no such channel, submission or host. */
+/** Null when there is no such channel, submission or host. */
 export async function coverageList(pool: Pool, query: CoverageQuery): Promise<CoverageList | null> {
   const places = await placesOf(pool, query);
   const isNamed = (query.channel ?? query.submission ?? query.host) !== null;
@@ -31,7 +31,7 @@ export async function coverageList(pool: Pool, query: CoverageQuery): Promise<Co
   return await coverageOfPlaces(pool, places, query.most);
 }
 
-/** Of seeds that were handed in otherwise: canonical URLs, each with its channel or its host. */
+/** For seeds from elsewhere: canonical URLs, each with its channel or host. */
 export async function coverageOfSeeds(
   pool: Pool,
   seeds: readonly UrlKey[],
@@ -73,12 +73,12 @@ const placeOf = (
   ...{ channelId: channel.channelId, maxDepth: channel.maxDepth ?? scopeDepth },
 });
 
-/** The whole host, as the scope has it, with URLs that people handed in. */
+/** The whole host under the scope, with URLs that people submitted. */
 const wholeHost = (host: string, seeds: readonly string[], maxDepth: number): Place => ({
   ...{ hostHash: hostHashOf(host), host, directories: ["/"], seeds, channelId: null, maxDepth },
 });
 
-/** So many of them are told; the counts are of all URLs. */
+/** Limit of listed seeds; the counts cover all URLs. */
 const mostSeeds = 1000;
 
 async function placesOfHost(pool: Pool, host: string, { maxDepth }: CoverageQuery): Promise<Place[]> {
@@ -99,7 +99,7 @@ interface Seed {
   readonly url: string;
 }
 
-/** In the order in which they were handed in. */
+/** In the order of submission. */
 async function seedsOf(pool: Pool, submission: number): Promise<Seed[]> {
   const { rows } = await pool.query<Seed>(
     `select s.host_hash, h.host, s.url
@@ -112,7 +112,7 @@ async function seedsOf(pool: Pool, submission: number): Promise<Seed[]> {
   return rows;
 }
 
-/** Each seed belongs to the channel that it lies in, or to its host. */
+/** Each seed counts for its channel, or else for its host. */
 async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: number): Promise<Place[]> {
   const channels = await channelsWhere(pool, "host_hash = any($1::bigint[])", [
     [...new Set(seeds.map((seed) => seed.host_hash))],
@@ -131,7 +131,7 @@ async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: numbe
   return [...places.values()];
 }
 
-/** URLs of a host that are looked at. */
+/** URLs of a host examined. */
 const mostUrls = 100_000;
 
 /** URLs beyond the depth that are counted. */

@@ -1,4 +1,4 @@
-/** How far the crawl of a channel, or of a seed's host, has come, and what cut it short. */
+/** How far the crawl of a channel or of a seed's host has come, and what cut it short. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import type { ReadOf } from "../../web/api-operation.ts";
@@ -45,7 +45,7 @@ export const coverage = z
  */
 type CoverageState = Coverage["state"];
 
-/** `budget`: its host has as many URLs as it has earned, or may have. `depth`: links beyond the depth that is allowed. */
+/** `budget`: its host has no room for more URLs. `depth`: links beyond the allowed depth. */
 const coverageCuts = ["budget", "depth"] as const;
 
 export type Coverage = ReadOf<typeof coverage>;
@@ -56,7 +56,7 @@ type CoverageCounts = Omit<
 >;
 
 interface CoverageFacts extends Omit<Coverage, "state" | "cutBy" | "words"> {
-  /** Why nobody may or can crawl the host; null: it is crawled. */
+  /** Why the host cannot be crawled, or null. */
   readonly blocked: string | null;
 }
 

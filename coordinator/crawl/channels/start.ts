@@ -23,7 +23,7 @@ export function channelPart({
 
 const settleMs = 15_000;
 
-/** URLs that the frontier had before their channel are brought in line with it. */
+/** Applies new channels to URLs that are already in the frontier. */
 export function scheduleChannels(pool: Pool, timekeeper: Pick<Timekeeper, "every">, now: () => Date): void {
   const store = createChannelStore(pool);
   timekeeper.every("settle-channels", settleMs, async () => await store.settle(now()));

@@ -1,7 +1,6 @@
 /**
- * After somebody has come, gone or claimed something else: the frontier and the URLs of others are gone through once,
- * a piece at a time, and what belongs to somebody else now goes there. Where it has come to is in the database, so that
- * a coordinator that starts anew goes on.
+ * After a coordinator joins, leaves or changes its claims, walks the frontier and foreign URLs once, in pieces, and
+ * sends what belongs to others. The position is stored, so that a restart continues.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -26,12 +25,12 @@ const hostsAtOnce = 100;
 
 const urlsAtOnce = 2000;
 
-/** Before the first hash: they are signed 64-bit numbers. */
+/** Before the first hash: hashes are signed 64-bit numbers. */
 const beforeFirst = "-9223372036854775808";
 
 interface Cursor {
   readonly settled_claims: string | null;
-  /** Something on the way had to wait (a lease, an exchange): after the last piece all starts over, with the next turn. */
+  /** Something had to wait (a lease, an exchange), so the walk starts over after its end. */
   readonly settling_waits: boolean;
   readonly host_cursor: string | null;
   readonly url_cursor_host: string | null;
@@ -40,15 +39,14 @@ interface Cursor {
 
 interface SettledPiece {
   readonly handedOver: number;
-  /** URLs of others that have another place now. */
+  /** Foreign URLs with a new destination. */
   readonly moved: number;
-  /** There is more to go through. */
   readonly more: boolean;
 }
 
 export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
   return await inTransaction(pool, async (client) => {
-    // As exchanges lock them: while a piece is gone through, none is under way.
+    // Exchanges take this lock too, so none runs during a piece.
     await client.query("select from related_coordinator order by peer_id for update");
     const { rows } = await client.query<Cursor>(
       "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from claims_settling for update",
@@ -58,12 +56,12 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
     const relatives = (await readRelatives(client)) ?? alone;
     const isKnown =
       settled === relatives.text ||
-      // Nobody has joined yet, or nobody's claims were settled before all had left again.
+      // There were never relatives, or all left before any claims were settled.
       (settled === null && relatives === alone && !(await hasForeign(client)));
     const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
-    // Whoever has placed URLs by other claims has done so.
+    // Waits for transactions that place URLs by older claims.
     if (isKnown) await holdRelatives(client);
     else await holdClaims(client);
     const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
@@ -127,7 +125,7 @@ interface UrlRow {
   readonly has_left: boolean;
 }
 
-/** Links that were told to a former owner were its to count, and go along when it hands the host over itself. */
+/** Links sent to a former owner are its to count; it passes them on with the host. */
 async function settleUrls(
   client: PoolClient,
   after: Pick<Cursor, "url_cursor_host" | "url_cursor_url">,
@@ -164,7 +162,7 @@ async function replace(
   const misplaced = urls
     .map((url) => ({ ...url, owner: ownerOf(url.key.host, relatives) }))
     .filter(({ owner, peer_id }) => owner !== peer_id);
-  // What is under way may have been taken already: it stays until that is known, as long as there is somebody to say so.
+  // URLs under way may already have been taken, so they stay until the other side answers, unless it has left.
   const others = misplaced.filter(({ has_left, peer_id }) => !has_left || !relatives.peers.has(peer_id));
   const own = others.filter(({ owner }) => owner === "here");
   const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
@@ -199,7 +197,7 @@ interface HostRow {
   readonly leased: boolean;
 }
 
-/** Callers hold the row locks of the hosts. `leased`: the hosts belong to another coordinator, and some of their URLs are leased. */
+/** Callers hold the hosts' row locks. `leased` hosts belong to another coordinator but have leased URLs. */
 async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],
@@ -228,10 +226,7 @@ async function handOverHosts(
   return { hosts: free.length, leased: others.length - free.length };
 }
 
-/**
- * What their pages link to is counted by whoever crawls them from now on. Nothing is left of their visits, so that a host
- * that comes back starts over.
- */
+/** The new owner counts the pages' links. Visits are removed, so that a returning host starts over. */
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
@@ -255,7 +250,7 @@ async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now
   await countForeignLinks(client, rows, now);
 }
 
-/** Links to the URLs are counted from now on by whose they are: all that were counted here go along. */
+/** The new owner counts links to the URLs; all counted here are passed on. */
 async function move(
   client: PoolClient,
   hosts: readonly { readonly host_hash: HostHash; readonly peerId: number }[],

@@ -45,7 +45,7 @@ export class CoordinatorMetrics {
     }
   }
 
-  /** Anew each time, so that one that is no longer there leaves no series behind. */
+  /** Resets first, so that a removed coordinator leaves no series. */
   observe(waiting: readonly { readonly name: string; readonly urls: number }[], dropped: number): void {
     this.#waiting.reset();
     for (const { name, urls } of waiting) this.#waiting.set({ coordinator: name }, urls);

@@ -28,7 +28,7 @@ const invitedCoordinator = record("InvitedCoordinator", {
 interface InviteChildPorts {
   readonly coordinators: Pick<CoordinatorStore, "invite">;
   readonly secrets: Secrets;
-  /** Where this coordinator is reached; null: none has started here yet. */
+  /** This coordinator's address; null before one has started. */
   readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
 }
 
@@ -80,7 +80,7 @@ const inviteCoordinator = post({
   }),
 });
 
-/** Throws a Fault that says why it was not invited. */
+/** Throws a Fault with the reason for a refusal. */
 export async function inviteChild(
   name: string,
   { place: placeOf, secrets, coordinators }: InviteChildPorts,
@@ -208,7 +208,7 @@ function ownsWords({ owns }: RelatedCoordinator): string {
   return owns.length > 8 ? `${shown} and ${owns.length - 8} more` : shown;
 }
 
-/** Where this coordinator stands, in one or two sentences. */
+/** This coordinator's position, in one or two sentences. */
 function standingWords({ parent, children, above, settling }: Coordinators): string {
   const up =
     parent === null
@@ -220,7 +220,7 @@ function standingWords({ parent, children, above, settling }: Coordinators): str
   return `${up}${higher}${down}${moving}`;
 }
 
-/** What an away parent means for the crawl; null: it is not away. */
+/** The effect of an absent parent; null when it is present. */
 function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;

@@ -1,7 +1,6 @@
 /**
- * What waits for a related coordinator, and what is under way to it. A batch gets its numbers once and is sent again
- * as it is until the other side has acknowledged it; only then comes the next. All run under the lock on the related
- * coordinator's row.
+ * URLs waiting for a related coordinator or under way to it. A batch is numbered once and repeated unchanged until
+ * acknowledged; only then the next is sent. All functions run under the lock on the relative's row.
  */
 import type { Pool, PoolClient } from "pg";
 import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
@@ -12,7 +11,7 @@ import { lockPeer, waitingFor } from "./related-store.ts";
 /** Of an exchanged URL. */
 const columns = "number::float8 as number, url, depth, redirects, lists, hops, sent_links as links";
 
-/** The batch under way, or the next one; empty: nothing waits. The longest waiting first. */
+/** The batch under way or the next one, longest waiting first; empty when nothing waits. */
 export async function nextBatch(
   client: PoolClient,
   peerId: number,
@@ -79,9 +78,8 @@ async function numberNext(client: PoolClient, peerId: number, most: number): Pro
 }
 
 /**
- * The other side has committed everything up to `received`; gives how many URLs that was. One that has committed more
- * than was ever numbered here knows numbers that this database has forgotten (it was restored from a copy): then what
- * is under way is numbered anew, beyond them.
+ * The other side has committed everything up to `received`; returns the number of URLs. If it acknowledges unknown
+ * numbers, this database was restored, so URLs under way are renumbered beyond them.
  */
 export async function acknowledge(
   client: PoolClient,
@@ -129,14 +127,14 @@ export async function waitsFor(client: PoolClient, peerId: number): Promise<bool
   return rowCount === 1;
 }
 
-// Table foreign_url is bounded: what waits too long for somebody who is away, and what was told long ago, goes.
+// Limits table foreign_url: removes what waits too long for an absent coordinator and what was sent long ago.
 
-/** URLs that were told are remembered, so that they are not told again: so many, the latest, and for so long. */
+/** Sent URLs are remembered to avoid repetition: the latest ones, for a limited time. */
 const mostTold = 5_000_000;
 
 const toldDays = 90;
 
-/** Rows deleted by one statement. */
+/** Rows deleted per statement. */
 const atOnce = 20_000;
 
 const dayMs = 86_400_000;
@@ -147,7 +145,7 @@ interface WaitingUrls {
   readonly urls: number;
 }
 
-/** What waits, under way included; for metrics and bounds. */
+/** Waiting URLs including those under way, for metrics and limits. */
 export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
   const { rows } = await pool.query<WaitingUrls>(
     `select r.peer_id as "peerId", r.name, ${waitingFor("r")} as urls from related_coordinator r order by r.peer_id`,
@@ -156,8 +154,8 @@ export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
 }
 
 /**
- * Of each relative for which more than `most` wait: those with the fewest links go, of these the oldest, and are
- * counted. One that is named again comes again. Gives how many went.
+ * For relatives with more than `most` waiting URLs, drops those with the fewest links, oldest first, and counts them.
+ * Naming a URL again restores it. Returns how many were dropped.
  */
 export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<number> {
   let gone = 0;
@@ -173,7 +171,7 @@ export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<
   return gone;
 }
 
-/** As an exchange has it: the relative first, and then the URLs. */
+/** Locks in the order of an exchange: the relative, then the URLs. */
 async function dropOf(pool: Pool, peerId: number, most: number): Promise<number> {
   return await inTransaction(pool, async (client) => {
     await lockPeer(client, peerId);
@@ -208,7 +206,7 @@ async function noteDropped(
   );
 }
 
-/** Without harm: what is found once more is told once more, and its owner knows it. A piece at a time. */
+/** Forgetting is harmless: a URL found again is sent again and known to its owner. Works in pieces. */
 export async function forgetTold(pool: Pool, now: Date): Promise<void> {
   const isTold = "waits_since is null and number is null";
   const { rows } = await pool.query<{ sent_at: Date }>(

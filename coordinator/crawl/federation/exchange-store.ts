@@ -39,24 +39,24 @@ export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
 
 export interface GivenUrls {
   readonly urls: readonly GivenUrl[];
-  /** The highest number of the message, with those that have no key. */
+  /** Highest number of the message, including URLs without a key. */
   readonly highest: number;
-  /** Without a key: dropped and counted. */
+  /** Dropped URLs without a key. */
   readonly faulty: number;
 }
 
 export interface TakenUrls {
-  /** New to the frontier here. */
+  /** New in this frontier. */
   readonly admitted: number;
-  /** Passed on to others. */
+  /** Forwarded to others. */
   readonly passedOn: number;
-  /** Taken before: they count once. */
+  /** Already taken; they count once. */
   readonly repeated: number;
 }
 
 export interface TakingSettings {
   readonly scope: CrawlScope;
-  /** Hosts that the frontier does not hold and that may come in with this message. */
+  /** Limit of new hosts by this message. */
   readonly mostNewHosts: number;
   readonly now: Date;
 }
@@ -72,12 +72,12 @@ export function createExchangeStore(pool: Pool) {
       await answerMessage(pool, childId, message, settings),
     message: async (onlyUnderWay: boolean) => await messageToParent(pool, onlyUnderWay),
     take: async (answer: Answer, settings: TakingSettings) => await takeAnswer(pool, answer, settings),
-    /** The parent was not reached, or refuses. */
+    /** The parent is unreachable or refuses. */
     fail: async (words: string, now: Date) => await noteFailure(pool, parentId, { words, now }),
   };
 }
 
-/** As a parent. What is refused changes nothing but that it is remembered why. */
+/** The parent's side. A refusal only records its reason. */
 async function answerMessage(
   pool: Pool,
   childId: number,
@@ -110,7 +110,7 @@ async function answerMessage(
   });
 }
 
-/** This coordinator and those above it. */
+/** This coordinator and its ancestors. */
 async function chainHere(client: PoolClient): Promise<string[]> {
   const { rows } = await client.query<{ chain: string[] }>(
     "select chain from related_coordinator where peer_id = $1",
@@ -125,7 +125,7 @@ interface Judged {
   readonly chain: readonly string[];
 }
 
-/** Why it cannot be a child, in words for whoever runs it; null: it can. */
+/** Why it cannot be a child, for its operator; otherwise null. */
 async function faultOf(client: PoolClient, { child, message, chain }: Judged): Promise<string | null> {
   if (message.version !== exchangeVersion) {
     return `it uses version ${message.version} of the exchange, and this coordinator version ${exchangeVersion}: run the same software on both`;
@@ -150,7 +150,7 @@ async function nameOfId(client: PoolClient, coordinatorId: string): Promise<stri
   return rows[0]?.name ?? null;
 }
 
-/** Children that claim at the same time take turns. */
+/** Serialises concurrent claims of children. */
 async function claimFault(
   client: PoolClient,
   child: PeerRow,
@@ -175,7 +175,7 @@ function beyondFault(claims: Claims, own: Claims | null): string | null {
   return `it claims ${beyond}, which this coordinator does not own itself: its own parent would keep those URLs`;
 }
 
-/** What the child says of itself, kept; gives the link, which is a new one where the child comes for the first time. */
+/** Stores the child's statements and returns its link, a new one at first contact. */
 async function linkOf(client: PoolClient, child: PeerRow, message: Message): Promise<string> {
   const { rows } = await client.query<{ link_id: string }>(
     `update related_coordinator
@@ -191,10 +191,7 @@ async function linkOf(client: PoolClient, child: PeerRow, message: Message): Pro
 
 type Answer = Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls };
 
-/**
- * What to send to the parent now: the same as before until it is acknowledged. `onlyUnderWay`: nothing gets a number yet.
- * Null: there is no parent.
- */
+/** The message for the parent, unchanged until acknowledged. `onlyUnderWay` numbers nothing new. Null without a parent. */
 async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<ChildMessage | null> {
   return await inTransaction(pool, async (client) => {
     const parent = await lockPeer(client, parentId);
@@ -210,7 +207,7 @@ async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<Child
   });
 }
 
-/** Refused: it cannot be the parent. */
+/** Refuses an unsuitable parent. */
 async function takeAnswer(
   pool: Pool,
   answer: Answer,
@@ -236,7 +233,7 @@ async function takeAnswer(
   });
 }
 
-/** Why the parent cannot be one, in words for whoever set it; null: it can. */
+/** Why it cannot be the parent, for its operator; otherwise null. */
 async function cycleIn(client: PoolClient, { chain, coordinatorId }: Answer): Promise<string | null> {
   if (chain.length >= maxChain) return `there are ${maxChain} coordinators above one another; no more may be`;
   const id = await ownId(client);
@@ -252,7 +249,7 @@ async function cycleIn(client: PoolClient, { chain, coordinatorId }: Answer): Pr
     : null;
 }
 
-/** The highest number that counts as taken: of another link, none. */
+/** The highest number that counts as taken; none after a change of link. */
 async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promise<number> {
   const isSame = parent.link_id === answer.linkId;
   await client.query(
@@ -269,9 +266,9 @@ async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promi
 
 interface Taking extends TakingSettings {
   readonly peerId: number;
-  /** The highest number that was taken before. */
+  /** Highest number taken before. */
   readonly before: number;
-  /** URLs that the other side has acknowledged. */
+  /** URLs acknowledged by the other side. */
   readonly told: number;
 }
 
@@ -297,7 +294,7 @@ async function takeGiven(
   return { ...admitted, passedOn: foreign.length, repeated: urls.length - received };
 }
 
-/** As links of a result are admitted: the hosts' budgets hold, and new hosts come in where the scope lets them, or for seeds. */
+/** Like links of results: within hosts' budgets; new hosts as the scope allows, or for seeds. */
 export async function admitGiven(
   client: PoolClient,
   own: readonly Pick<GivenUrl, "key" | "depth" | "redirects" | "lists" | "links">[],
@@ -316,7 +313,7 @@ export async function admitGiven(
   return { admitted, newHosts };
 }
 
-/** Differences, each URL once; they are links from hosts of others, unless a coordinator sends what it handed over. */
+/** Net changes, each URL once, counted as links from other hosts unless a coordinator hands them over. */
 function givenLinks(given: readonly Pick<GivenUrl, "key" | "links">[]): LinkedUrl[] {
   const sums = new Map<string, LinkedUrl>();
   for (const { key, links } of given) {

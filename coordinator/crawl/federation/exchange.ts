@@ -17,7 +17,7 @@ import type { HttpParentClient } from "./parent-client.ts";
 export interface AnswerChildPorts {
   readonly store: Pick<ExchangeStore, "answer">;
   readonly scope: () => CrawlScope;
-  /** Hosts that nobody knew, per child and day: as many as a crawler's results may name. */
+  /** Unknown hosts per child and day, like a crawler's limit. */
   readonly newHosts: NewHostBudget;
   readonly onTaken: (taken: TakenUrls) => void;
 }
@@ -31,7 +31,7 @@ export async function answerChild(
   const { urls, ...rest } = message;
   const given = readGivenUrls(urls);
   if (typeof given === "string") return { refused: given };
-  // A budget of its own, in which children are numbered as crawlers are in theirs.
+  // A separate budget in which children are numbered like crawlers.
   const budgetId = asCrawlerId(childId);
   const mostNewHosts = Math.min(ports.newHosts.left(budgetId, now), 2 ** 31 - 1);
   const settings = { scope: ports.scope(), mostNewHosts, now };
@@ -50,34 +50,32 @@ interface AskParentPorts {
   readonly store: Omit<ExchangeStore, "answer">;
   readonly client: Pick<HttpParentClient, "exchange">;
   readonly taking: () => TakingSettings;
-  /** 0 to 1. */
   readonly random: () => number;
   readonly onTaken: (taken: TakenUrls, told: number) => void;
   readonly log: Log;
-  /** How often the parent is asked while nothing waits. */
+  /** Polling interval while nothing waits. */
   readonly everyMs: number;
 }
 
-/** The longest pause of a child whose parent is away. */
+/** Longest pause while the parent is away. */
 const longestPauseMs = 300_000;
 
-/** Exchanges in one turn: whoever stops the coordinator waits for one turn. */
+/** Exchanges per turn, since stopping waits for one turn. */
 const mostExchanges = 50;
 
 export type TurnOutcome = "done" | "more" | "no-parent" | "failed";
 
 export class AskParent {
   readonly #ports: AskParentPorts;
-  /** In a row. */
+  /** Consecutive failures. */
   #failures = 0;
-  /** The parent has answered since this process started. */
   #hasAnswer = false;
 
   constructor(ports: AskParentPorts) {
     this.#ports = ports;
   }
 
-  /** Until the next turn: doubled with each failure, and up to half as long again, so that children do not come in step. */
+  /** Delay until the next turn: doubled with each failure, plus up to half at random, so that children do not synchronise. */
   nextMs(): number {
     const { everyMs } = this.#ports;
     if (this.#failures === 0) return everyMs;
@@ -95,7 +93,7 @@ export class AskParent {
 
   async #exchange(): Promise<TurnOutcome> {
     const { store, client, taking, onTaken } = this.#ports;
-    // A database that was restored from a copy knows its numbers, which the parent took for other URLs: it hears first.
+    // A restored database may reuse numbers the parent knows, so it first asks for the parent's state.
     const message = await store.message(!this.#hasAnswer);
     if (message === null) return "no-parent";
     const reply = await client.exchange(message);
@@ -170,11 +168,11 @@ export const coordinatorsSettings = z.strictObject({
   everySeconds: z.number().min(0.1).max(3600).default(5),
   /** URLs that wait for others; beyond, those with the fewest links are given up, the oldest first. Some 200 bytes each. */
   mostWaitingUrls: z.int().min(1000).max(100_000_000).default(1_000_000),
-  /** Hosts that nobody knew and that one child may bring in, a day. */
+  /** Unknown hosts that one child may add per day. */
   newHostsPerChildAndDay: z.int().min(0).max(1_000_000_000).default(10_000_000),
 });
 
-/** What in other settings contradicts the parent's: an address that is this coordinator's own, or nothing left to crawl. */
+/** Contradictions with other settings: the coordinator's own address as parent, or nothing left to crawl. */
 export function parentFaults(
   parent: { readonly url: string; readonly owns: readonly string[] } | null,
   { publicUrl, domainSets }: { readonly publicUrl: string | null; readonly domainSets: readonly string[] },
@@ -196,7 +194,7 @@ export function parentFaults(
 
 // What another coordinator sends is untrusted: each URL is made canonical anew, and numbers must rise.
 
-/** A text: what is wrong with all of it. A URL without a key is left out and counted, as one that a page names is. */
+/** Returns a text when the whole message is invalid; URLs without a key are dropped and counted. */
 function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {
   const read: GivenUrl[] = [];
   let highest = 0;

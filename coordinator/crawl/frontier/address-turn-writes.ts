@@ -36,10 +36,7 @@ export const isTaken = (crawlerId: string): string => `(
 /** Open leases per domain at an address. It keeps the address busy, which rests a quarter as long as a host. */
 const mostOfDomain = 8;
 
-/**
- * SQL: turn `t` has all the open leases of that domain that are allowed: one for the domain that uses most of a shared
- * address.
- */
+/** SQL: turn `t` has all the open leases of that domain that are allowed: one for the domain that uses most of a shared address. */
 export const hasItsShare = (domain: string): string => {
   const used = `coalesce((t.used_ms ->> ${domain})::float8, 0)`;
   const all = "coalesce((t.used_ms ->> '')::float8, 0)";

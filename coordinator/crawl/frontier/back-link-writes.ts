@@ -90,10 +90,7 @@ export const otherOptOutOfHost = (optOutId: string): string =>
 export const isOptedOut = (u: string): string =>
   `(${u}.state = 'refused' and ${u}.last_outcome = '${optedOutUrl}')`;
 
-/**
- * SQL: the canonical URL lies in the part of a site that an opt-out with these columns names (core/ip/url-host,
- * isInPart).
- */
+/** SQL: the canonical URL lies in the part of a site that an opt-out with these columns names (core/ip/url-host, isInPart). */
 export const isInPartSql = (url: string, scope: string, of: string): string => {
   const rest = `substr(${url}, strpos(${url}, '//'))`;
   return `(${rest} = ${of} or (${scope} = 'prefix' and starts_with(${rest}, ${of})
@@ -140,10 +137,7 @@ export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[
   });
 }
 
-/**
- * Updates the marks of locked hosts with new addresses by opted-out networks. Returns the changed hosts, which must be
- * settled.
- */
+/** Updates the marks of locked hosts with new addresses by opted-out networks. Returns the changed hosts, which must be settled. */
 export async function markByAddress(client: PoolClient, hosts: readonly HostHash[]): Promise<HostHash[]> {
   if (hosts.length === 0) return [];
   const { rows } = await client.query<{ host_hash: HostHash }>(

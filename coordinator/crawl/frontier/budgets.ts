@@ -63,10 +63,7 @@ export const firstHosts = 20;
 /** Hosts admitted on a day that the domain began with `hosts`; `limit` is the operator's. */
 export const newHostsADay = (hosts: number, limit: number): number => Math.min(limit, firstHosts + hosts);
 
-/**
- * Cost of a host of an unknown domain, in hosts, to the linking site's daily budget, because it brings a domain's
- * allotment.
- */
+/** Cost of a host of an unknown domain, in hosts, to the linking site's daily budget, because it brings a domain's allotment. */
 export const newDomainCost = 5;
 
 /** Limits the waiting URLs of a domain or linking site, in days of its allotment. */
@@ -89,7 +86,7 @@ export function daysUntilLetIn(before: number, hosts: number, limit: number): nu
 // 2008, section 5), but only in proportion to good pages, because links are cheap to make.
 //
 // A host keeps growing while about half of its fetches are good: each URL takes one place, a good page brings four, a
-// bad one takes two more.
+// bad one takes two.
 
 /** Initial places of a host. */
 export const firstUrls = 50;

@@ -1,7 +1,4 @@
-/**
- * Removes leases some time after they closed. The deleting statement counts how they ended, by day, in table
- * day_figures.
- */
+/** Removes leases some time after they closed. The deleting statement counts how they ended, by day, in table day_figures. */
 import type { Pool } from "pg";
 import { alone, inTurns, type TurnClock } from "../../database/bounded-work.ts";
 

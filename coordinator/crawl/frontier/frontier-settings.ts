@@ -62,10 +62,7 @@ export const leaseSettings = z.strictObject({
   seconds: seconds(86_400).default(300),
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
-  /**
-   * How long an address rests before another crawler uses it, and a sixth of the rest after an expired lease: the
-   * longest rest that a crawler keeps itself.
-   */
+  /** Rest of an address before another crawler uses it (the longest that a crawler keeps); six times as long after an expired lease. */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
 });
 

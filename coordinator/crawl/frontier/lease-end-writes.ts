@@ -79,10 +79,7 @@ export interface LetGo {
   readonly held: readonly LeaseId[];
 }
 
-/**
- * Whether each crawler has open leases besides those. In a fleet that arrives at once, most have been returned or
- * expired.
- */
+/** Whether each crawler has open leases besides those. In a fleet that arrives at once, most have been returned or expired. */
 export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ crawler_id: CrawlerId; lease_id: LeaseId }>(
     "select crawler_id, lease_id from lease where crawler_id = any($1::int[]) and closed_at is null",

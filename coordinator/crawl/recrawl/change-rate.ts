@@ -32,10 +32,7 @@ export const mostChangesPerDay = 86_400;
 
 const daySeconds = 86_400;
 
-/**
- * Rejects gaps that are not positive or exceed eight times the planned one plus a day: a clock was wrong or the fleet
- * was away.
- */
+/** Rejects gaps that are not positive or exceed eight times the planned one plus a day: a clock was wrong or the fleet was away. */
 export function believableGap(elapsedSeconds: number, plannedSeconds: number): boolean {
   return elapsedSeconds > 0 && elapsedSeconds <= 8 * Math.max(0, plannedSeconds) + daySeconds;
 }

@@ -90,10 +90,7 @@ export async function lastLeaseId(pool: Pool): Promise<string> {
   return String(rows[0]!.id);
 }
 
-/**
- * Updates estimates of channels whose hosts were fetched since then, or of all; always of hosts that have or had
- * configured channels.
- */
+/** Updates estimates of channels whose hosts were fetched since then, or of all; always of hosts that have or had configured channels. */
 export async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   await pool.query(
     `with parted as materialized (

@@ -15,10 +15,7 @@ export type RecrawlStrategy = (typeof recrawlStrategies)[number];
 export interface RateBounds {
   readonly leastPerDay: number;
   readonly mostPerDay: number;
-  /**
-   * A page is fetched at most this many times per estimated change (SARSS section 4.3 names 2, see
-   * `defaultRateBounds`).
-   */
+  /** A page is fetched at most this many times per estimated change (SARSS section 4.3 names 2, see `defaultRateBounds`). */
   readonly visitsPerChange: number;
 }
 

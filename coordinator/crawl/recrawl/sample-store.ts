@@ -235,10 +235,7 @@ export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[
   );
 }
 
-/**
- * Makes pages due that their host's lists say changed after the last fetch. Hosts must be locked; the caller settles
- * them.
- */
+/** Makes pages due that their host's lists say changed after the last fetch. Hosts must be locked; the caller settles them. */
 export async function fetchStatedChanges(
   client: PoolClient,
   urls: readonly AdmittedUrl[],

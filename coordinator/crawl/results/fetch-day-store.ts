@@ -33,10 +33,7 @@ export interface KeptFetchDays {
   readonly deleted: number;
 }
 
-/**
- * Creates days from today on and for rows without one; drops days before `keepDays`. Null when another coordinator is
- * doing so.
- */
+/** Creates days from today on and for rows without one; drops days before `keepDays`. Null when another coordinator is doing so. */
 export async function keepFetchDays(
   pool: Pool,
   { keepDays, now }: { readonly keepDays: number; readonly now: Date },

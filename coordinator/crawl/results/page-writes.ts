@@ -15,10 +15,7 @@ import {
 } from "./near-text-store.ts";
 import { fallsSilent, writeStatements } from "./stated-uses-store.ts";
 
-/**
- * Replaces pages, and removes those of URLs without one. Returns URLs (by `nameOf`) whose page nearly equals
- * another's.
- */
+/** Replaces pages, and removes those of URLs without one. Returns URLs (by `nameOf`) whose page nearly equals another's. */
 export async function writePages(client: PoolClient, batch: Batch): Promise<ReadonlySet<string>> {
   const replaced = batch.results.filter(({ result }) => replacesPage(result.outcome));
   const pages = replaced.flatMap((counted) => {

@@ -77,10 +77,7 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       return rows;
     },
 
-    /**
-     * The latest fetches of these hosts, oldest first, at most `perHost` each, without refusals, which were never
-     * fetched.
-     */
+    /** The latest fetches of these hosts, oldest first, at most `perHost` each, without refusals, which were never fetched. */
     async recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> {
       const { rows } = await pool.query<RecentFetch>(
         `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",

@@ -1,4 +1,4 @@
-/** Table site_cap, and column cap_delay_ms of the hosts that its caps hold for. */
+/** Table site_cap, and column cap_delay_ms of the affected hosts. */
 import type { Pool, PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { HostHash } from "#core/ids";
@@ -12,17 +12,17 @@ export type SiteCapStore = ReturnType<typeof createSiteCapStore>;
 
 export function createSiteCapStore(pool: Pool) {
   return {
-    /** By site. */
+    /** Sorted by site. */
     list: async (): Promise<readonly ListedCap[]> => await listed(pool, "true", []),
 
-    /** One that there is already takes the new values. Throws a UsageError where there are too many. */
+    /** Updates an existing cap. Throws a UsageError when there are too many. */
     set: async (cap: SiteCap): Promise<ListedCap> => {
       await write(pool, async (client) => await insert(client, cap));
       await applyTo(pool, cap.site);
       return (await listed(pool, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
     },
 
-    /** Null: there is none. */
+    /** Null when there is none. */
     remove: async (site: string): Promise<SiteCap | null> => {
       const removed = await write(pool, async (client) => await deleteCap(client, site));
       if (removed !== null) await applyTo(pool, site);
@@ -31,7 +31,7 @@ export function createSiteCapStore(pool: Pool) {
   };
 }
 
-/** Hosts that come in meanwhile see the caps as they are afterwards: admission shares the lock. */
+/** Locks out admission, so that hosts added meanwhile get the new caps. */
 async function write<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return await inTransaction(pool, async (client) => {
     await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
@@ -41,7 +41,7 @@ async function write<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): P
 
 const columns = `s.site, s.delay_ms as "delayMs", s.words, s.set_by as "setBy", s.set_at as "setAt"`;
 
-/** Hosts of a site that are counted. */
+/** Limit of counted hosts per site. */
 const mostCounted = 100_000;
 
 async function listed(pool: Pool, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
@@ -56,7 +56,7 @@ async function listed(pool: Pool, condition: string, values: readonly unknown[])
   return rows.map((row, at) => ({ ...row, hosts: hosts[at]! }));
 }
 
-/** In the order of the sites. */
+/** Sorted by site. */
 async function hostsOfSites(pool: Pool, sites: readonly string[]): Promise<number[]> {
   const { rows } = await pool.query<{ hosts: number }>(
     `select (
@@ -96,7 +96,7 @@ async function deleteCap(client: PoolClient, site: string): Promise<SiteCap | nu
 
 const hostsPerBatch = 500;
 
-/** Brings the site's hosts in line with the caps that there are; another cap may hold for some of them. */
+/** Applies the caps to the site's hosts, some of which another cap may also cover. */
 async function applyTo(pool: Pool, site: string): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     `select h.host_hash

@@ -1,4 +1,4 @@
-/** The pages' part about handing in URLs, with its store, and what is done for it by the clock. */
+/** Wires submissions: pages, store and periodic work. */
 
 import type { Pool } from "pg";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";

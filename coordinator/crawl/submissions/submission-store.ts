@@ -1,4 +1,4 @@
-/** Tables submission and submission_url: what was handed in, by whom, and what each URL was answered. */
+/** Tables submission and submission_url: what was submitted, by whom, and the answer to each URL. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
@@ -41,7 +41,7 @@ export function createSubmissionStore(pool: Pool) {
       );
       return Number(rows[0]!.submission_id);
     },
-    /** Admits or makes due, and writes the answers down; what is written stays, whatever happens to the rest. */
+    /** Admits URLs or makes them due, and stores the answers; stored batches remain whatever happens later. */
     async take(
       submissionId: number,
       batch: readonly GivenUrl[],
@@ -70,16 +70,16 @@ export function createSubmissionStore(pool: Pool) {
       await writeAnswers(pool, { submissionId, batch, answers });
       return answers;
     },
-    /** Null: there is no receipt of this number, or not any more. */
+    /** Null when the receipt does not exist or has expired. */
     find: async (submissionId: number): Promise<Submission | null> =>
       (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
-    /** By place, from after `after` on. */
+    /** In order of place, after `after`. */
     urls: async (
       submissionId: number,
       { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: Date },
     ): Promise<readonly FollowedUrl[]> =>
       await followedUrls(pool, await givenOf(pool, submissionId, after, limit), now),
-    /** What the frontier holds of them, by place; those that are no URL are refused. */
+    /** Current states in order of place; invalid URLs are refused. */
     statusOf: async (urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]> => {
       const given = urls.map(({ place, url, key, fault }): GivenRow => {
         const answered = { place, submittedAt: null } as const;
@@ -90,7 +90,7 @@ export function createSubmissionStore(pool: Pool) {
     },
     latest: async (limit: number) =>
       await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
-    /** URLs that this name handed in since then. */
+    /** URLs submitted under this name since then. */
     urlsSince: async (submittedBy: string, since: Date): Promise<number> => {
       const { rows } = await pool.query<{ urls: number }>(
         `select coalesce(sum(new_urls + known_urls + elsewhere_urls + refused_urls), 0)::float8 as urls
@@ -124,7 +124,7 @@ const isWanted = (given: GivenUrl): given is WantedUrl => given.key !== null && 
 
 const hashesOf = (keys: readonly UrlKey[]) => columnsOf(keys, ["hostHash", "urlHash"]);
 
-/** SQL: of the URL of row `given`, with its row of frontier_url as `u` if there is one; null: it is not known. */
+/** SQL: state of the URL in row `given`, with its row of frontier_url as `u`; null when unknown. */
 const stateOf = (given: string) =>
   `coalesce(u.state, case when ${isHeldUrl(`${given}.host_hash`, `${given}.url_hash`)} then 'held' end)`;
 
@@ -219,7 +219,7 @@ interface SubmissionRow {
   readonly refused_urls: number;
 }
 
-/** URLs of each that were fetched since. */
+/** Number of fetched URLs per receipt. */
 async function fetchedOf(
   pool: Pool,
   receipts: readonly SubmissionRow[],
@@ -261,11 +261,11 @@ async function submissionsOf(pool: Pool, which: string, values: readonly unknown
   }));
 }
 
-/** URLs of one host that are counted as due before another one. */
+/** Limit of counted URLs of a host that are due earlier. */
 const mostAhead = 1000;
 
 type FollowedRow = Omit<FollowedFacts, "nextFetchAt" | "notBefore"> & {
-  // Postgres' infinities are numbers here.
+  // Postgres' infinities arrive as numbers.
   readonly nextFetchAt: Date | number | null;
   readonly notBefore: Date | number | null;
 };
@@ -275,7 +275,7 @@ interface GivenRow {
   readonly url: string;
   readonly answer: AnsweredUrl["answer"];
   readonly reason: string | null;
-  /** Null: what was given is no URL. */
+  /** Null for an invalid URL. */
   readonly hostHash: HostHash | null;
   readonly urlHash: UrlHash | null;
   readonly submittedAt: Date | null;
@@ -283,7 +283,7 @@ interface GivenRow {
 
 const noKey = { hostHash: null, urlHash: null };
 
-/** After the last place that is known. */
+/** After the given place. */
 async function givenOf(pool: Pool, submissionId: number, after: number, limit: number): Promise<GivenRow[]> {
   const { rows } = await pool.query<GivenRow>(
     `select su.place, su.url, su.answer, su.reason, su.host_hash as "hostHash", su.url_hash as "urlHash",
@@ -298,7 +298,7 @@ async function givenOf(pool: Pool, submissionId: number, after: number, limit: n
   return rows;
 }
 
-/** In their places. */
+/** In order of place. */
 async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): Promise<FollowedUrl[]> {
   const { rows } = await pool.query<FollowedRow>(
     `with given as materialized (
@@ -341,7 +341,7 @@ async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): 
 
 const dateOf = (value: Date | number | null) => (value instanceof Date ? value : null);
 
-// Handing in: in batches, so that a million lines take no more memory than a thousand.
+// Submits in batches, so that a million lines need no more memory than a thousand.
 
 interface Submitting {
   readonly deed: SubmissionDeed;
@@ -349,13 +349,13 @@ interface Submitting {
   readonly scope: CrawlScope;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
   readonly now: () => Date;
-  /** After each batch: what was answered of it, and how many there were so far. */
+  /** Called after each batch with its answers and the total so far. */
   readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
 }
 
 const batchSize = 1000;
 
-/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
+/** Submits the texts in order; blank lines and those that begin with # only take a place. */
 export async function submitUrls(
   texts: Iterable<string> | AsyncIterable<string>,
   store: SubmissionStore,

@@ -14,17 +14,17 @@ import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { UrlTurn } from "../frontier/open-lease-reads.ts";
 
-/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
+/** `add` puts it into the frontier; `recrawl` fetches again what the frontier holds. */
 export const submissionDeeds = ["add", "recrawl"] as const;
 
 export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
 
 export const submissionBounds = {
-  /** The most URLs that one HTTP request may hand in. */
+  /** Maximum URLs per HTTP request. */
   urls: 10_000,
-  /** Receipts are kept for so long. */
+  /** How long receipts are kept. */
   keepDays: 90,
-  /** Of a receipt with more URLs nobody counts how many are fetched. */
+  /** Fetched URLs are not counted for receipts with more URLs. */
   countedUrls: 10_000,
 } as const;
 
@@ -82,20 +82,20 @@ export const submittedUrl = z
 
 export type SubmissionDeed = (typeof submissionDeeds)[number];
 
-/** What scope site-recrawl may ask: `hostsAtOnce` bounds the look-ups in DNS that one request causes. */
+/** Limits of scope site-recrawl; `hostsAtOnce` bounds the DNS look-ups of one request. */
 export const ownSiteBounds = { urlsAtOnce: 1000, hostsAtOnce: 20, urlsPerDay: 10_000 } as const;
 
-/** As it was handed in, at its place from 1. */
+/** As submitted, with its place from 1. */
 export interface GivenUrl {
   readonly place: number;
-  /** Canonical; where it has no key as given, cut at 500 characters and without a user. */
+  /** Canonical; an invalid one is cut at 500 characters, without its user part. */
   readonly url: string;
   readonly key: UrlKey | null;
-  /** Why it can never be crawled; null: nothing shows by itself. */
+  /** Why it can never be crawled, as far as the text shows; otherwise null. */
   readonly fault: string | null;
 }
 
-/** `allowSpecialPurpose`: which addresses such as 10.0.0.1 are crawled. */
+/** `allowSpecialPurpose` lists addresses, such as 10.0.0.1, that may be crawled. */
 export function givenUrl(text: string, place: number, allowSpecialPurpose: AllowedSpecialPurpose): GivenUrl {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string")
@@ -105,26 +105,23 @@ export function givenUrl(text: string, place: number, allowSpecialPurpose: Allow
 
 export type Submission = ToldOf<typeof submission>;
 
-/** A URL of a receipt, with what has become of it. */
+/** A URL of a receipt and its current state. */
 export type FollowedUrl = ToldOf<typeof submittedUrl>;
 
-/** As it was answered at once. */
+/** The immediate answer to a URL. */
 export type AnsweredUrl = Pick<FollowedUrl, "place" | "url" | "answer" | "reason">;
 
-/** What the database knows of a URL once it is handed in. */
 export interface HandedInFacts {
-  /** The frontier held it before. */
+  /** Whether the frontier held it before. */
   readonly before: boolean;
-  /** It holds it now. */
   readonly now: boolean;
   readonly state: string | null;
   readonly lastReason: string | null;
   readonly hostState: string | null;
   readonly hostReason: string | null;
   readonly optedOut: boolean;
-  /** Another coordinator that owns it. */
   readonly owner: string | null;
-  /** Why its channel leaves it out. */
+  /** Why its channel excludes it. */
   readonly leftOut: string | null;
 }
 
@@ -143,7 +140,7 @@ export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<Answe
   return { answer: facts.before ? "known" : "new", reason: null };
 }
 
-/** What of the pages that are fetched will not be followed by the policies in force, and how that is changed. */
+/** What the policies in force prevent from being followed, and how to change that. */
 export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofollow }: CrawlScope): string[] {
   return [
     ...(admitNewHosts
@@ -155,11 +152,11 @@ export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofol
   ];
 }
 
-/** A URL of a receipt as the database has it now. */
+/** Stored state of a receipt's URL. */
 export interface FollowedFacts extends AnsweredUrl {
-  /** Fetches before then do not count; null: all of them do. */
+  /** Earlier fetches do not count; null counts all. */
   readonly submittedAt: Date | null;
-  /** Null: it is not known. */
+  /** Null when unknown. */
   readonly state: UrlTurn | "held" | null;
   readonly nextFetchAt: Date | null;
   readonly lastFetchedAt: Date | null;
@@ -171,16 +168,16 @@ export interface FollowedFacts extends AnsweredUrl {
   readonly resolveAt: Date | null;
   readonly optedOut: boolean;
   readonly notBefore: Date | null;
-  /** Between two fetches of its host, as far as the host says; null: it says nothing. */
+  /** Time between two fetches of its host, if the host states one. */
   readonly hostPaceMs: number | null;
-  /** URLs of its host that are due before it, counted to a bound. */
+  /** Earlier due URLs of its host, counted up to a limit. */
   readonly ahead: number;
   readonly crawler: string | null;
-  /** It has only IPv6 addresses, and no crawler that is online speaks IPv6. */
+  /** True when it has only IPv6 addresses and no online crawler speaks IPv6. */
   readonly needsUnspokenIpv6: boolean;
 }
 
-/** What a crawler keeps to unless a site asks for more. */
+/** The pace of crawlers unless a site asks for less. */
 const usualPaceMs = 1000;
 
 export function followedUrl(facts: FollowedFacts, now: Date): FollowedUrl {
@@ -253,7 +250,7 @@ function turnWords(facts: FollowedFacts, crawler: string, now: Date): Omit<Stand
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);
 
-/** "3 new, 1 known, 2 refused": without what there is none of. */
+/** "3 new, 1 known, 2 refused"; zero counts are omitted. */
 export function countWords({ urls }: Pick<Submission, "urls">): string {
   const words = { new: "new", known: "known", elsewhere: "of other coordinators", refused: "refused" };
   const parts = urlAnswers

@@ -28,9 +28,9 @@ import type { SubmissionStore } from "./submission-store.ts";
 export interface SubmissionPorts {
   readonly store: Pick<SubmissionStore, "latest" | "find" | "urls" | "urlsSince">;
   readonly submit: (urls: readonly string[], by: Submitter) => Promise<Submission>;
-  /** By the scope in force now. */
+  /** Follows the scope in force. */
   readonly notFollowed: () => readonly string[];
-  /** TXT records of a name; none when there are none, or when they cannot be had. */
+  /** TXT records of a name; empty when there are none or the look-up fails. */
   readonly texts: (name: string) => Promise<readonly string[]>;
 }
 
@@ -245,10 +245,10 @@ const submitOne =
   (deed: SubmissionDeed, label: string) =>
   (url: string): Action => ({ operation: submitUrls, values: { urls: url, deed }, label });
 
-/** The receipt opens. */
+/** Shows the receipt afterwards. */
 export const fetchAgain = submitOne("recrawl", "Fetch again now");
 
-/** Of a URL that the frontier does not hold. */
+/** For a URL that the frontier does not hold. */
 export const handIn = submitOne("add", "Crawl it");
 
 export function submitLink({ actor }: PageViewer): Html {

@@ -129,10 +129,7 @@ export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<Craw
 type CheckRow = Pick<OpenCheck, "checkId" | "crawlerId" | "cause"> &
   OpenCheck["target"] & { readonly opinions: readonly StoredOpinion[] };
 
-/**
- * Returns the check with the new opinion, locking the host first as everywhere; null when it is decided or others are
- * asked by now.
- */
+/** Returns the check with the new opinion, locking the host first as everywhere; null when it is decided or others are asked by now. */
 async function lockCheck(
   client: PoolClient,
   opinion: ArrivedOpinion,

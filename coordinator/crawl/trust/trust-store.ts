@@ -77,10 +77,7 @@ export function createTrustStore(pool: Pool) {
      * content; one transaction each. Call before `dropStale`.
      */
     takeSilences: async (step: NextOfCheck, now: Date) => await takeSilences(pool, step, now),
-    /**
-     * Drops comparisons not fetched in time, and decided ones from before `before`; returns the number of expired
-     * ones.
-     */
+    /** Drops comparisons not fetched in time, and decided ones from before `before`; returns the number of expired ones. */
     dropStale: async (now: Date, before: Date) => await dropStale(pool, now, before),
     history: async (since: Date, now: Date) => await history(pool, since, now),
     /** Stores the score; with it, the number of pages to watch more closely. */
@@ -224,10 +221,7 @@ async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory
 /** Rounds considered; older ones add nothing. */
 const mostRounds = 20_000;
 
-/**
- * Each subnet's latest round by method, without anycast ranges, distrusted crawlers, and reports from before a
- * restore.
- */
+/** Each subnet's latest round by method, without anycast ranges, distrusted crawlers, and reports from before a restore. */
 async function probedSubnets(
   pool: Pool,
   since: Date,

@@ -12,20 +12,20 @@ interface ReadLinks {
   readonly index: NodeIndex;
   /** Nodes below this number are the frontier's URLs. */
   readonly knownNodes: number;
-  /** Of each of these, frontier_url.back_links. */
+  /** frontier_url.back_links of each of these. */
   readonly countedLinks: Int32Array;
   readonly links: LinkList;
 }
 
 export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
-  /** Links that there are to each of the frontier's URLs, with those to itself. */
+  /** Actual links to each of the frontier's URLs, including links to itself. */
   readonly backLinks: Int32Array;
 }
 
 export interface ReadingProgress {
   readonly step: "urls" | "links";
   readonly done: number;
-  /** As the server estimates; 0: it has no idea. */
+  /** The server's estimate; 0 when it has none. */
   readonly expected: number;
 }
 
@@ -33,10 +33,10 @@ type OnReading = (progress: ReadingProgress) => void;
 
 const tellEvery = 50_000;
 
-/** Lists as COPY sends arrays: ndim, flags and type, then for the one dimension its length and first index, then lengths and values. */
+/** COPY sends arrays as ndim, flags and type, then length and first index of the dimension, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** In a transaction that only reads. `seed`: any number that nobody can guess (link-graph.ts). */
+/** Runs in a read-only transaction. `seed` must be unpredictable (link-graph.ts). */
 export async function readLinks(
   client: PoolClient,
   seed: number,
@@ -60,7 +60,7 @@ export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks):
   return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
-/** By the server's statistics: pages, times the links of the first of them as they lie on the disk. */
+/** From statistics: the number of pages times the mean links of the first pages on disk. */
 export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
   const { rows } = await pool.query<{ links: number }>(
     `select coalesce(avg(cardinality(o.urls)), 0)::float8 as links
@@ -117,7 +117,7 @@ async function readLinkRows(client: PoolClient, { index, links, tell }: LinkRead
   });
 }
 
-/** In words of 32 bits, as is what follows: for each value its length, then the value. */
+/** In 32-bit words, as is what follows: the length and the value of each element. */
 const arrayHeader = 5;
 
 const arrayLength = (row: CopiedRow, column: number) => (row.half(column, 0) === 0 ? 0 : row.half(column, 3));
@@ -142,13 +142,13 @@ function teller(step: ReadingProgress["step"], expected: number, onReading: OnRe
 
 // The web graph row by row for whoever wants it elsewhere: by cursors of one snapshot, so that nothing is held in memory.
 
-/** `pages`: URLs and their links; `hosts`: hosts and how many links lead from pages of one to pages of the other. */
+/** `pages` are URLs with their links; `hosts` are hosts with the number of links between their pages. */
 type GraphKind = "pages" | "hosts";
 
 export interface ExportedNode {
-  /** Hexadecimal, of the hashes: 32 digits for a page, 16 for a host. */
+  /** The hashes in hexadecimal: 32 digits for a page, 16 for a host. */
   readonly id: string;
-  /** URL or host; null: linked to, and not in the frontier. */
+  /** URL or host; null when only linked to and not in the frontier. */
   readonly name: string | null;
   readonly pageRank: number | null;
   readonly inLinks: number | null;
@@ -160,20 +160,20 @@ export interface ExportedLink {
   readonly to: string;
   readonly fromName: string | null;
   readonly toName: string | null;
-  /** 1 between pages. */
+  /** Always 1 between pages. */
   readonly links: number;
 }
 
 export interface GraphRows {
-  /** Those of the frontier first, in the order of their hashes, then those beyond it. */
+  /** The frontier's first, in hash order, then others. */
   nodes(onRows: (rows: readonly ExportedNode[]) => Promise<void>): Promise<void>;
-  /** With `sorted` in the order of their sources among the nodes. Links of a page to itself are among them. */
+  /** With `sorted`, in the order of their source nodes. Includes links of a page to itself. */
   links(sorted: boolean, onRows: (rows: readonly ExportedLink[]) => Promise<void>): Promise<void>;
 }
 
 const rowsAtOnce = 5000;
 
-/** All that `work` reads is of one moment. */
+/** Everything `work` reads is from one snapshot. */
 export async function readGraphRows<T>(
   pool: Pool,
   kind: GraphKind,

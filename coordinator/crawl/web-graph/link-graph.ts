@@ -7,15 +7,15 @@ import { mix32 } from "#core/random";
 
 export interface LinkGraph {
   readonly nodes: number;
-  /** Without those of nodes to themselves. */
+  /** Excludes links of nodes to themselves. */
   readonly links: number;
   readonly selfLinks: number;
-  /** Where each node's sources start in `sources`; one entry more than nodes. */
+  /** Start of each node's sources in `sources`, with a final end. */
   readonly starts: Uint32Array;
   readonly sources: Uint32Array;
-  /** Beside `sources`; null: every link counts 1. */
+  /** Parallel to `sources`; null when every link counts 1. */
   readonly weights: Float64Array | null;
-  /** Links from each node; with weights, their sum. */
+  /** Links from each node, or with weights their sum. */
   readonly outWeights: Float64Array | Uint32Array;
 }
 
@@ -23,11 +23,11 @@ interface GivenLinks {
   readonly nodes: number;
   readonly from: Uint32Array;
   readonly to: Uint32Array;
-  /** Positive; absent: 1 each. Links given twice count twice. */
+  /** Positive; 1 when absent. Repeated links add up. */
   readonly weights?: Float64Array;
 }
 
-/** Sorts the links by their targets, in time and memory linear in them. Throws RangeError for a node that is not there. */
+/** Sorts links by target in linear time and memory. Throws RangeError for an unknown node. */
 export function linkGraph({ nodes, from, to, weights }: GivenLinks): LinkGraph {
   const starts = new Uint32Array(nodes + 1);
   const outWeights = weights ? new Float64Array(nodes) : new Uint32Array(nodes);
@@ -58,7 +58,7 @@ export function linkGraph({ nodes, from, to, weights }: GivenLinks): LinkGraph {
   return { nodes, links, selfLinks, starts, sources, weights: sorted, outWeights };
 }
 
-/** Links to each node, but for its own. */
+/** Links to each node, except its own. */
 export function inDegrees({ nodes, starts }: LinkGraph): Uint32Array {
   const degrees = new Uint32Array(nodes);
   for (let node = 0; node < nodes; node++) degrees[node] = starts[node + 1]! - starts[node]!;
@@ -93,7 +93,7 @@ export class LinkList {
     return this.#to.subarray(0, this.#count);
   }
 
-  /** By half: a graph that fits should not fail for want of twice its room. */
+  /** Grows by half, so that a graph that fits does not fail for lack of twice its room. */
   #grow(): void {
     const capacity = Math.ceil(1.5 * this.#from.length);
     const [from, to] = [new Uint32Array(capacity), new Uint32Array(capacity)];
@@ -109,18 +109,18 @@ export class LinkList {
 
 const firstIndexCapacity = 1024;
 
-/** Slots are numbers of 32 bits, and arrays double. */
+/** Slots are 32-bit numbers, and arrays double. */
 const mostNodes = 2 ** 28;
 
 export class NodeIndex {
-  /** Of each node: the host's hash, the URL's hash, each with the higher half first. */
+  /** Per node: host hash and URL hash, each with the higher half first. */
   #keys = new Int32Array(4 * firstIndexCapacity);
-  /** Node + 1; 0: free. */
+  /** Node + 1; 0 when free. */
   #slots = new Int32Array(2 * firstIndexCapacity);
   #size = 0;
   readonly #seed: number;
 
-  /** `seed` keeps those who choose their URLs from choosing the slots. */
+  /** `seed` prevents owners of URLs from choosing the slots. */
   constructor(seed: number) {
     this.#seed = seed;
   }
@@ -129,12 +129,12 @@ export class NodeIndex {
     return this.#size;
   }
 
-  /** Of all nodes, four numbers each: halves of the host's hash and of the URL's. */
+  /** Four numbers per node: the halves of the host's and the URL's hash. */
   get keys(): Int32Array {
     return this.#keys.subarray(0, 4 * this.#size);
   }
 
-  /** The node's number; a new one for hashes that are not known. Throws RangeError beyond `mostNodes`. */
+  /** Returns the node's number, a new one for unknown hashes. Throws RangeError beyond `mostNodes`. */
   add(hostHigh: number, hostLow: number, urlHigh: number, urlLow: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;

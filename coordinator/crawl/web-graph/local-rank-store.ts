@@ -1,4 +1,4 @@
-/** Ranks the whole graph in this process' memory: about 60 bytes a node and 20 a link while it is being read. */
+/** Ranks the whole graph in this process: about 60 bytes of memory per node and 20 per link while reading. */
 import { randomInt } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { Pool } from "pg";
@@ -11,7 +11,7 @@ import type { GraphSummary } from "./summary.ts";
 
 export interface RankOptions {
   readonly settings: PageRankSettings;
-  /** Ranks, summary and mended counts go into the database. */
+  /** Whether ranks, summary and corrected counts are stored. */
   readonly write: boolean;
   readonly at: Date;
 }
@@ -21,7 +21,7 @@ export type RankProgress =
   | { readonly step: "sweeps"; readonly done: number; readonly residual: number }
   | { readonly step: "writing"; readonly done: number };
 
-/** Processor time of each step, in ms; those of the database beside it are not in it. */
+/** Processor time of each step in ms, without the database's. */
 interface RankTimes {
   readonly readMs: number;
   readonly rankMs: number;
@@ -31,7 +31,7 @@ interface RankTimes {
 
 interface LocalRank {
   readonly summary: GraphSummary;
-  /** URLs whose back-links had been counted wrongly; null: nothing was to be written. */
+  /** URLs whose back-links were corrected; null when nothing was to be stored. */
   readonly mended: number | null;
   readonly cpu: RankTimes;
 }
@@ -85,7 +85,7 @@ function stopwatch(): () => number {
   };
 }
 
-// The local engine in a thread of its own, so that whoever asks goes on answering others meanwhile.
+// Runs the local engine in its own thread, so that the process remains responsive.
 
 export interface WorkerTask {
   readonly database: { readonly databaseUrl: string; readonly home: string; readonly schema: string };
@@ -96,7 +96,7 @@ export type WorkerAnswer =
   | { readonly type: "progress"; readonly progress: RankProgress }
   | { readonly type: "done"; readonly result: LocalRank };
 
-/** Rejects with what the thread failed with; ends the thread when `signal` says so. */
+/** Rejects with the thread's error; `signal` ends the thread. */
 export async function rankInWorker(
   database: Pick<Database, "url" | "schema">,
   options: RankOptions,
@@ -127,7 +127,7 @@ export async function rankInWorker(
   }
 }
 
-/** From TypeScript sources a worker needs a loader first; what is built is JavaScript. */
+/** TypeScript sources need a loader in the worker; a build is JavaScript. */
 function startWorker(task: WorkerTask): Worker {
   const isSource = import.meta.filename.endsWith(".ts");
   const entry = isSource ? "ranking-worker-from-source.mjs" : "ranking-worker.js";

@@ -78,7 +78,7 @@ function sweepOver(graph: LinkGraph, which: Uint32Array, { damping, ranks, share
   return changed / total;
 }
 
-/** Those that have links, or those that have none. */
+/** Nodes with links, or without. */
 function nodesWhere({ nodes, outWeights }: LinkGraph, hasLinks: boolean): Uint32Array {
   const found = new Uint32Array(nodes);
   let count = 0;

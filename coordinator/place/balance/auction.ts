@@ -177,10 +177,7 @@ export class Auction {
     }
   }
 
-  /**
-   * The crawler where it fits and saves most, or relieves at the least cost. `isWanting` means a cheaper one had no
-   * room.
-   */
+  /** The crawler where it fits and saves most, or relieves at the least cost. `isWanting` means a cheaper one had no room. */
   #betterPlace(subnet: number): { readonly to: number; readonly isWanting: boolean } {
     const { pages, bytes, crawlers, costsMs } = this.#input;
     const here = this.places[subnet]!;

@@ -39,10 +39,7 @@ interface SearchFigures {
   readonly gained: number;
 }
 
-/**
- * Smaller promises are not worth a probe; of the order of the policy's λ, since a mistake here affects a single
- * subnet.
- */
+/** Smaller promises are not worth a probe; of the order of the policy's λ, since a mistake here affects a single subnet. */
 const leastPromiseMs = 0.5;
 
 /** The search ends when fewer of the last `yieldWindow` probes found something. */

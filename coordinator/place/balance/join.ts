@@ -41,10 +41,7 @@ const returnsPerPass = 1000;
 const formerMs = 24 * 3_600_000;
 /** Advantage, in ms, with which a former crawler gets a subnet back. */
 const returnMarginMs = 1;
-/**
- * Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the longest wait
- * for them.
- */
+/** Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the longest wait for them. */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
 const roomsMs = 60_000;

@@ -5,7 +5,7 @@ import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
   readonly subnets: readonly BalanceSubnet[];
-  /** RTT between two crawlers, smaller direction; undefined when unmeasured. */
+  /** RTT between two crawlers, in either direction; undefined when unmeasured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | undefined;
 }
 
@@ -46,10 +46,7 @@ export function effectiveCapacity(
   return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
 }
 
-/**
- * Crawlers over capacity in pages or bytes, and departed ones that still have a subnet; most overloaded in pages
- * first.
- */
+/** Crawlers over capacity in pages or bytes, and departed ones that still have a subnet; most overloaded in pages first. */
 export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): CrawlerId[] {
   const burdens = new Map<CrawlerId, Burden>();
   const burdenOf = (crawlerId: CrawlerId) => {
@@ -120,10 +117,7 @@ const stayMs = 1e-6;
 /** Any subnet, however small its load, may move for this. */
 const mostLeaveMs = 300;
 
-/**
- * The cost of leaving its crawler in ms per page. Loads are rounded to powers of two, so that it does not change with
- * every page.
- */
+/** The cost of leaving its crawler in ms per page. Loads are rounded to powers of two, so that it does not change with every page. */
 export function leaveCostMs(pagesPerDay: number, settings: BalanceSettings): number {
   const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
   const perPageMs =

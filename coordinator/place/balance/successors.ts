@@ -81,10 +81,7 @@ async function knownRtts(
 
 // Which measured crawlers may have a subnet by their partners' rules.
 
-/**
- * Removes crawlers denied the subnet's probe target, and subnets nobody is left for. Reads nothing while nobody denies
- * anything.
- */
+/** Removes crawlers denied the subnet's probe target, and subnets nobody is left for. Reads nothing while nobody denies anything. */
 export async function withoutDenied(
   measured: Map<SubnetId, Map<CrawlerId, number>>,
   ports: { readonly delegations: Pick<DelegationStore, "targetsFor">; readonly denied?: DeniedTargets },
@@ -296,10 +293,7 @@ const causeOf = (gone: CrawlerId, state: CoordinatorState) =>
 const whyOf = (gone: CrawlerId, state: CoordinatorState) =>
   isDraining(gone, state) ? "its crawler hands its subnets over" : "its crawler is gone";
 
-/**
- * One plan without hysteresis. Nothing moves while nobody is overloaded; otherwise subnets may also go to a nearer
- * crawler.
- */
+/** One plan without hysteresis. Nothing moves while nobody is overloaded; otherwise subnets may also go to a nearer crawler. */
 export function planByMinCostFlow(input: BalanceInput): Move[] {
   const { moves } = planPlacement(input, noHysteresis);
   return overloads(input).length === 0 ? [] : [...moves];

@@ -45,10 +45,7 @@ export class UnmeasuredSearch {
     return { asked: this.#asked.size, gained: this.#gained };
   }
 
-  /**
-   * `subnets` are unmeasured, `rounds` is the concurrency, `room` the subnets it may gain. Returns false when the
-   * search is over.
-   */
+  /** `subnets` are unmeasured, `rounds` is the concurrency, `room` the subnets it may gain. Returns false when the search is over. */
   async step(
     subnets: readonly UnmeasuredSubnet[],
     { rounds, room }: Record<"rounds" | "room", number>,

@@ -132,10 +132,7 @@ interface PresenceOptions {
   readonly nowMs?: () => number;
   /** The name under which other coordinators report this one. */
   readonly name?: string | null;
-  /**
-   * Opens a pool of that session name for the lock and the beats; by default the pool passed to `begin` is used, which
-   * nobody closes.
-   */
+  /** Opens a pool of that session name for the lock and the beats; by default the pool passed to `begin` is used, which nobody closes. */
   readonly sessions?: (sessionName: string) => Pool;
   readonly log?: Log;
 }

@@ -93,10 +93,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     readEachRtts: async (visit: (rtts: readonly PeerRtt[]) => void): Promise<void> =>
       await readEachRtts(pool, visit),
 
-    /**
-     * Marks the named crawler as draining and notifies coordinators; returns false when there is none. `by` defaults
-     * to the operator.
-     */
+    /** Marks the named crawler as draining and notifies coordinators; returns false when there is none. `by` defaults to the operator. */
     drain: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await drainCrawler(pool, name, now, by),
 
@@ -177,10 +174,7 @@ async function openSpools(pool: Pool, arrivals: readonly ArrivingCrawler[]): Pro
   return arrivals.map(({ crawlerId, hello }) => spools.get(`${crawlerId} ${hello.spoolId}`) ?? 0);
 }
 
-/**
- * One statement for all, since a whole fleet may arrive at once. Every part of it sees the crawlers as they were
- * before.
- */
+/** One statement for all, since a whole fleet may arrive at once. Every part of it sees the crawlers as they were before. */
 async function noteArrivals(
   pool: Pool,
   arrivals: readonly ArrivingCrawler[],

@@ -46,18 +46,12 @@ export function createIdentityStore(pool: Pool) {
     /** Accepts the shown ticket and issues the next, or says why the folder is a copy. */
     tradeTicket: async (trade: TicketTrade): Promise<TradedTicket> => await trades.ask(trade),
 
-    /**
-     * Records that a key was shown. If its arrival was not known, it is now, and older keys end after their grace
-     * period.
-     */
+    /** Records that a key was shown. If its arrival was not known, it is now, and older keys end after their grace period. */
     async noteKeyUse({ crawlerId, keyId }: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void> {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    /**
-     * The crawler stored its newest key on disk: older keys end after their grace period, and its invitation is used
-     * up.
-     */
+    /** The crawler stored its newest key on disk: older keys end after their grace period, and its invitation is used up. */
     keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
       await keepKey(pool, { crawlerId, keyId: null, now }),
 

@@ -102,10 +102,7 @@ export class Mover {
     return (await this.refusalOf(arrival.publicKey, arrival.name)) ?? staleIdentity;
   }
 
-  /**
-   * Says, to somebody who proved this identity, where its crawler moved or what it has become; null when nothing is
-   * known.
-   */
+  /** Says, to somebody who proved this identity, where its crawler moved or what it has become; null when nothing is known. */
   async refusalOf(publicKey: string | null, name: string): Promise<Refusal | null> {
     const made = publicKey === null ? null : await this.#ports.moves.madeBy({ publicKey, name });
     return made === null ? null : movedRefusal(made, name);

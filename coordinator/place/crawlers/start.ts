@@ -1,7 +1,4 @@
-/**
- * Manages keys while crawlers are connected: replaces them on schedule and on request, and ends sessions of revoked
- * crawlers.
- */
+/** Manages keys while crawlers are connected: replaces them on schedule and on request, and ends sessions of revoked crawlers. */
 
 import type { Pool } from "pg";
 import type { Secrets } from "#core/access-types";

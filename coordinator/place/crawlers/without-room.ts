@@ -7,10 +7,7 @@ interface KnownFleet {
   readonly crawlers: readonly CrawlerRecord[];
 }
 
-/**
- * A crawler gets no new subnet when it is draining, distrusted, for measurements only, or has used up its daily pages
- * or bytes.
- */
+/** A crawler gets no new subnet when it is draining, distrusted, for measurements only, or has used up its daily pages or bytes. */
 export function crawlersWithoutRoom(state: KnownFleet, budget: DayBudget, now: Date): ReadonlySet<CrawlerId> {
   const full = state.crawlers.filter(
     (crawler) =>

@@ -76,10 +76,7 @@ export class DelegationKnowledge {
     this.#countAtRoot(slot, 1);
   }
 
-  /**
-   * Undoes one `record`, before the subnet gets another crawler or leaves the tree. Ignores keys at which the crawler
-   * owns nothing.
-   */
+  /** Undoes one `record`, before the subnet gets another crawler or leaves the tree. Ignores keys at which the crawler owns nothing. */
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
     if (slot === undefined) return;

@@ -120,10 +120,7 @@ function aboveOf(
   return { ancestorKeys, widerKeys };
 }
 
-/**
- * True for ranges about as wide as the /8 level or wider, judged by the first word; that level and the root represent
- * them.
- */
+/** True for ranges about as wide as the /8 level or wider, judged by the first word; that level and the root represent them. */
 function isWide({ firsts, lasts, words }: RangeTable, place: number): boolean {
   const width = (lasts[words * place] as number) - (firsts[words * place] as number);
   return width >= (words === 1 ? 2 ** 24 : 2 ** 16) - 1;

@@ -51,10 +51,7 @@ const leastOf = (outcome: ProbeOutcome): number =>
 /** Crawlers that a round asks again. */
 const mostAskedAgain = 2;
 
-/**
- * Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than
- * the chosen one.
- */
+/** Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than the chosen one. */
 export class SecondQuestions {
   readonly #marginMs: number;
   readonly #asked = new Set<CrawlerId>();

@@ -66,10 +66,7 @@ export interface OwnFetches {
   readonly cause: RoundCause;
 }
 
-/**
- * Runs and stores the round; returns null when the subnet is gone or may not be probed, its crawler is briefly away,
- * or we stop.
- */
+/** Runs and stores the round; returns null when the subnet is gone or may not be probed, its crawler is briefly away, or we stop. */
 export async function delegateSubnet(
   subnet: WaitingSubnet,
   cause: RoundCause,

@@ -88,10 +88,7 @@ export class RoundQuestions {
     this.take({ crawlerId, outcome: await this.#opening.ask(crawlerId, common) });
   }
 
-  /**
-   * Takes any answer, even without a probe. With a second answer of a crawler, the round is replayed with the smaller
-   * one.
-   */
+  /** Takes any answer, even without a probe. With a second answer of a crawler, the round is replayed with the smaller one. */
   take(probe: RoundProbe): void {
     const { crawlerId, outcome } = probe;
     const isSecond = this.asked.has(crawlerId);

@@ -153,10 +153,7 @@ export class CoordinatorState {
     return pairs === 0 ? 1 : known / pairs;
   }
 
-  /**
-   * Whether the crawler knows its distance to this share of the others, or in a large fleet of its landmarks and
-   * neighbours.
-   */
+  /** Whether the crawler knows its distance to this share of the others, or in a large fleet of its landmarks and neighbours. */
   knowsDistances(crawlerId: CrawlerId, online: readonly CrawlerId[], share: number): boolean {
     if (online.length > lookedAtWhole) {
       const slot = this.peerRtts.slots.get(crawlerId) ?? -1;

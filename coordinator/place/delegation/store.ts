@@ -81,10 +81,7 @@ export function createDelegationStore(
       await asLeader(async (client) => await move(client, moves, now)),
     /** Daily load of each crawler with a subnet, at this recrawl interval. */
     crawlerLoads: async (recrawlDays: number) => await crawlerLoads(pool, recrawlDays),
-    /**
-     * The loads of these crawlers' subnets with their crawlers' RTTs; `displaced` adds subnets that went to relieve a
-     * crawler.
-     */
+    /** The loads of these crawlers' subnets with their crawlers' RTTs; `displaced` adds subnets that went to relieve a crawler. */
     loads: async (recrawlDays: number, crawlerIds: readonly CrawlerId[], which = { displaced: false }) =>
       await loads(pool, recrawlDays, { crawlerIds, ...which }),
     /** Subnets this crawler lost by leaving or draining, with the RTT it had measured. */

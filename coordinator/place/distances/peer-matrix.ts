@@ -11,13 +11,13 @@
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
 
-/** Pairs that a fleet may keep, however they are shared out: 724 crawlers keep all of theirs. */
+/** Total pairs kept: 724 crawlers keep all of theirs. */
 const pairsInAll = 2 ** 19;
 
-/** What a crawler of the largest fleet keeps: landmarks, neighbours, and four turns' worth of the others. */
+/** Peers kept per crawler in the largest fleet: landmarks, neighbours and four turns of others. */
 const leastKeptByEach = 96;
 
-/** The others that one crawler keeps its measurements of, in a fleet of this size; infinite where it keeps all. */
+/** Peers kept per crawler in a fleet of this size; infinite when all are. */
 export function peersKeptByEach(crawlers: number): number {
   const share = Math.floor(pairsInAll / Math.max(1, crawlers));
   return share >= crawlers ? Number.POSITIVE_INFINITY : Math.max(leastKeptByEach, share);
@@ -29,7 +29,7 @@ export interface MeasuredPeer {
   readonly rttMs: number;
 }
 
-/** Of a crawler: whom it knows, nearest first, from the position `from` up to, not including, `to` of longer columns. */
+/** A crawler's known peers, nearest first, from `from` up to but excluding `to`. */
 export interface NearestStretch {
   readonly slots: Int32Array;
   readonly rttsMs: Float64Array;
@@ -37,18 +37,18 @@ export interface NearestStretch {
   readonly to: number;
 }
 
-/** Of a crawler: whom it has to do with, by ascending slot, the first `length` of both columns. */
+/** A crawler's peers by ascending slot: the first `length` entries of both columns. */
 export interface KnownPeers {
   readonly length: number;
   readonly peers: Int32Array;
-  /** NaN: neither side has measured the other so far. */
+  /** NaN when neither side has measured the other. */
   readonly bestMs: Float64Array;
 }
 
-/** Nearest peers that are kept at hand for a crawler. */
+/** Nearest peers cached per crawler. */
 const mostAtHand = 32;
 
-/** They are not known, or no longer: something changed in the crawler's row. */
+/** The cache is missing or outdated. */
 const stale = -1;
 
 export class PeerMatrix {
@@ -58,7 +58,7 @@ export class PeerMatrix {
   readonly #keptByEach: (crawlers: number) => number;
   #scratch = new Float64Array(0);
   #revision = 0;
-  /** Of each slot the nearest at hand, side by side: rounds ask for those of a hundred crawlers in no order. */
+  /** The cached nearest per slot, in one array, because rounds read those of a hundred crawlers in any order. */
   readonly #nearest = {
     from: 0,
     to: 0,
@@ -67,12 +67,12 @@ export class PeerMatrix {
     rttsMs: new Float64Array(0),
   };
 
-  /** `keptByEach`: measurements that a crawler keeps in a fleet of this size. */
+  /** `keptByEach` gives the measurements kept per crawler by fleet size. */
   constructor(keptByEach: (crawlers: number) => number = peersKeptByEach) {
     this.#keptByEach = keptByEach;
   }
 
-  /** Of given measurements, all of which it keeps. */
+  /** Keeps all of the given measurements. */
   static of(measurements: readonly MeasuredPeer[]): PeerMatrix {
     const matrix = new PeerMatrix(() => Number.POSITIVE_INFINITY);
     for (const { from, to, rttMs } of measurements) {
@@ -82,7 +82,7 @@ export class PeerMatrix {
     return matrix;
   }
 
-  /** Counts up whenever an RTT becomes known, is forgotten, or changes by more than jitter: what was made from the rows is old then. */
+  /** Increases when an RTT becomes known, is forgotten or changes by more than jitter, so that derived data is outdated. */
   get revision(): number {
     return this.#revision;
   }
@@ -91,19 +91,19 @@ export class PeerMatrix {
     return this.#ids.length;
   }
 
-  /** The slots of all crawlers that were ever named; slots stay. */
+  /** Slots of all crawlers ever named; they never change. */
   get slots(): ReadonlyMap<CrawlerId, number> {
     return this.#slots;
   }
 
-  /** Entries of all rows. A pair that is known has two. */
+  /** Entries of all rows; a known pair has two. */
   get entries(): number {
     let entries = 0;
     for (const row of this.#rows) entries += row.length;
     return entries;
   }
 
-  /** What the rows take, in bytes. */
+  /** Size of the rows in bytes. */
   get bytes(): number {
     const { counts, slots, rttsMs } = this.#nearest;
     let bytes = this.#scratch.byteLength + counts.byteLength + slots.byteLength + rttsMs.byteLength;
@@ -111,7 +111,7 @@ export class PeerMatrix {
     return bytes;
   }
 
-  /** The crawler's slot, a new one where it has none. */
+  /** Assigns a slot to a new crawler. */
   slotOf(crawlerId: CrawlerId): number {
     const known = this.#slots.get(crawlerId);
     if (known !== undefined) return known;
@@ -129,7 +129,7 @@ export class PeerMatrix {
     return this.#ids[slot]!;
   }
 
-  /** A measurement in ms; what is none (negative, NaN, of a crawler to itself) is left out. */
+  /** Takes an RTT in ms; ignores invalid ones (negative, NaN, to itself). */
   learn(from: number, to: number, rttMs: number, atMs: number): void {
     if (!(rttMs >= 0) || !Number.isFinite(rttMs) || from === to) return;
     const row = this.#rows[from]!;
@@ -144,7 +144,7 @@ export class PeerMatrix {
     this.touch(from, to, atMs);
   }
 
-  /** It was measured, or asked for, at this time. */
+  /** Records that a measurement was made or requested at this time. */
   touch(from: number, to: number, atMs: number): void {
     const row = this.#rows[from]!;
     row.touch(row.placeFor(to), Math.max(1, Math.floor(atMs / 1000)));
@@ -152,7 +152,7 @@ export class PeerMatrix {
     while (row.touched > most) this.#forget(from, row.longestAlone(to));
   }
 
-  /** All that this slot and the others measured of each other. */
+  /** Forgets all measurements from and to this slot. */
   forget(slot: number): void {
     const { peers, length } = this.#rows[slot]!;
     for (const peer of peers.slice(0, length))
@@ -163,17 +163,17 @@ export class PeerMatrix {
         if (this.#rows[from]!.find(to) >= 0) this.#forget(from, to);
   }
 
-  /** The RTT between two crawlers in ms; null where neither has measured the other. */
+  /** RTT in ms between two crawlers; null when neither has measured the other. */
   rttMs(a: CrawlerId, b: CrawlerId): number | null {
     return knownMs(this.rttMsAt(this.#slots.get(a) ?? -1, this.#slots.get(b) ?? -1));
   }
 
-  /** What the first has measured to the second by itself, in ms; null: nothing. */
+  /** What the first measured to the second, in ms, or null. */
   measuredMs(from: CrawlerId, to: CrawlerId): number | null {
     return knownMs(this.measuredMsAt(this.#slots.get(from) ?? -1, this.#slots.get(to) ?? -1));
   }
 
-  /** The RTT between two slots in ms; NaN where neither has measured the other. */
+  /** RTT in ms between two slots; NaN when neither has measured the other. */
   rttMsAt(a: number, b: number): number {
     const [one, other] = [this.#rows[a], this.#rows[b]];
     if (one === undefined || other === undefined) return Number.NaN;
@@ -181,7 +181,7 @@ export class PeerMatrix {
     return one.length <= other.length ? one.bestOf(b) : other.bestOf(a);
   }
 
-  /** The RTTs from one slot to many, in their order; NaN where unknown. */
+  /** RTTs from one slot to many, in order; NaN when unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
     const rttsMs = new Float64Array(to.length).fill(Number.NaN);
     const row = this.#rows[from];
@@ -203,7 +203,7 @@ export class PeerMatrix {
     return rttsMs;
   }
 
-  /** Every slot that the RTT to is known, in ascending order. */
+  /** Visits slots with a known RTT in ascending order. */
   eachKnown(slot: number, visit: (peer: number, rttMs: number) => void): void {
     const row = this.#rows[slot];
     if (row === undefined) return;
@@ -211,18 +211,18 @@ export class PeerMatrix {
       if (!Number.isNaN(row.bestMs[at]!)) visit(row.peers[at]!, row.bestMs[at]!);
   }
 
-  /** The row of a slot as it stands, to be read at once. */
+  /** The slot's row; valid until the next change. */
   knownTo(slot: number): KnownPeers {
     return this.#rows[slot] ?? nobody;
   }
 
-  /** Slots of the nearest that are known, nearest first. */
+  /** Known slots, nearest first. */
   nearestOf(slot: number): Int32Array {
     const { from, to, slots } = this.nearestAtHand(slot);
     return slots.subarray(from, to);
   }
 
-  /** The nearest that are known, kept until something changes there; good until the next question. */
+  /** Cached until something changes; valid until the next call. */
   nearestAtHand(slot: number): NearestStretch {
     const nearest = this.#nearest;
     if (slot < 0 || slot >= this.#rows.length) {
@@ -259,19 +259,19 @@ export class PeerMatrix {
     this.#nearest.rttsMs.set(rttsMs);
   }
 
-  /** What one slot has measured to another by itself, in ms; NaN: nothing. */
+  /** What one slot measured to another, in ms; NaN for nothing. */
   measuredMsAt(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
     return at < 0 ? Number.NaN : row!.ownMs[at]!;
   }
 
-  /** To how many others a slot's RTT is known. */
+  /** Number of slots with a known RTT. */
   knownOf(slot: number): number {
     return this.#rows[slot]?.known ?? 0;
   }
 
-  /** When one direction was last measured or asked for, in seconds; 0: never. */
+  /** When this direction was last measured or requested, in seconds; 0 for never. */
   touchedAt(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
@@ -285,7 +285,7 @@ export class PeerMatrix {
     if (slot < this.#nearest.counts.length) this.#nearest.counts[slot] = stale;
   }
 
-  /** What `from` measured of the other is forgotten; what the other measured of it is the other's to keep. */
+  /** Forgets what `from` measured; the peer keeps its own measurement. */
   #forget(from: number, to: number): void {
     const row = this.#rows[from]!;
     const back = this.#rows[to]!;
@@ -312,19 +312,19 @@ function isOther(beforeMs: number, nowMs: number): boolean {
   return !(Math.abs(nowMs - beforeMs) <= 2 + 0.1 * beforeMs);
 }
 
-/** One crawler's peers in ascending order of their slots; a place in it is good until the next entry comes or goes. */
+/** A crawler's peers by ascending slot; positions are valid until an entry is added or removed. */
 class PeerRow {
   length = 0;
   peers = new Int32Array(0);
-  /** The smaller of both directions (NaN: neither is known). */
+  /** The smaller direction; NaN when neither is known. */
   bestMs = new Float64Array(0);
-  /** What this crawler measured (NaN: nothing). */
+  /** This crawler's measurements; NaN for none. */
   ownMs = new Float64Array(0);
-  /** When it last measured or was asked to, in seconds; 0: never. */
+  /** Last measurement or request, in seconds; 0 for never. */
   ownAt = new Uint32Array(0);
-  /** Entries with a best RTT. */
+  /** Entries with a known RTT. */
   known = 0;
-  /** Entries that it measured or was asked to. */
+  /** Entries measured or requested by this crawler. */
   touched = 0;
 
   get bytes(): number {
@@ -336,13 +336,13 @@ class PeerRow {
     return at < 0 ? Number.NaN : this.bestMs[at]!;
   }
 
-  /** Where the peer stands, −1 where it does not. */
+  /** The peer's position, or −1. */
   find(peer: number): number {
     const at = this.#firstFrom(peer);
     return at < this.length && this.peers[at] === peer ? at : -1;
   }
 
-  /** Where the peer stands; it gets an entry where it has none. */
+  /** The peer's position; adds an entry if needed. */
   placeFor(peer: number): number {
     const at = this.#firstFrom(peer);
     if (at < this.length && this.peers[at] === peer) return at;
@@ -366,7 +366,7 @@ class PeerRow {
     this.ownAt[at] = atSeconds;
   }
 
-  /** The peer that this crawler left alone longest, but for one. */
+  /** The peer left unmeasured longest, except one. */
   longestAlone(but: number): number {
     let found = -1;
     for (let at = 0; at < this.length; at++) {
@@ -376,14 +376,14 @@ class PeerRow {
     return this.peers[found]!;
   }
 
-  /** Takes the entry out where nothing is known of the pair and nobody was asked. */
+  /** Removes an entry without a known RTT or a request. */
   dropEmpty(at: number): void {
     if (this.ownAt[at] !== 0 || !Number.isNaN(this.bestMs[at]!)) return;
     this.#shift(at + 1, at);
     this.length -= 1;
   }
 
-  /** The first place whose peer is not below this one. */
+  /** The first position whose peer is not below this one. */
   #firstFrom(peer: number): number {
     const { peers } = this;
     let low = 0;

@@ -1,7 +1,4 @@
-/**
- * Whom crawlers measure, and what is guessed of those that nobody has measured yet. What they measured is kept in
- * `peer-matrix.ts`.
- */
+/** Chooses which peers crawlers measure, and estimates unmeasured RTTs. `peer-matrix.ts` stores the measurements. */
 import type { CrawlerId } from "#core/ids";
 import { mix32 } from "#core/random";
 import { smallestOf } from "#core/small-collections";
@@ -16,9 +13,9 @@ import type { PeerMatrix } from "./peer-matrix.ts";
 // ten points of accuracy in simulation, and as hints of whom to ask they saved probes with 200 crawlers and
 // cost some with 1,000 (test/bench/results/calibration.md). A pair that is not measured stays unknown to it.
 
-/** What the landmarks have measured so far, laid out for many questions. */
+/** The landmarks' measurements, arranged for many queries. */
 export class LandmarkEstimates {
-  /** Per landmark the RTT in ms to every slot; NaN where unknown. */
+  /** Per landmark the RTT in ms to every slot; NaN when unknown. */
   readonly #fromLandmarks: readonly Float64Array[];
 
   constructor(matrix: PeerMatrix, landmarks: readonly CrawlerId[]) {
@@ -33,21 +30,21 @@ export class LandmarkEstimates {
     });
   }
 
-  /** In ms, measured or not; NaN where no landmark knows both. */
+  /** In ms; NaN when no landmark knows both. */
   between(a: number, b: number): number {
     let leastMs = 0;
     let mostMs = Number.POSITIVE_INFINITY;
     for (const rttsMs of this.#fromLandmarks) {
       const gapMs = Math.abs(rttsMs[b]! - rttsMs[a]!);
       const sumMs = rttsMs[b]! + rttsMs[a]!;
-      // Comparisons with NaN are false: what the landmark does not know leaves the bounds alone.
+      // Comparisons with NaN are false, so unknown values leave the bounds unchanged.
       if (gapMs > leastMs) leastMs = Math.fround(gapMs);
       if (sumMs < mostMs) mostMs = Math.fround(sumMs);
     }
     return Number.isFinite(mostMs) && a !== b ? Math.fround((leastMs + mostMs) / 2) : Number.NaN;
   }
 
-  /** The landmark that is nearest to a slot, by its position; −1 where none knows it. */
+  /** Position of the landmark nearest to a slot, or −1. */
   nearestTo(slot: number): number {
     let nearest = -1;
     let leastMs = Number.POSITIVE_INFINITY;
@@ -75,13 +72,13 @@ export class LandmarkEstimates {
 // Beyond 500 crawlers nobody looks at all the others, who would be a square: neighbours and the rest are looked for
 // among some 500 (`PeerSearch`), and the rest is a sample that changes from turn to turn.
 
-/** Measurements of one crawler in one refresh interval. */
+/** Measurements per crawler and refresh interval. */
 export const peersPerTurn = 48;
 
-/** A pair is measured again when its measurement is so old. */
+/** Age at which a pair is measured again. */
 export const peerRefreshMs = 600_000;
 
-/** One that was asked for and never measured is asked for again. */
+/** Delay after which an unanswered request is repeated. */
 const peerRetryMs = 50_000;
 
 export const landmarkCount = 16;
@@ -90,7 +87,7 @@ export const neighbourCount = 16;
 /** The largest fleet in which every pair is measured in every interval. */
 const largestMesh = 2 * peersPerTurn + 1;
 
-/** The landmarks of a fleet; none where every pair is measured anyway. */
+/** Empty when every pair is measured anyway. */
 export function landmarksOf(online: readonly CrawlerId[]): CrawlerId[] {
   if (online.length <= largestMesh) return [];
   const drawn = Float64Array.from(online, (crawlerId: CrawlerId) => mix32(crawlerId));
@@ -99,13 +96,13 @@ export function landmarksOf(online: readonly CrawlerId[]): CrawlerId[] {
 
 export interface PeerTurn {
   readonly matrix: PeerMatrix;
-  /** Those that can be measured now. */
+  /** Crawlers that can be measured now. */
   readonly online: readonly CrawlerId[];
   readonly landmarks: readonly CrawlerId[];
   readonly nowMs: number;
 }
 
-/** Whether the crawler is new to the fleet: what it needs first is not known yet. O(1) but for small fleets. */
+/** True while the crawler lacks what it needs first. O(1) except in small fleets. */
 export function isNewcomer(crawlerId: CrawlerId, { matrix, online, landmarks }: PeerTurn): boolean {
   const slot = matrix.slotOf(crawlerId);
   const needed = landmarks.length === 0 ? online.length - 1 : landmarkCount + neighbourCount;
@@ -113,9 +110,8 @@ export function isNewcomer(crawlerId: CrawlerId, { matrix, online, landmarks }: 
 }
 
 /**
- * Whom a crawler is to measure now, the most useful first, and marks those as asked for. Pairs that were
- * measured or asked for within the interval, by either side, are left out. `search`: of the turn; crawlers that come
- * up together share one.
+ * The peers to measure now, most useful first, marked as requested. Excludes pairs measured or requested by either
+ * side within the interval. Crawlers of one turn share `search`.
  */
 export function peersFor(
   crawlerId: CrawlerId,
@@ -146,30 +142,30 @@ export function peersFor(
   return due;
 }
 
-/** Everybody, or the half that is this crawler's part: of a pair, the parity of both numbers says whose it is. */
+/** All peers, or this crawler's half: the parity of both numbers assigns a pair. */
 function meshPeers(crawlerId: CrawlerId, online: readonly CrawlerId[]): readonly CrawlerId[] {
   const others = online.filter((peer) => peer !== crawlerId);
   if (others.length <= peersPerTurn) return others;
   return others.filter((peer) => ((crawlerId + peer) % 2 === 0) === crawlerId < peer);
 }
 
-/** A fleet in which everybody looks at all the others. */
+/** The largest fleet in which all other crawlers are considered. */
 export const lookedAtWhole = 500;
 
-/** Of a larger one: those beside the same landmark, anybody, and for each of the nearest so many of its nearest. */
+/** Candidates in a larger fleet: beside the same landmark, at random, and neighbours of each of the nearest. */
 const besideLandmark = 256;
 const ofAnybody = 128;
 const nearestFollowed = 12;
 const nearestOfEach = 12;
 
-/** Who the neighbours of each crawler may be, and who was left alone longest: for everybody that comes up in one turn. */
+/** Finds each crawler's possible neighbours and the longest unmeasured, for all crawlers of one turn. */
 export class PeerSearch {
   readonly #turn: PeerTurn;
   readonly #slots: Int32Array;
   readonly #estimates: LandmarkEstimates;
-  /** By slot the position among those online; −1: it is not. */
+  /** Position among the online crawlers by slot; −1 when offline. */
   readonly #positions: Int32Array;
-  /** By landmark the positions of those that are nearest to it. */
+  /** Positions nearest to each landmark. */
   #besides: readonly number[][] | null = null;
 
   constructor(turn: PeerTurn) {
@@ -197,7 +193,7 @@ export class PeerSearch {
     const age = (index: number) =>
       Math.max(matrix.touchedAt(own, slotAt(index)), matrix.touchedAt(slotAt(index), own));
     const near = smallest(looked.length, neighbourCount, distanceMs);
-    // A hash decides among those that nobody ever measured, so that not all crawlers begin with the same.
+    // A hash orders those never measured, so that crawlers do not all begin with the same.
     const oldest = smallest(
       looked.length,
       2 * peersPerTurn,
@@ -208,7 +204,7 @@ export class PeerSearch {
     return [...named];
   }
 
-  /** Positions of those that are looked at for a crawler, which is none of them. */
+  /** Positions of the candidates for a crawler, without itself. */
   #lookedAt(own: number): readonly number[] {
     const { matrix, nowMs } = this.#turn;
     const count = this.#slots.length;
@@ -234,7 +230,7 @@ export class PeerSearch {
     return this.#positions[slot] ?? -1;
   }
 
-  /** Those that have the same landmark next to them; nobody where that is not known yet. */
+  /** Crawlers with the same nearest landmark; empty while unknown. */
   #besideOf(own: number): readonly number[] {
     this.#besides ??= this.#findBesides();
     return this.#besides[this.#estimates.nearestTo(own)] ?? [];
@@ -247,7 +243,7 @@ export class PeerSearch {
   }
 }
 
-/** Some of a list, others with every turn: all of it where it is short, else at even distances from a start of their own. */
+/** All of a short list, else an evenly spaced sample from a start that changes with every turn. */
 function addSome(
   chosen: Set<number>,
   { wanted, of, turn }: { readonly wanted: number; readonly of: number; readonly turn: number },
@@ -258,7 +254,7 @@ function addSome(
     chosen.add(at(Math.floor((turn % of) + (drawn * of) / most) % of));
 }
 
-/** The indices with the smallest keys, ascending; of equal keys the first. */
+/** Indexes of the smallest keys, ascending; ties keep their order. */
 function smallest(count: number, wanted: number, keyOf: (index: number) => number): number[] {
   return Array.from(
     smallestOf(

@@ -9,28 +9,28 @@
  */
 import type { CrawlerId } from "#core/ids";
 
-/** RTT (ms) assumed where nothing is known of a pair: about half way round the world by cable. */
+/** RTT (ms) assumed when nothing is known: about half way round the world by cable. */
 export const unknownRttMs = 200;
 
-/** RTT (ms) of a crawler that could not measure the subnet: worse than any other, and left out when others' RTTs are predicted. */
+/** RTT (ms) of a crawler that could not measure the subnet; ignored in predictions. */
 export const unmeasurableMs = 10_000;
 
-/** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
+/** RTT (ms) between two crawlers, in either direction; undefined when unmeasured. */
 export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
 
 export interface RttBounds {
   readonly leastMs: number;
-  /** Infinite where nothing is known. */
+  /** Infinite when unknown. */
   readonly mostMs: number;
 }
 
-/** From pairs of how far the crawler is from another one (NaN: not known), and what that one measured. */
+/** Takes pairs of a crawler's distance (NaN when unknown) and what that one measured. */
 export function rttBounds(
   measured: readonly (readonly [apartMs: number | undefined, rttMs: number])[],
 ): RttBounds {
   let [leastMs, mostMs] = [0, Number.POSITIVE_INFINITY];
   for (const [apartMs = Number.NaN, rttMs] of measured) {
-    // False for NaN: what is unknown leaves the bounds alone.
+    // False for NaN, so unknown values leave the bounds unchanged.
     if (!(apartMs >= 0) || rttMs >= unmeasurableMs) continue;
     leastMs = Math.max(leastMs, Math.abs(apartMs - rttMs));
     mostMs = Math.min(mostMs, apartMs + rttMs);
@@ -38,43 +38,43 @@ export function rttBounds(
   return { leastMs, mostMs };
 }
 
-/** Where triangles are violated the bounds cross; the middle is still the best guess. */
+/** The bounds cross when triangles are violated; the middle is still the best guess. */
 export function middleOf({ leastMs, mostMs }: RttBounds): number {
   return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs : (leastMs + mostMs) / 2;
 }
 
 /**
- * How far off the middle is, as the standard deviation in ms: on PlanetLab's matrices and on generated worlds the
- * error has a floor and grows with the width that the bounds leave.
+ * Standard deviation of the middle in ms: on PlanetLab's matrices and generated worlds the error has a floor and grows
+ * with the width of the bounds.
  */
 function spreadOf({ leastMs, mostMs }: RttBounds): number {
   return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs / 2 : 8 + 0.25 * Math.max(0, mostMs - leastMs);
 }
 
 interface Row {
-  /** Indices of those who measured it; of a subnet that nobody measured, its crawler, which is taken to stand beside it. */
+  /** Indexes of those who measured it; for an unmeasured subnet its crawler, assumed to be beside it. */
   readonly crawlers: number[];
   readonly rttsMs: number[];
   readonly isGuessed: boolean;
 }
 
-/** What is known of the RTTs between crawlers, by index, and subnets, by row: measured, or else predicted. */
+/** RTTs between crawlers (by index) and subnets (by row), measured or predicted. */
 export class RttTable {
-  /** All crawlers that were named, by index. */
+  /** By index. */
   readonly crawlerIds: CrawlerId[] = [];
   readonly #indexOf = new Map<CrawlerId, number>();
   readonly #crawlerRttMs: CrawlerRtt;
   readonly #rows: Row[] = [];
-  /** Per crawler its RTTs (ms; NaN: unknown) to all crawlers. */
+  /** Each crawler's RTTs (ms; NaN unknown) to all crawlers. */
   #apartMs: Float64Array[] = [];
-  /** By crawler the others, the nearest first, those at an unknown distance last; worked out when asked for. */
+  /** Each crawler's peers, nearest first and unknown last; computed on demand. */
   #neighbours: (readonly number[] | undefined)[] = [];
 
   constructor(crawlerRttMs: CrawlerRtt) {
     this.#crawlerRttMs = crawlerRttMs;
   }
 
-  /** The crawler's index; it gets one when it is named for the first time. */
+  /** Assigns an index to a new crawler. */
   indexOf(crawlerId: CrawlerId): number {
     const known = this.#indexOf.get(crawlerId);
     if (known !== undefined) return known;
@@ -98,7 +98,7 @@ export class RttTable {
     return this.#rows.push({ crawlers, rttsMs: isGuessed ? [0] : [...rttMs.values()], isGuessed }) - 1;
   }
 
-  /** RTT (ms) by crawler, of those that measured the subnet, in the order in which the measurements were added. */
+  /** Measured RTTs (ms) by crawler, in the order added. */
   measuredOf(row: number): Map<CrawlerId, number> {
     const { crawlers, rttsMs, isGuessed } = this.#rows[row]!;
     return new Map(isGuessed ? [] : crawlers.map((crawler, at) => [this.crawlerIds[crawler]!, rttsMs[at]!]));
@@ -109,7 +109,7 @@ export class RttTable {
     return !isGuessed && crawlers.includes(crawler);
   }
 
-  /** Writes the RTT (ms) of every crawler to the subnet of this row. */
+  /** Writes every crawler's RTT (ms) to the row's subnet. */
   rttsInto(row: number, rttsMs: Float64Array): void {
     for (let crawler = 0; crawler < rttsMs.length; crawler++) rttsMs[crawler] = this.rttMs(row, crawler);
   }
@@ -117,24 +117,24 @@ export class RttTable {
   rttMs(row: number, crawler: number): number {
     const { crawlers, rttsMs } = this.#rows[row]!;
     const at = crawlers.indexOf(crawler);
-    // A prediction is never below the smallest measured RTT: a crawler that has not measured must not win by a guess.
+    // Never below the smallest measured RTT, so that no crawler wins by a guess.
     return at >= 0 ? rttsMs[at]! : Math.max(Math.min(...rttsMs), middleOf(this.#boundsFor(row, crawler)));
   }
 
-  /** What a move adds to the RTT (ms), and whether either of the two is only predicted. */
+  /** The RTT (ms) that a move adds, and whether either RTT is predicted. */
   difference(row: number, from: number, to: number): { addedRttMs: number; predicted: boolean } {
     const predicted = !(this.isMeasured(row, to) && this.isMeasured(row, from));
     return { addedRttMs: this.rttMs(row, to) - this.rttMs(row, from), predicted };
   }
 
-  /** How far off the prediction for a crawler that did not measure may be (ms, standard deviation). */
+  /** Standard deviation (ms) of an unmeasured crawler's prediction. */
   spreadMs(row: number, crawler: number): number {
     return spreadOf(this.#boundsFor(row, crawler));
   }
 
   /**
-   * Crawlers that may be near: those that measured the subnet, and about `breadth` nearest neighbours of the one that
-   * measured least. Others can only be nearer where several measurements contradict it.
+   * Crawlers that may be near: those that measured, and about `breadth` nearest neighbours of the fastest. Others are
+   * nearer only if several measurements contradict that.
    */
   likely(row: number, breadth: number): number[] {
     const { crawlers, rttsMs } = this.#rows[row]!;
@@ -148,7 +148,7 @@ export class RttTable {
     return rttBounds(crawlers.map((witness, at) => [apartMs[witness]![crawler]!, rttsMs[at]!]));
   }
 
-  /** Made anew when crawlers were named since. */
+  /** Rebuilt after new crawlers were named. */
   #apart(): readonly Float64Array[] {
     if (this.#apartMs.length !== this.crawlerIds.length)
       this.#apartMs = this.crawlerIds.map((a) =>
@@ -169,7 +169,7 @@ export class RttTable {
   }
 }
 
-/** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
+/** Expected amount by which a normally distributed RTT is below a limit, counting 0 when above. */
 export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
   const z = (limitMs - meanMs) / spreadMs;
   if (z < -4) return 0;
@@ -177,7 +177,7 @@ export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number
   return (limitMs - meanMs) * normalShare(z) + spreadMs * density;
 }
 
-/** Share of a normal distribution below z; off by less than 0.0002 (logistic approximation of Bowling et al., 2009). */
+/** Normal distribution function, to within 0.0002 (logistic approximation of Bowling et al., 2009). */
 function normalShare(z: number): number {
   return 1 / (1 + Math.exp(-1.5976 * z - 0.07056 * z ** 3));
 }

@@ -1,4 +1,4 @@
-/** Domain sets of crawlers (table crawler), and the languages of hosts, by which sets choose. */
+/** Domain sets of crawlers (table crawler), and the hosts' languages that sets refer to. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
@@ -16,11 +16,11 @@ export function createDomainSetStore(pool: Pool) {
       return rows[0] ?? null;
     },
 
-    /** Null: there is no crawler of that name. Running coordinators are told. */
+    /** Notifies running coordinators; null when no crawler has that name. */
     give: async (name: string, sets: readonly string[]): Promise<ChangedDomainSets | null> =>
       await giveDomainSets(pool, name, sets),
 
-    /** Sees to the language of hosts with pages; the number of those that have another one now. */
+    /** Updates the languages of hosts with pages; returns how many changed. */
     refreshLanguages: async (hosts: readonly HostHash[]): Promise<number> =>
       await refreshLanguages(pool, hosts),
 
@@ -33,7 +33,7 @@ export function createDomainSetStore(pool: Pool) {
       return rows.map((row) => row.host_hash);
     },
 
-    /** The next hosts with pages after this one, in the order of their hashes; empty: there are none. */
+    /** The next hosts with pages in hash order; empty at the end. */
     hostsWithPages: async (after: HostHash | null, limit: number): Promise<HostHash[]> => {
       const { rows } = await pool.query<{ host_hash: HostHash }>(
         `select host_hash
@@ -74,7 +74,7 @@ export async function giveDomainSets(
   });
 }
 
-/** What counts when hosts are given out: the sets as they are stored in this moment, and the coordinator's own. */
+/** The sets that apply to a lease: those stored now, and the coordinator's own. */
 export async function partitionOfLease(
   client: PoolClient,
   { crawlerId, partition = [] }: { readonly crawlerId: CrawlerId; readonly partition?: Partition },
@@ -82,7 +82,7 @@ export async function partitionOfLease(
   return (await partitionsOfLeases(client, [crawlerId], partition)).get(crawlerId) ?? partition;
 }
 
-/** The same of many; who is not known is left out. */
+/** For many crawlers; unknown ones are missing. */
 export async function partitionsOfLeases(
   client: PoolClient,
   crawlerIds: readonly CrawlerId[],
@@ -98,11 +98,11 @@ export async function partitionsOfLeases(
   );
 }
 
-/** As text, each in its one form (`domainSetText`). */
+/** Canonical texts (`domainSetText`). */
 export interface DomainSetsOf {
   readonly name: string;
   readonly operator: readonly string[];
-  /** As its partner narrows them; without the crawler's saying so, none. */
+  /** The partner's restriction; empty when none is stated. */
   readonly partner: readonly string[];
 }
 
@@ -110,9 +110,9 @@ export interface ChangedDomainSets extends DomainSetsOf {
   readonly before: readonly string[];
 }
 
-// The language of a host (`frontier_host.language`): that of most of its pages, of a bounded number of them.
+// A host's language (`frontier_host.language`): that of most of a bounded number of its pages.
 
-/** Pages of a host that are looked at: enough for a majority, whatever the host's size. */
+/** Pages examined per host: enough for a majority, whatever its size. */
 const pagesAsked = 200;
 
 async function refreshLanguages(pool: Pool, hosts: readonly HostHash[]): Promise<number> {

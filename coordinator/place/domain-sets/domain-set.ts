@@ -8,27 +8,27 @@
  */
 import { canParseUrl } from "#core/ip/url-host";
 
-/** True: held; false: excepted. A dimension without terms holds everything. */
+/** True includes, false excludes. A dimension without terms includes everything. */
 export interface DomainSet {
-  /** By name in ASCII and lower case without a leading dot: `gr`, `xn--qxam`, `example.org`. */
+  /** ASCII, lower case, without a leading dot: `gr`, `xn--qxam`, `example.org`. */
   readonly names: ReadonlyMap<string, boolean>;
-  /** By ISO 639 code: `el`. */
+  /** ISO 639 codes: `el`. */
   readonly languages: ReadonlyMap<string, boolean>;
 }
 
 export interface HostToHold {
-  /** As `urlHost` names it: lower case, ASCII. Hosts whose name is an address are in no domain. */
+  /** As `urlHost` names it: lower-case ASCII. Hosts that are addresses belong to no domain. */
   readonly host: string;
-  /** ISO 639 code of most of its pages; null: not known yet. */
+  /** ISO 639 code of most of its pages; null when unknown. */
   readonly language: string | null;
 }
 
-/** Bounds on what is read, in characters and in terms. */
+/** Limits in characters and terms. */
 export const mostSetCharacters = 4096;
 
 const mostSetTerms = 64;
 
-/** The set, or what is wrong with the text, in words that name the value. */
+/** Returns the set, or a message that names the invalid value. */
 export function parseDomainSet(text: string): DomainSet | string {
   if (text.length > mostSetCharacters) {
     return `the domain set is ${text.length} characters long: at most ${mostSetCharacters}`;
@@ -52,7 +52,7 @@ export function parseDomainSet(text: string): DomainSet | string {
   return shadowedName(names) ?? { names: withoutIdle(names), languages: languagesThatCount(languages) };
 }
 
-/** The set in one form of words, however it was written: equal sets have equal texts. */
+/** The canonical text: equal sets have equal texts. */
 export function domainSetText({ names, languages }: DomainSet): string {
   return [
     ...termTexts(names, (name) => (name.includes(".") ? name : `.${name}`)),
@@ -60,27 +60,24 @@ export function domainSetText({ names, languages }: DomainSet): string {
   ].join(" ");
 }
 
-/**
- * Whether the host is in the set. While a host's language is not known, every language's set may hold it: a page
- * must be fetched before anybody can tell.
- */
+/** While a host's language is unknown, every language's set may hold it, because a page must be fetched to find out. */
 export function domainSetHolds(set: DomainSet, { host, language }: HostToHold): boolean {
   return holdsName(set.names, host) && (language === null || holdsLanguage(set.languages, language));
 }
 
-/** Whether it holds names that none of its terms mentions. */
+/** Whether it includes names that no term mentions. */
 function holdsUnmentioned({ names }: DomainSet): boolean {
   return holdsByDefault(names);
 }
 
-/** Whether one of the sets holds it. Without sets there is no partition: everything is held. */
+/** Whether any set holds it; without sets everything is held. */
 export function someDomainSetHolds(sets: readonly DomainSet[], host: HostToHold): boolean {
   return sets.length === 0 || sets.some((set) => domainSetHolds(set, host));
 }
 
 /**
- * Which names both claim, outermost first and without what lies below another: `.gr`, `example.org`, or `.` for
- * names that neither set mentions. Empty: no host of a known language is in both.
+ * Names that both claim, outermost only: `.gr`, `example.org`, or `.` for names that neither mentions. Empty when no
+ * host of a known language is in both.
  */
 export function domainSetsOverlap(a: DomainSet, b: DomainSet): string[] {
   if (!shareLanguage(a.languages, b.languages)) return [];
@@ -93,7 +90,7 @@ export function domainSetsOverlap(a: DomainSet, b: DomainSet): string[] {
     .sort();
 }
 
-/** Null: taken; otherwise the fault. */
+/** Null on success, otherwise the fault. */
 function takeTerm(
   word: string | undefined,
   held: boolean,
@@ -110,7 +107,7 @@ function takeTerm(
   return null;
 }
 
-/** A name is held only to be taken out by `not` around it: which of both was meant cannot be told. */
+/** A name both included and excluded is ambiguous. */
 function shadowedName(names: ReadonlyMap<string, boolean>): string | null {
   for (const [name, held] of names) {
     const around = held && !holdsByDefault(names) ? nearestAround(names, name) : undefined;
@@ -121,12 +118,12 @@ function shadowedName(names: ReadonlyMap<string, boolean>): string | null {
   return null;
 }
 
-/** Without terms that decide what the term around them, or none, decides anyway. */
+/** Removes terms that repeat what the surrounding term, or the default, decides. */
 function withoutIdle(names: ReadonlyMap<string, boolean>): Map<string, boolean> {
   return new Map([...names].filter(([name, held]) => held !== holdsName(names, parentOf(name))));
 }
 
-/** Beside languages that are held, those that are not say nothing. */
+/** Beside included languages, excluded ones have no effect. */
 function languagesThatCount(languages: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
   return holdsByDefault(languages) ? languages : new Map([...languages].filter(([, held]) => held));
 }
@@ -140,13 +137,13 @@ function holdsLanguage(languages: ReadonlyMap<string, boolean>, language: string
   return languages.get(language) ?? holdsByDefault(languages);
 }
 
-/** What no term mentions is held when every term only takes out. */
+/** Unmentioned names are included when all terms exclude. */
 function holdsByDefault(terms: ReadonlyMap<string, boolean>): boolean {
   for (const held of terms.values()) if (held) return false;
   return true;
 }
 
-/** The longest of the names that has the host below it. */
+/** The longest name that contains the host. */
 function nearestAround(names: ReadonlyMap<string, boolean>, host: string): string | undefined {
   for (let name = parentOf(host); name !== ""; name = parentOf(name)) {
     if (names.has(name)) return name;
@@ -190,7 +187,7 @@ function languageTerm(word: string): NameTerm {
   return { fault: `${shown(word)} is no language: write its code of two or three letters, such as lang:el` };
 }
 
-/** A leading dot or `*.` says the same as none; a single label needs the dot, since it may be a slip. */
+/** A leading dot or `*.` has no effect; a single label needs the dot, since it may be a typing error. */
 function domainTerm(word: string): NameTerm {
   const dotted = /^(?:\*?\.)/.test(word);
   const name = asciiName(word.replace(/^\*?\./, "").replace(/\.$/, ""));
@@ -221,18 +218,18 @@ function asciiName(text: string): string | null {
   return isName && name.length <= 253 ? name : null;
 }
 
-/** Enough of a word to find it by, on one line. */
+/** Enough of a word to identify it, on one line. */
 function shown(word: string): string {
   return JSON.stringify(word.length > 60 ? `${word.slice(0, 60)}…` : word);
 }
 
-// Domain sets found by the names that they hold, so that of a thousand sets only those are looked at that a host, or
-// another set, can be in. A set that only takes out (`not .com`) holds whatever it does not mention: it is always looked at.
+// Indexes domain sets by name, so that of a thousand sets only those are checked that may hold a host or overlap a
+// set. A set that only excludes (`not .com`) holds what it does not mention, so it is always checked.
 
 export interface SetsByName {
-  /** In the order of the sets: each that may hold the host. */
+  /** Sets that may hold the host, in order. */
   around(host: string): readonly DomainSet[];
-  /** Each that may hold a name that the set holds, too. */
+  /** Sets that may share a name with the set. */
   near(set: DomainSet): readonly DomainSet[];
 }
 

@@ -15,10 +15,10 @@ import {
 export type Layer = readonly DomainSet[];
 export type Partition = readonly Layer[];
 
-/** Sets of one party, at most. */
+/** Sets per party. */
 export const mostSets = 16;
 
-/** The sets in the order given, each once; or what is wrong, in words that name the value. */
+/** Sets in order without duplicates, or a message that names the invalid value. */
 export function readLayer(texts: readonly string[]): Layer | string {
   if (texts.length > mostSets) return `${texts.length} domain sets are given: at most ${mostSets}`;
   const sets = new Map<string, DomainSet>();
@@ -30,7 +30,7 @@ export function readLayer(texts: readonly string[]): Layer | string {
   return [...sets.values()];
 }
 
-/** What is kept: stored sets were read before, so that what cannot be read counts for nothing. */
+/** Ignores unreadable sets, since stored ones were validated. */
 export function partitionOf(...parties: readonly (readonly string[])[]): Partition {
   return parties.map(keptLayer).filter((layer) => layer.length > 0);
 }
@@ -43,7 +43,7 @@ export function layerTexts(layer: Layer): string[] {
   return layer.map(domainSetText);
 }
 
-/** Why nothing at all can be in both layers; null: something can. */
+/** Why no host can be in both layers, or null. */
 export function nothingInBoth(
   given: Layer,
   other: { readonly layer: Layer; readonly whose: string },
@@ -60,13 +60,13 @@ function keptLayer(texts: readonly string[]): Layer {
 }
 
 interface HeldSql {
-  /** True where the partition holds the host; never null. */
+  /** SQL that is true when the partition holds the host; never null. */
   readonly condition: string;
-  /** In the order of their numbers. */
+  /** In parameter order. */
   readonly values: readonly unknown[];
 }
 
-/** `host`: the table's alias, with columns host and language; `first`: the number of the first parameter. */
+/** `host` is an alias with columns host and language; `first` is the first parameter's number. */
 export function heldSql(partition: Partition, host: string, first: number): HeldSql {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${first + values.push(value) - 1}`;
@@ -74,12 +74,12 @@ export function heldSql(partition: Partition, host: string, first: number): Held
   return { condition: layers.length === 0 ? "true" : layers.join(" and "), values };
 }
 
-/** Names, or groups of them, in one condition: a statement has 65,535 parameters, and each is tried with every host. */
+/** Limit of names per condition: a statement has 65,535 parameters, and each is tried with every host. */
 const mostTerms = 1000;
 
 /**
- * Where one of the partitions at least holds the host; without partitions, nowhere. Of so many that it would cost more
- * than it spares, some may: everywhere. Whoever asks looks at what is found once more.
+ * True when at least one partition holds the host; false without any. With too many to be efficient it is true
+ * everywhere, so callers must check the result.
  */
 export function heldByOneSql(partitions: readonly Partition[], host: string, first: number): HeldSql {
   const values: unknown[] = [];
@@ -105,7 +105,7 @@ function setCondition({ names, languages }: DomainSet, host: string, parameter: 
   return `${nameCondition(names, `${host}.host`, parameter)} and ${languageCondition(languages, `${host}.language`, parameter)}`;
 }
 
-/** The longest name decides; names with as many labels shut each other out, so that one expression tries them all. */
+/** The longest name decides. Names with as many labels exclude each other, so one expression tries them all. */
 function nameCondition(names: DomainSet["names"], column: string, parameter: Parameter): string {
   if (names.size === 0) return "true";
   const byLength = new Map<string, { readonly labels: number; readonly held: boolean; names: string[] }>();
@@ -128,7 +128,7 @@ function languageCondition(languages: DomainSet["languages"], column: string, pa
   return `(${column} is null or ${column} ${compared}(${parameter([...languages.keys()])}::text[]))`;
 }
 
-/** Names have letters, digits, `-`, `_` and dots. */
+/** Names consist of letters, digits, `-`, `_` and dots. */
 function endsWithOneOf(names: readonly string[]): string {
   return `(^|\\.)(${names.map((name) => name.replaceAll(".", "\\.")).join("|")})$`;
 }
@@ -137,13 +137,10 @@ function isHeldByDefault(terms: ReadonlyMap<string, boolean>): boolean {
   return ![...terms.values()].includes(true);
 }
 
-/** In a statement's text: where the hosts of that alias must be held (`withHeldHosts`). */
+/** Marks where a statement requires an alias's hosts to be held (`withHeldHosts`). */
 export const isHeld = (host: string): string => `held_by_domain_sets(${host})`;
 
-/**
- * The statement with the partition where it says `isHeld`, and the values of its further parameters. `also`: what hosts
- * must be besides, of an alias.
- */
+/** Replaces `isHeld` in the statement by the partition's condition, with its parameters. `also` is a further condition on an alias. */
 export function withHeldHosts(
   text: string,
   partition: Partition,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, get, orNull, record } from "../../web/api-operation.ts";
 
-export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
+const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
 export const optOutScope = z

@@ -19,7 +19,7 @@ const lockName = "nearcrawl registry-job";
 const mostKept = 100;
 const mostWords = 4000;
 
-export interface RegistryJobPlace {
+interface RegistryJobPlace {
   /** For reads. */
   readonly pool: Pool;
   readonly schema: string;
@@ -44,7 +44,7 @@ export function createRegistryJobStore(place: RegistryJobPlace): RegistryJobStor
 }
 
 /** For readers only. */
-export function createRegistryJobReads(
+function createRegistryJobReads(
   place: Pick<RegistryJobPlace, "pool" | "schema">,
 ): Pick<RegistryJobStore, "list" | "find"> {
   return {

@@ -10,7 +10,7 @@ import type { Log } from "#core/log";
 import type { ToldOf } from "../../web/api-operation.ts";
 import type { registryFilesPlace, registryJob, registryJobProgress, registryOrder } from "./job-api.ts";
 
-export interface RegistryJobsPorts {
+interface RegistryJobsPorts {
   readonly store: RegistryJobStore;
   readonly commands: RegistryCommands;
   readonly log: Log;

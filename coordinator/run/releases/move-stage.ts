@@ -70,7 +70,7 @@ export async function holdRelease(
   await ports.releases.setStage(version, { stage: "none", percent: null, words, soakMinutes: null }, now);
 }
 
-export interface StageMove {
+interface StageMove {
   readonly version: string;
   readonly type: "advance" | "elsewhere" | "stop";
   readonly stage: ReleaseStage;

@@ -28,7 +28,7 @@ export interface PolicyDefinition extends Omit<PolicyWords, "replayed" | "basic"
   readonly default: PolicyValue;
 }
 
-export interface PolicyGroup {
+interface PolicyGroup {
   readonly name: PolicySectionName;
   readonly title: string;
   readonly policies: readonly PolicyDefinition[];

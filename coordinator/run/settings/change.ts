@@ -17,7 +17,7 @@ import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
 import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
 
-export interface AskedPolicies {
+interface AskedPolicies {
   /** By name; null resets to the file's value. */
   readonly values: Readonly<Record<string, PolicyValue | null>>;
   /** Resets what this version changed; `values` take precedence. Null: undoes no version. */

@@ -16,7 +16,7 @@ import type { PolicySettings } from "./schema.ts";
 import { policyOperations } from "./settings-ask.ts";
 import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 
-export interface PolicyDuties<Config> {
+interface PolicyDuties<Config> {
   /** The file's settings with the policies in force. */
   readonly config: Config;
   /** Follows changes from now on and records this coordinator's file values. */

@@ -39,7 +39,7 @@ export interface ExplorePorts {
   readonly clock: ExploreClock;
 }
 
-export interface ExploreQuestion extends LevelAsked {
+interface ExploreQuestion extends LevelAsked {
   readonly view: ExploreAnswer["view"];
   readonly filter: SubnetFilter;
 }

@@ -34,7 +34,7 @@ export function explorePart({ patientPool, pool, state, config, log }: ExplorePa
   return explorePages({ explorer, state, reads: createExploreReads(pool), clock: systemClock });
 }
 
-export function explorePages(ports: ExplorePorts): WebPart {
+function explorePages(ports: ExplorePorts): WebPart {
   const views = addOperations(exploreOperations, ports);
   const file = wholeList(exploreOperations.explore, {
     ...{ path: "/explore/subnets.csv", name: "subnets", columns: subnetColumns },

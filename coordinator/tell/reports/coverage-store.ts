@@ -89,7 +89,7 @@ const figures = `
   hosts::float8, pages::float8, bytes::float8, sampled_pages::float8 as "sampledPages", fresh_7::float8 as fresh7,
   fresh_30::float8 as fresh30`;
 
-export interface CoverageDay {
+interface CoverageDay {
   /** `2026-03-01`. */
   readonly day: string;
   readonly countedAt: Date;
@@ -113,7 +113,7 @@ export async function coverageOn(pool: Pool, day: string): Promise<CoverageDay |
   };
 }
 
-export interface CoveragePoint extends CoverageFigures {
+interface CoveragePoint extends CoverageFigures {
   readonly day: string;
 }
 

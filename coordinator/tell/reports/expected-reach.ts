@@ -24,7 +24,7 @@ export interface Place {
 /** The places of a piece. */
 export type PlacesOf = (piece: CrawlPiece) => readonly Place[];
 
-export const countryAndHolder: PlacesOf = ({ country, holderId }) => [
+const countryAndHolder: PlacesOf = ({ country, holderId }) => [
   ...(country === null ? [] : [{ kind: "country" as const, key: country }]),
   ...(holderId === null ? [] : [{ kind: "holder" as const, key: String(holderId) }]),
 ];
@@ -35,14 +35,14 @@ export interface CandidatePlace extends Place {
   readonly pieces: readonly MeasuredPiece[];
 }
 
-export interface ExpectedRtt {
+interface ExpectedRtt {
   readonly site: string;
   readonly rttMs: number;
   /** The standard deviation in ms. */
   readonly spreadMs: number;
 }
 
-export interface ReachPorts {
+interface ReachPorts {
   /** Each crawler's measurement of a piece, including its own; when empty, only its own place can serve it. */
   readonly measuredOf: (piece: MeasuredPiece) => ReadonlyMap<CrawlerId, number>;
   readonly homeRtt: HomeRttOf;
@@ -69,7 +69,7 @@ const leastSpreadMs = 2;
 /** A smaller gain may be chance. */
 const leastGainMs = 2;
 
-export interface ExpectedReach {
+interface ExpectedReach {
   readonly places: readonly CandidatePlace[];
   /** Places that could serve it from nearer. */
   readonly reachOf: (piece: MeasuredPiece) => ExpectedRtt[];

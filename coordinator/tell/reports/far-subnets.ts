@@ -16,14 +16,14 @@ export interface FarSubnet {
   readonly savedMsPages: number;
 }
 
-export interface Help {
+interface Help {
   readonly type: "new-crawler" | "absent-crawler" | "denied" | "make-room" | "probe-again";
   readonly savesMs: number;
   /** The remedy without its saving: "berlin measured 9 ms: probe it again". */
   readonly words: string;
 }
 
-export interface FarPorts {
+interface FarPorts {
   readonly crawlers: readonly ReportedCrawler[];
   readonly distances: Pick<PieceDistances, "measuredOf" | "nearerOthers">;
   readonly homeRtt: HomeRttOf;

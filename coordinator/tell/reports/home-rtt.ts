@@ -6,7 +6,7 @@ import { enoughSamples } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { type CrawlPiece, type ReportedCrawler, weightedMedian } from "./crawl-pieces.ts";
 
-export interface HomeRtt {
+interface HomeRtt {
   readonly medianMs: number;
   /**
    * The spread for one subnet: 1.48 times the median absolute difference, which estimates a standard deviation and ignores

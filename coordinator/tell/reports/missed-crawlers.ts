@@ -6,7 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import { mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
 import type { MeasuredPiece, PieceDistances } from "./piece-distances.ts";
 
-export interface MissedCrawler {
+interface MissedCrawler {
   readonly crawlerId: CrawlerId;
   readonly name: string;
   readonly country: string | null;

@@ -12,7 +12,7 @@ export interface MeasuredRtt {
   readonly rttMs: number;
 }
 
-export interface OtherCrawler {
+interface OtherCrawler {
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;
   readonly isMeasured: boolean;

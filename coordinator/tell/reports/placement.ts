@@ -5,7 +5,7 @@
  * evaluation: M. Minoux 1978, "Accelerated greedy algorithms for maximizing submodular set functions").
  */
 
-export interface PlacedLoad {
+interface PlacedLoad {
   readonly pagesPerDay: number;
   readonly rttMs: number;
   /** Sites that could serve it, and their distance. */

@@ -118,7 +118,7 @@ export async function namedSubnets(
   );
 }
 
-export interface OrganisationRow {
+interface OrganisationRow {
   readonly holderId: HolderId | null;
   readonly name: string | null;
   readonly handle: string | null;

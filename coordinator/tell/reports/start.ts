@@ -12,7 +12,7 @@ import { createReportReads } from "./report-reads.ts";
 import { organisationsReport, readCrawl } from "./reports.ts";
 import { type ReportPorts, reportOperations } from "./reports-ask.ts";
 
-export interface ReportPartOptions {
+interface ReportPartOptions {
   readonly pool: Pool;
   readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
 }
@@ -32,7 +32,7 @@ export function reportPart({ pool, config }: ReportPartOptions): WebPart {
   });
 }
 
-export interface ReportDutyPorts {
+interface ReportDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info">;

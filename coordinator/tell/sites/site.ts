@@ -37,7 +37,7 @@ export interface SitePorts {
   readonly sites: SiteReads;
 }
 
-export type AskedSite = z.output<z.ZodObject<typeof siteParameters>> & {
+type AskedSite = z.output<z.ZodObject<typeof siteParameters>> & {
   readonly host: string;
   readonly range: TimeRange;
 };

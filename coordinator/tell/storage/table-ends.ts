@@ -15,9 +15,9 @@ import type { ToldOf } from "../../web/api-operation.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { storage as storageSchema, storedTable as storedTableSchema } from "./storage-api.ts";
 
-export type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepDays";
+type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepDays";
 
-export type TableEnd =
+type TableEnd =
   /** Rows are deleted at the age that a policy states. */
   | {
       readonly type: "policy";

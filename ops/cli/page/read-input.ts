@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { UsageError } from "#core/errors";
 
-export interface Input {
+interface Input {
   readonly bytes: Buffer;
   /** The input was longer. */
   readonly cut: boolean;

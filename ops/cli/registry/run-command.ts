@@ -15,7 +15,7 @@ export interface CommandBounds {
   readonly megabytes: number;
 }
 
-export interface OwnCommand {
+interface OwnCommand {
   readonly entry: string;
   readonly execArgv: readonly string[];
   readonly args: readonly string[];

@@ -40,7 +40,7 @@ import { publishRelease, type ReleaseStores } from "./publish-release.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signTimestamp } from "./sign-release.ts";
 
-export interface AutomaticReleases {
+interface AutomaticReleases {
   readonly stores: ReleaseStores;
   /** The folder of the key. */
   readonly home: string;

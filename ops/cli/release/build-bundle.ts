@@ -11,7 +11,7 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { readStopWords } from "#crawler/extract/stop-words";
 
-export interface BuiltBundle {
+interface BuiltBundle {
   readonly file: string;
   readonly digest: string;
   readonly bytes: number;
@@ -59,7 +59,7 @@ export function notedCommit(bundle: string, digest: string): string | null {
   return read.success && read.data.digest === digest ? read.data.builtFrom : null;
 }
 
-export function hasSources(folder: string): boolean {
+function hasSources(folder: string): boolean {
   return existsSync(join(folder, entry)) && existsSync(join(folder, bundler));
 }
 

@@ -31,7 +31,7 @@ export const firstDock = "1.0.0";
 const dayMs = 86_400_000;
 const product = "nearcrawl-crawler";
 
-export interface SigningWishes {
+interface SigningWishes {
   readonly version: string;
   readonly notes: string;
   readonly expiresDays: number;

@@ -90,7 +90,7 @@ const yesLoseOption = () =>
     "so many holders, countries and published ranges in all are meant to be lost: their exact number, where they are suspiciously many",
   ).argParser(boundedInteger(1, 2_147_483_647));
 
-export const yesMovedOption = () =>
+const yesMovedOption = () =>
   new Option("--yes-moved <source...>", "published lists that may move most of their ranges: aws, or all");
 const refusalOf = ({ message }: RemovesInUse | LosesFacts) => ({
   action: "registry-refused",
@@ -113,12 +113,12 @@ function changeOf({ plan, generation }: AppliedImport) {
 
 // The files of an import: named individually, or those of `nearcrawl rir fetch`.
 
-export interface SourceOptions extends DatabaseOptions {
+interface SourceOptions extends DatabaseOptions {
   /** True: the usual folder. */
   readonly cache?: string | true;
 }
 
-export function withSources(command: Command): Command {
+function withSources(command: Command): Command {
   return command
     .argument("[source...]", "files or folders: all of them, every time; what they do not hold is removed")
     .option("--cache [folder]", "what `rir fetch` brought (default: registry-cache in the home folder)");

@@ -67,7 +67,7 @@ export const rolledForwardText = (done: RolledForward): string =>
 
 export const statusText = (status: RegistryStatus): string => textOf(statusNodes(status, new Date()));
 
-export function checkText({ files, state, publishedRanges, seconds }: SourceCheck): string {
+function checkText({ files, state, publishedRanges, seconds }: SourceCheck): string {
   const crossing = crossingNode(state, mostListed);
   return textOf([
     ...filesNodes(files),

@@ -24,7 +24,7 @@ interface EmulatedRunOptions extends RunOptions {
   readonly parameters: WorldParameters;
 }
 
-export interface EmulatedRun {
+interface EmulatedRun {
   readonly webUrl: string;
   readonly resumed: boolean;
   readonly outcome: RunOutcome;

@@ -10,7 +10,7 @@ import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
 
-export interface FollowedRun {
+interface FollowedRun {
   readonly database: Database;
   readonly crawlers: number;
   readonly expectedPages: number | null;
@@ -33,7 +33,7 @@ export interface RunOutcome {
 }
 
 /** The limit during most of the run. */
-export interface RunLimit {
+interface RunLimit {
   readonly limitedBy: Verdict["limitedBy"];
   /** The share of observations, from 0 to 1. */
   readonly share: number;

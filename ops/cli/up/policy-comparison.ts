@@ -34,7 +34,7 @@ interface Choices {
   readonly probes: number;
 }
 
-export interface ComparedRun {
+interface ComparedRun {
   readonly pool: Pool;
   readonly world: World;
   readonly parameters: WorldParameters;

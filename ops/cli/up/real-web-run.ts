@@ -33,7 +33,7 @@ const parametersSchema = z.object({
   allow: z.array(z.string()).default([]),
 });
 
-export type RealWebParameters = ReturnType<typeof realWebParameters>;
+type RealWebParameters = ReturnType<typeof realWebParameters>;
 
 /** The most URLs that are named. */
 const namedUrls = 20;
@@ -100,7 +100,7 @@ interface RealWebRunOptions extends Omit<RunOptions, "fresh"> {
   readonly parameters: RealWebParameters;
 }
 
-export interface RealWebRun {
+interface RealWebRun {
   readonly webUrl: string;
   readonly outcome: RunOutcome;
   readonly summary: string;

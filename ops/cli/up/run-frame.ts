@@ -91,7 +91,7 @@ export async function runFramed<Run>(
   }
 }
 
-export class ServerWatch {
+class ServerWatch {
   readonly #voice: Pick<RunVoice, "note">;
   readonly #givenUp: Promise<never>;
   /** Resolves when the server died too often. */

@@ -13,7 +13,7 @@ import { type ChildSettings, lastLines, SupervisedProcess } from "./child-proces
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-export interface SystemFolders {
+interface SystemFolders {
   /** Logs, settings and spools of this run. */
   readonly run: string;
 }

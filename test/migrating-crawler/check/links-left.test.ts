@@ -1,4 +1,4 @@
-/** What a command writes into a crawler's folder, mostly as root: never through a link that lies there. */
+/** Commands, mostly run as root, never write into a crawler's folder through a planted link. */
 import { lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What the machine check says of the machine, and what becomes of a check that failed. */
+/** Findings of the machine check about the machine, and what follows a failed check. */
 import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

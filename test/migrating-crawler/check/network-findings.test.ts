@@ -1,4 +1,6 @@
-/** What the machine check says of networks: the coordinator's way, its clock, DNS servers that lie, IPv6. */
+/**
+ * Findings of the machine check about networks: the route to the coordinator, its clock, dishonest DNS servers, IPv6.
+ */
 
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";

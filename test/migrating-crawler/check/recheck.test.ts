@@ -1,4 +1,4 @@
-/** A start after a check that found something looks again; one after a good check does not. */
+/** A start repeats a failed check and not a successful one. */
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";

@@ -1,4 +1,7 @@
-/** Joining: one command from an invitation to a member, cut short at any point, refused, or in the wrong folder. */
+/**
+ * One command turns an invitation into a member, even when interrupted at any point; it can be refused or run in the
+ * wrong folder.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -35,12 +38,10 @@ import {
   startSmallCoordinator,
 } from "../support/small-coordinator.ts";
 
-/** A coordinator with an invitation, and a partner's machine. */
 async function invited(settings?: SmallSettings, changes?: Partial<PartnerSurroundings>) {
   return { world: await startSmallCoordinator(settings), ...partnerConsole(changes) };
 }
 
-/** The same, joined. */
 async function joined() {
   const made = await invited();
   await made.run("join", made.world.invitation());
@@ -127,7 +128,7 @@ describe("join", () => {
     });
   });
 
-  // Issue 41: 50 GiB a day at any speed, of which nobody was told.
+  // Issue 41: joining silently allowed 50 GiB a day at any speed.
   it("proposes limits by what it measured, says what they come to, and has them in force; nobody has to be asked", async () => {
     const { world, home, run } = await invited({ program: Buffer.alloc(1_000_000) });
 

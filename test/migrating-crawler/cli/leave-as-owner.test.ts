@@ -1,6 +1,6 @@
 /**
- * Root leaves and uninstalls in a folder that a crawler's user owns, and that whoever got into the crawler may have
- * filled: as that user, or not at all. Needs root; for others the kernel keeps the users apart.
+ * Root leaves and uninstalls as the crawler's user, or not at all, in a folder that an attacker of the crawler may have
+ * filled. Needs root, because the kernel enforces the users.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
@@ -39,7 +39,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Joined, and given to nobody; the folder above it is root's alone, as systemd's are. */
+/** Joins and gives the folder to nobody; only root may enter its parent, as with systemd's. */
 async function nobodysFolder(): Promise<PartnerConsole & { readonly world: SmallCoordinator }> {
   const world = await startSmallCoordinator();
   const partner = partnerConsole({ self });
@@ -56,7 +56,7 @@ function innocent(): ChildProcess {
   return child;
 }
 
-/** What only root may write, by its name in the folder of the crawler's user. */
+/** A folder that only root may write, linked from the crawler's folder. */
 function rootsFolder(): string {
   const folder = mkdtempSync(join(scratch, "root-"));
   writeFileSync(join(folder, "kept"), "root's");

@@ -1,4 +1,4 @@
-/** Leaving and uninstalling: who hears of it, what is left on the machine, and what is never touched. */
+/** Leaving and uninstalling: who is told, what remains on the machine, and what is never touched. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ async function joined(changes: Partial<PartnerSurroundings> = {}): Promise<Joine
   return { ...partner, world };
 }
 
-/** The crawler as a process of its own, from nothing but its folder. */
+/** Runs the crawler as a process from its folder alone. */
 async function runCrawler(
   home: string,
 ): Promise<{ readonly child: ChildProcess; readonly ended: Promise<number | null> }> {

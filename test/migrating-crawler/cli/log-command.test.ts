@@ -1,4 +1,4 @@
-/** `log`: the end of what the dock wrote, in words, over files that follow each other. */
+/** `log` prints the end of the supervisor's log as text, across rotated files. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

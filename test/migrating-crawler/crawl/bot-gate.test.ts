@@ -1,4 +1,4 @@
-/** A site behind a bot gate: what the crawler reports, and what it leaves alone. Also what is no gate. */
+/** What the crawler reports and avoids at a site behind a bot gate, and what is not a gate. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { gateInBody } from "#crawler/fetch/bot-gate";
@@ -126,7 +126,7 @@ const links = Array.from({ length: 12 }, (_, n) => `<a href="/p${n}">Ferry ${n}<
 const article =
   "The gate asks every visitor to prove to be a person before it lets them read the page. ".repeat(30);
 
-/** What only mentions a gate, has one in a form, or is short for other reasons. */
+/** Answers that only mention a gate, have one in a form, or are short for other reasons. */
 const ownAnswers: Readonly<Record<string, string | readonly [body: string, status: number]>> = {
   "a comment form with Turnstile": filled(
     `${links}<form><textarea name="comment"></textarea><div class="cf-turnstile"></div></form><script ` +

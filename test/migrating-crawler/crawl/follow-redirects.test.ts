@@ -1,4 +1,4 @@
-/** A chain of redirects followed in one process: every hop under the rules of a leased URL. */
+/** A redirect chain followed in one process, with every hop under the rules of a leased URL. */
 import { expect, it } from "vitest";
 import { followOne } from "../support/fetch-one.ts";
 import { type Handle, html, type Origin, startOrigin } from "../support/origin.ts";

@@ -1,7 +1,6 @@
 /**
- * The public suite of hostile origins: every case is crawled as coordinator and crawler would, and ends as its
- * manifest calls sane, within its limits. Skipped aloud where the suite is absent; sites of our own with the
- * same kinds of nastiness are in fetch/hostile-*.test.ts.
+ * The public suite of hostile origins: every case is crawled by coordinator and crawler and must end as its manifest
+ * allows, within its limits. Skipped with a message when absent; fetch/hostile-*.test.ts has similar sites of our own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,16 +15,16 @@ import { fetchOne } from "../support/fetch-one.ts";
 import { type SmallCrawl, smallCrawl } from "../support/small-crawl.ts";
 
 const server = sharedData("suites/hostile/server.mjs");
-/** So many cases at a time: most of them wait. */
+/** Cases run in parallel, because most of them wait. */
 const lanes = 6;
 const suiteSeconds = 150;
-/** Far shorter than in a crawl, and long enough for a busy machine. */
+/** Far shorter than in a crawl, but long enough for a busy machine. */
 const timeouts = { connectMs: 4000, firstByteMs: 4000, idleMs: 4000, totalMs: 12_000 };
-/** The suite makes its bombs when it is first asked for them. */
+/** The suite generates its bombs on first request. */
 const bombTimeouts = { connectMs: 4000, firstByteMs: 40_000, idleMs: 40_000, totalMs: 60_000 };
-/** Of a page's links to itself so many are followed, unless the case is about how many there are. */
+/** Follows this many of a page's links to itself, unless the case is about their number. */
 const mostOwnLinks = 3;
-/** A body's limit, and what lies in the sockets of both sides. */
+/** A body's limit plus the buffers of both sockets. */
 const bytesPerRequest = 14e6;
 
 interface Case {
@@ -64,7 +63,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
   beforeAll(async () => {
     ({ child, base } = await startServer(server!));
     const { cases, origins } = await read<{ cases: Case[]; origins: Case[] }>("manifest.json");
-    // What is loaded once, such as the language models, is loaded before anything is measured.
+    // Loads one-time data such as the language models before measuring.
     await crawlAll(cases.filter(({ category }) => category === "charset"));
     const before = await heldBytes();
     finished = await crawlAll([...cases, ...origins.filter((origin) => origin.name !== "canary")]);
@@ -173,7 +172,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
     return done;
   }
 
-  /** The suite's ports are allowed, but for its canary. */
+  /** Allows the suite's ports except its canary. */
   function settings(category = "") {
     return {
       timeouts: category === "coding" ? bombTimeouts : timeouts,
@@ -186,7 +185,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
   }
 });
 
-/** What is held once everything that can be given back is: buffers outside the heap go after the objects that held them. */
+/** Measures after releasing everything: buffers outside the heap follow the objects that held them. */
 async function heldBytes(): Promise<number> {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
@@ -216,7 +215,7 @@ function faultsOf({ case: each, crawl }: Finished): string[] {
   ];
 }
 
-/** What the manifest calls such an end. */
+/** Translates the end into the manifest's terms. */
 function kindsOf({ answer, results }: SmallCrawl): string[] {
   const others = results.filter((result) => result !== answer);
   const isGuarded = others.length > 0 && others.every((each) => isOurs(each) || each.address === null);
@@ -250,9 +249,9 @@ function kindsOfFailure(code: string): string[] {
   return /redirect|headers-too-large/.test(code) ? ["redirect-error", "error"] : ["error", "refuse"];
 }
 
-/** On a free port and those after it. */
+/** Uses a free port and the following ones. */
 async function startServer(path: string): Promise<{ readonly child: ChildProcess; readonly base: number }> {
-  // It makes a folder of its own and leaves it.
+  // The server leaves its own temporary folder behind.
   const env = { ...process.env, TMPDIR: temporaryFolder("hostile-origins-") };
   for (let tries = 0; tries < 10; tries++) {
     const base = 20_000 + 80 * Math.floor(Math.random() * 100);

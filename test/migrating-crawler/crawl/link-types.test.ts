@@ -1,4 +1,4 @@
-/** The optional check of links' type by HEAD: what a site sees of it, and what is told (Anansi, section 4.2). */
+/** The optional link type check by HEAD: what a site sees and what is reported (Anansi, section 4.2). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, it } from "vitest";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
@@ -10,7 +10,7 @@ interface Site extends Origin {
 }
 
 const links = ["/next", "/film", "/private/film", "/gone", "http://b.localhost:1/far", "/late"];
-/** Words of its own for each page, so that none looks like another. */
+/** Each page has unique words, so that none resembles another. */
 const pageOf = (path: string) => {
   const words = Array.from({ length: 30 }, (_, index) => `w${path.slice(1)}x${index}`).join(" ");
   return `<p>${words} ${links.map((href) => `<a href="${href}">x</a>`).join(" ")}`;

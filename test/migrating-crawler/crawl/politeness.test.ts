@@ -1,4 +1,4 @@
-/** What a site sees of the crawler: how many requests at a time, and how long it is left alone between them. */
+/** What a site sees of the crawler: simultaneous requests and the pauses between them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
@@ -15,7 +15,7 @@ interface Seen {
   endedMs: number;
 }
 
-/** A site that notes when each request began and ended, and how many there were at once. */
+/** Records when each request began and ended, and how many were open. */
 async function watchedSite(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<Origin & { readonly seen: Seen[]; readonly mostAtOnce: () => number }> {
@@ -37,7 +37,7 @@ async function watchedSite(
   return { ...origin, seen, mostAtOnce: () => mostAtOnce };
 }
 
-/** Words of its own for each page, so that none looks like another. */
+/** Each page has unique words, so that none resembles another. */
 const pageOf = ({ url, headers }: IncomingMessage) =>
   `<p>${Array.from({ length: 30 }, (_, index) => `w${headers.host!.length}${url!.slice(1)}x${index}`).join(" ")}`;
 
@@ -62,7 +62,7 @@ describe("one host", () => {
     expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "fetched", "fetched"]);
     expect(site.mostAtOnce()).toBe(1);
     expect(site.seen.map(({ path }) => path)).toEqual(["/robots.txt", "/a", "/b", "/c"]);
-    // A millisecond of each clock reading may be lost in rounding.
+    // Rounding may lose a millisecond of each clock reading.
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(98);
   });
 
@@ -146,7 +146,7 @@ it("a host that another one's robots.txt redirects to is asked in its own turn",
       return redirected();
     }
     if (request.url !== "/x") return void response.end("");
-    // Answered well after the other slice wants its rules from this host.
+    // Answers well after the other slice wants its rules from this host.
     redirected = () => setTimeout(() => html(response, pageOf(request)), 100);
     other = crawler.crawl(urlsOf(site, "a.localhost", "/y"));
   });
@@ -204,7 +204,7 @@ describe("hosts on one address", () => {
 
     const first = crawler.crawl(urlsOf(site, "a.localhost", "/x"), {}, { extract });
     await arrived.opened;
-    // Over before the first one's request would be taken for one that never ends.
+    // Ends before the first one's request would count as endless.
     const second = await crawler.crawl(urlsOf(site, "b.localhost", "/y"), { expiresInSeconds: 9 });
     goOn.open();
 

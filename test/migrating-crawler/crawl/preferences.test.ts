@@ -1,4 +1,4 @@
-/** What a site states of the uses of its pages, from its servers to the result that travels. */
+/** A site's statements about page uses, from its servers to the shipped result. */
 import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -158,7 +158,7 @@ describe("what a page states itself", () => {
       "rsl link licensed",
       "rsl meta allowed",
     ]);
-    // Nothing of this forbids to search.
+    // None of this denies search.
     expect(shipped).toMatchObject({ title: "The heron", robots: { noindex: false } });
   });
 
@@ -228,7 +228,7 @@ describe("tdmrep.json", () => {
     ]);
     expect(asked(site)).toHaveLength(1);
     expect(existsSync(join(home, "crawler/tdm-rules.json"))).toBe(true);
-    // It says nothing of search.
+    // The file does not concern search.
     expect(two.results[0]!.page!.robots.noindex).toBe(false);
   });
 
@@ -269,7 +269,7 @@ describe("tdmrep.json", () => {
     ],
     ["a failing server", (_path, response) => response.writeHead(500).end(), 1],
     ["no file", (_path, response) => response.writeHead(404).end(), 1],
-    // A kept connection that a site closes just then is opened once more, as for any request.
+    // A kept connection that the site has just closed is opened once more, as for any request.
     ["a connection that is cut", (_path, response) => response.destroy(), 2],
     ["no JSON", (_path, response) => html(response, "<p>welcome"), 1],
   ];
@@ -328,7 +328,7 @@ describe("402", () => {
       priced,
       expect.objectContaining({ type: "fetched" }),
     ]);
-    // Not a failure of the server: no back-off.
+    // This is no failure of the server, so there is no back-off.
     expect(results[0]!.hostDelayMs).toBeLessThan(1000);
     expect(results[1]!.pace).toBeUndefined();
     expect(site.requests).toEqual(["GET /robots.txt", "GET /a", "GET /b", "GET /open"]);

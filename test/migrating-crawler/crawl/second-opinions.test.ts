@@ -1,4 +1,4 @@
-/** Of a few files, chosen by their digests, another parser's reading is held against ours, which decides: a difference is told. */
+/** For files sampled by digest, another parser's reading is compared with ours and a difference reported. */
 import { expect, it } from "vitest";
 import { bodyDigest } from "#crawler/extract/extract-list";
 import { isSampled } from "#crawler/extract/second-opinion";
@@ -6,7 +6,7 @@ import { atEnd } from "../../support/at-end.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
-/** The text with a number in it by which it is chosen, or not. */
+/** Finds a number that makes the text sampled or not. */
 function numbered(text: (number: number) => string, oneOf: number, isChosen: boolean): string {
   for (let number = 0; ; number++) {
     const body = text(number);
@@ -14,7 +14,7 @@ function numbered(text: (number: number) => string, oneOf: number, isChosen: boo
   }
 }
 
-/** robots-parser ends a group's agents at Crawl-delay; node-html-parser sees a link where a browser shows text. */
+/** robots-parser ends a group's agents at Crawl-delay; node-html-parser sees a link where browsers show text. */
 const robots = (number: number) =>
   `User-agent: Nearcrawl\nCrawl-delay: 0\nUser-agent: Foo\nDisallow: /a # ${number}\n`;
 const page = (number: number) => `<p>${number}<textarea><a href=/x>x</a></textarea><a href=/y>y</a>`;

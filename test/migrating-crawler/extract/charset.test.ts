@@ -1,4 +1,4 @@
-/** Which encoding a page is read in (WHATWG HTML, section 13.2.3). */
+/** The encoding in which a page is read (WHATWG HTML, section 13.2.3). */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { decodeText, statedEncoding } from "#crawler/extract/charset";
@@ -7,7 +7,7 @@ import { sharedData } from "../../support/shared-data.ts";
 const page = (text: string) =>
   `<!doctype html><title>x</title><style>p{margin:0}</style><body class="home page"><p>${text}</p>`;
 
-/** Russian in windows-1251: every letter of the range is two code points away from Latin-1's. */
+/** Russian in windows-1251: every letter is two code points away from Latin-1. */
 const russian = "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом";
 const windows1251 = Buffer.from(
   [...page(russian)].map((character) => {

@@ -1,4 +1,4 @@
-/** Sitemaps and feeds: what of them is shipped. */
+/** What is shipped of sitemaps and feeds. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
@@ -10,7 +10,7 @@ const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
 const url = (loc: string) => `<url><loc>${loc}</loc></url>`;
 
-/** The extract has passed the message's schema; null: no list. */
+/** Validates the extract by the message's schema; null for no list. */
 async function listOf(
   body: string | Buffer,
   changes: Partial<FetchedList> = {},

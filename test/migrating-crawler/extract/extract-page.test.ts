@@ -1,4 +1,3 @@
-/** What is made of a page's bytes. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { extractPage } from "#crawler/extract/extract-page";
@@ -53,7 +52,7 @@ describe("the language of a page that is written with combining marks", () => {
     "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.";
   const undeclared = { contentLanguage: null };
 
-  /** The charset has vowels with circumflex or horn, and tones as marks behind them. */
+  /** The charset has vowels with circumflex or horn, followed by tone marks. */
   function windows1258(text: string): Buffer {
     const decoder = new TextDecoder("windows-1258");
     const codes = new Map(

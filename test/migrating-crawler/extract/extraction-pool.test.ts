@@ -1,4 +1,4 @@
-/** Extraction in threads: the same pages come out, and no page takes more than its own thread down. */
+/** Extraction in threads gives the same pages, and no page crashes more than its own thread. */
 import { afterEach, describe, expect, it } from "vitest";
 import { extractPage } from "#crawler/extract/extract-page";
 import { ExtractionPool, type ExtractionSettings } from "#crawler/extract/extraction-pool";
@@ -17,10 +17,10 @@ function poolOf(settings: ExtractionSettings): ExtractionPool {
 
 const small = (word: string) =>
   bodyOf(`<html lang="en"><title>${word}</title><p>The ${word} was running.<a href="/next">next</a>`);
-/** So much work that the thread asks in between whether it may go on. */
+/** Enough work that the thread asks in between whether it may continue. */
 const large = () => bodyOf(`<html lang="en"><title>large</title>${manyWords(3_000_000)}`);
 
-/** Quiet once, and never again. */
+/** Resolves once and never again. */
 function onlyOnce(): () => Promise<void> {
   let asked = false;
   return () => {

@@ -1,4 +1,4 @@
-/** Which language a page is taken to be in: declared, seen in its words, or told by the model. */
+/** A page's language: declared, detected by words, or by the model. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { areAlike, detectLanguage, languageCode, languageOf } from "#crawler/extract/language";

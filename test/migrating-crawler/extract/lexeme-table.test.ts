@@ -1,4 +1,4 @@
-/** The tables of known words: bounded, and shared by pages that are read at the same time. */
+/** The word tables are limited, and pages that are read simultaneously share them. */
 import { describe, expect, it } from "vitest";
 import { dictionaryOf } from "#crawler/extract/dictionaries";
 import { wordsKept } from "#crawler/extract/lexeme-table";
@@ -15,7 +15,7 @@ async function vectorOf(text: string, config = "simple"): Promise<LexemeVector> 
 
 describe("words that are kept", () => {
   it("are as many as were decided, whatever pages hold", async () => {
-    const most = 4 * 32_768; // three tables' worth, and the one just begun
+    const most = 4 * 32_768; // three full tables and the current one
     for (let page = 0; page < 8; page++) await vectorOf(distinctWords(17_000, `p${page}`));
     const ofOneLanguage = wordsKept();
     for (const config of ["english", "french", "german", "indonesian"]) {

@@ -1,6 +1,6 @@
 /**
- * Our lexemes against a real Postgres: the same words, the same positions, and queries that match; per language on samples,
- * lists of words and the Universal Declaration, and on real pages. And simhashes of real texts with small edits.
+ * Compares our lexemes with a real Postgres: words, positions and matching queries, per language on samples, word lists
+ * and the Universal Declaration, and on real pages. Also checks simhashes of slightly edited real texts.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,6 @@ it("a page whose letters are written with marks has the lexemes of one where the
   expect(rows[0]).toMatchObject({ ours: rows[0].theirs, found: true });
 });
 
-/** Both vectors as Postgres prints them. */
 async function both(
   config: string,
   text: string,
@@ -169,12 +168,12 @@ describe("a page's vector", () => {
 
 interface Sample {
   readonly config: string;
-  /** What the vector was made of. */
+  /** The source text of the vector. */
   readonly text: string;
   readonly vector: string;
 }
 
-/** Lexemes that either side has, and those that both have at the same positions. */
+/** Counts the lexemes on either side, and those that agree with their positions. */
 async function compared(samples: readonly Sample[]): Promise<{ all: number; same: number }> {
   const answer = await database.pool.query<{ all: number; same: number }>(
     `select count(*)::int as all, count(*) filter (where ours = theirs)::int as same
@@ -214,10 +213,10 @@ describe.skipIf(declarations === null || listsFolder === null)("text in each lan
 
 let parsed: readonly { readonly bcp47: string; readonly paragraphs: readonly string[] }[] | null = null;
 
-/** Words of a list that are tried, from all over it. */
+/** Words taken evenly from a list. */
 const wordsTried = 2000;
 
-/** The declaration in the language, and words of its list where there is one. */
+/** The declaration in the language, and words of its list if there is one. */
 function textsIn(config: string): string[] {
   parsed ??= JSON.parse(readFileSync(declarations!, "utf8")) as NonNullable<typeof parsed>;
   const texts = parsed
@@ -253,7 +252,7 @@ async function realPage(file: string): Promise<RealPage> {
 
 let read: Promise<RealPage[]> | null = null;
 
-/** Every sixth of the pages, those left out that forbid to be indexed. */
+/** Every sixth page, except those with noindex. */
 function realPages(): Promise<RealPage[]> {
   read ??= (async () => {
     const entries = JSON.parse(readFileSync(manifest!, "utf8")) as { file: string }[];

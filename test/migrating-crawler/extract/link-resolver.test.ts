@@ -1,4 +1,4 @@
-/** The quick way to an absolute URL gives what WHATWG URL gives, whatever the reference and the base. */
+/** The fast resolver equals WHATWG URL for any reference and base. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-escapes";
@@ -74,7 +74,7 @@ describe("a page's links", () => {
   });
 });
 
-/** http(s) only, without fragment, user and password, of at most 2048 characters, octets in their one spelling: as shipped. */
+/** As shipped: http(s) only, no fragment, user or password, at most 2048 characters, normalised octets. */
 const shipped = (href: string | undefined) => {
   if (href === undefined || !/^https?:/.test(href) || href.length > 2048) return null;
   return canonicalEscapes(href.replace(/#.*$/s, "").replace(/^(https?:\/\/)[^/?#]*@/, "$1"));

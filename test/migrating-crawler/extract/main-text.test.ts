@@ -1,4 +1,4 @@
-/** Which text of a page is its own, on pages as templates of many kinds make them. */
+/** A page's own text, on pages of many kinds of templates. */
 import { describe, expect, it } from "vitest";
 import { pageText } from "#crawler/extract/extract-page";
 import { readOf } from "../support/extracted.ts";
@@ -11,7 +11,7 @@ const textOf = async (html: string) =>
 const times = (count: number, make: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => make(n)).join("");
 
-/** Links as menus, archives and lists of teasers have them, in elements that say nothing of what they are. */
+/** Links of menus, archives and teaser lists in elements without meaning. */
 const links = (count: number, word: string) =>
   `<div>${times(count, (n) => `<div><a href=/${word}/${n}>${word} ${n}</a></div>`)}</div>`;
 

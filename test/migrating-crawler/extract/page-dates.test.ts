@@ -1,4 +1,3 @@
-/** Dates as pages write them, as ISO 8601. */
 import { describe, expect, it } from "vitest";
 import { readMoment } from "#crawler/extract/page-dates";
 

@@ -1,4 +1,4 @@
-/** What a page says of itself beside its text: titles, dates, structured data, feeds; and what is its main text. */
+/** What a page says about itself besides its text (titles, dates, structured data, feeds), and its main text. */
 import { describe, expect, it } from "vitest";
 import { extracted as extract } from "../support/extracted.ts";
 
@@ -340,7 +340,7 @@ describe("the main text", () => {
   });
 });
 
-/** Each took seconds or more for 1 MB before it was bounded. */
+/** Each took seconds for 1 MB before limits were added. */
 describe("a page of 1 MB that is made to be slow", () => {
   const deep = "<div>".repeat(450);
 

@@ -1,4 +1,4 @@
-/** Real pages with the values that independent parsers and people gave for them. */
+/** Real pages with expected values from independent parsers and people. */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-escapes";
@@ -16,17 +16,17 @@ interface RealPage {
   readonly contentType: string;
   readonly encoding: string;
   readonly bytesAreAscii: boolean;
-  /** What people say; absent where nobody has said. */
+  /** Values given by people, where available. */
   readonly human: {
     readonly title?: string;
     readonly date?: string;
     readonly date_published?: string;
     readonly publishedTime?: string | null;
-    /** Texts of the page's own, and of its furniture. */
+    /** Texts of the page's own, and texts of its furniture. */
     readonly with?: readonly string[];
     readonly without?: readonly string[];
   };
-  /** What parsers find. */
+  /** Values found by parsers. */
   readonly gold: {
     readonly title: string | null;
     readonly htmlLang: string | null;
@@ -38,7 +38,7 @@ interface RealPage {
   };
 }
 
-/** Letters and marks as they are compared. */
+/** Letters and marks in the compared form. */
 const plain = (parts: readonly { readonly text: string }[]) =>
   tidy(
     parts
@@ -67,10 +67,9 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
     }
   }, 120_000);
 
-  /** The parsers leave percent-encoded octets as they are written (RFC 3986 section 6.2.2). */
+  /** The parsers keep percent-encoded octets as written (RFC 3986 section 6.2.2). */
   const inOneSpelling = (urls: readonly string[]) => [...new Set(urls.map(canonicalEscapes))];
 
-  /** The names of the pages that differ. */
   function wrong(isRight: (page: PageExtract, real: RealPage) => boolean): string[] {
     return pages.filter(({ page, real }) => !isRight(page, real)).map(({ real }) => real.name);
   }

@@ -1,4 +1,4 @@
-/** Meta robots and X-Robots-Tag: the more restrictive of what is said to all and to us. */
+/** Meta robots and X-Robots-Tag: the stricter of what addresses everybody and us applies. */
 import { describe, expect, it } from "vitest";
 import { robotsDirectives } from "#crawler/extract/extract-list";
 

@@ -1,4 +1,4 @@
-/** Tags and text as WHATWG HTML's tokenizer gives them (section 13.2.5), without ever taking more than linear time. */
+/** Tags and text equal WHATWG HTML's tokenizer (section 13.2.5), always in linear time. */
 import { readFileSync } from "node:fs";
 import { Parser } from "htmlparser2";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ type Token =
   | readonly ["EndTag", string]
   | readonly ["Character", string];
 
-/** What the scanner finds, neighbouring texts joined. */
+/** Joins adjacent texts. */
 function tokensOf(html: string, isForeign = false, isXml = false): Token[] {
   const tokens: Token[] = [];
   const sink: HtmlSink = {
@@ -143,7 +143,7 @@ interface Html5libCase {
 const suite = sharedData("suites/html/html5lib-tokenizer.json");
 
 describe.skipIf(suite === null)("html5lib's tokenizer tests", () => {
-  /** What brings the scanner into a state, or null where no page could. */
+  /** Returns markup that brings the scanner into a state, or null when no page can. */
   function opening(state: string, last: string | undefined): string | null {
     const names: Readonly<Record<string, readonly string[]>> = {
       "PLAINTEXT state": ["plaintext"],
@@ -157,7 +157,7 @@ describe.skipIf(suite === null)("html5lib's tokenizer tests", () => {
     return names[state]?.includes(name) ? `<${name}>` : null;
   }
 
-  /** We keep NUL and lower-case by ASCII only; line ends are made one before, comments and doctypes left out. */
+  /** We keep NUL and lower only ASCII; line ends are normalised before, comments and doctypes left out. */
   const plain = (value: string) => value.replaceAll("\0", "\ufffd");
   const read = (tokens: readonly Token[]) => plain(JSON.stringify(tokens).replaceAll("\\u0000", "\ufffd"));
 
@@ -215,7 +215,7 @@ describe.skipIf(manifest === null)("real pages", () => {
     expect(different).toEqual([]);
   });
 
-  /** Each once, without fragments. */
+  /** Without duplicates and fragments. */
   function theirs(html: string): string[] {
     const hrefs = new Set<string>();
     const parser = new Parser(

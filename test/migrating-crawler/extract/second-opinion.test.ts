@@ -1,4 +1,4 @@
-/** Links of generated pages, held against a second, independent parser (node-html-parser). */
+/** Compares links of generated pages with an independent parser (node-html-parser). */
 import { describe, expect, it } from "vitest";
 import { extractPage } from "#crawler/extract/extract-page";
 import { generateWorld } from "#ops/world/generate-world";

@@ -1,4 +1,4 @@
-/** A page that is scanned as its UTF-8 bytes is read as if it had been decoded as a whole. */
+/** Scanning a page as UTF-8 bytes gives the same as decoding it whole. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
@@ -28,7 +28,6 @@ const tokens = [
   "]]>",
 ];
 
-/** Everything that was read, as plain values. */
 async function valuesOf(source: Parameters<typeof readOf>[0], isXml: boolean): Promise<unknown> {
   const { containers, notes, ...read } = await readOf(source, isXml);
   return structuredClone({
@@ -98,7 +97,7 @@ describe("a page in UTF-8", () => {
 
 const manifest = sharedData("suites/pages/manifest.json");
 
-/** Every fourth: the others are read by the benchmark's check. */
+/** Reads every fourth page; the benchmark's check reads the others. */
 const every = 4;
 
 describe.skipIf(manifest === null)("real pages", () => {

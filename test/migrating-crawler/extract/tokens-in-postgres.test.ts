@@ -1,4 +1,4 @@
-/** The splitter against Postgres' own parser, on the classes of text that it knows and on random text. */
+/** Compares the splitter with Postgres' parser on known classes of text and on random text. */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { anyWord, asciiWord, asItIs } from "#crawler/extract/dictionaries";
@@ -8,7 +8,7 @@ import { forThisFile } from "../../support/for-this-file.ts";
 
 const database = await forThisFile(testDatabase());
 
-/** The parser's token types that text search configurations look at, by the dictionary that they go to. */
+/** The token types that text search configurations use, by dictionary. */
 const kinds: Readonly<Record<string, number>> = {
   ...Object.fromEntries(["asciiword", "asciihword", "hword_asciipart"].map((name) => [name, asciiWord])),
   ...Object.fromEntries(["word", "hword", "hword_part"].map((name) => [name, anyWord])),
@@ -97,7 +97,7 @@ describe("the tokens of", () => {
   });
 });
 
-/** Text that counts how often a character of it is looked at. */
+/** Counts how often a character is read. */
 class CountingText extends String {
   reads = 0;
   override charCodeAt(at: number): number {

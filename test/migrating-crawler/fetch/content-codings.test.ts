@@ -1,4 +1,4 @@
-/** RFC 1952 section 2.3.1: what a gzip file says of its length is the sender's word, and only ever a guess. */
+/** The length in a gzip file is only the sender's claim (RFC 1952 section 2.3.1). */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { decodeBody } from "#crawler/fetch/content-codings";

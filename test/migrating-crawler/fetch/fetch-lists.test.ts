@@ -1,17 +1,16 @@
-/** Sitemaps and feeds over real sockets: found in robots.txt, fetched like any page, read into their URLs. */
+/** Sitemaps and feeds over real sockets: found in robots.txt, fetched like pages, and read. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { type Origin, startOrigin } from "../support/origin.ts";
 
-/** What packs the text that a file is made of; `ORIGIN` in it stands for the site's own. */
+/** `ORIGIN` in the text stands for the site's own; the function compresses it. */
 type Served = readonly [
   text: string,
   headers: Readonly<Record<string, string>>,
   pack?: (text: string) => Buffer,
 ];
 
-/** A site of these files. */
 async function siteOf(files: Readonly<Record<string, Served>>): Promise<Origin> {
   const origin = await startOrigin((request, response) => {
     const none: Served = ["none", { "content-type": "text/plain" }];

@@ -1,4 +1,4 @@
-/** What becomes of a URL at an ordinary site, on real sockets. */
+/** Outcomes of a URL at an ordinary site on real sockets. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../support/at-end.ts";
@@ -49,7 +49,7 @@ describe("a page", () => {
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
 
-    // robots.txt opened the connection; the first page tells how long that took.
+    // robots.txt opened the connection; the first page reports the connect time.
     expect(results[0]?.timing.connectMs).toBeGreaterThan(0);
     expect(results[1]?.timing.connectMs).toBeNull();
     expect(results[1]?.timing.firstByteMs).toBeGreaterThan(0);

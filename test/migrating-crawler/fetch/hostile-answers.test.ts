@@ -1,4 +1,6 @@
-/** Headers, bodies, redirects and parts as no site should send them: each has an outcome of its own, in bounded time and memory. */
+/**
+ * Headers, bodies, redirects and parts that no site should send: each has its own outcome in limited time and memory.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -9,7 +11,6 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawOrigin, startRawPages } from "../support/origin.ts";
 
-/** The URL of a page that is answered so. */
 async function hostile(behave: (socket: Socket, head: string) => unknown): Promise<string> {
   const origin = await startRawPages(behave);
   return `${origin.url}/page`;
@@ -24,7 +25,7 @@ const ends =
   (text: string): Behave =>
   (socket) =>
     socket.end(text);
-/** Begins so, and never ends. */
+/** Sends `start` and then `piece` endlessly. */
 const pours =
   (start: string, piece: string): Behave =>
   (socket) => {
@@ -37,7 +38,7 @@ const patient = { timeouts: { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, 
 const head = (...lines: string[]) =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`;
 
-/** Only the time-out that is looked for is short, so that a busy machine decides nothing. */
+/** Only the expected timeout is short, so a busy machine does not affect the result. */
 function patience(expected: string) {
   const ms = (code: string, long: number) => (code === expected ? 300 : long);
   return {
@@ -50,7 +51,7 @@ function patience(expected: string) {
   };
 }
 
-/** Writes pieces until the other side has enough, and counts their bytes. */
+/** Writes until the other side has had enough, and counts the bytes. */
 function pour(socket: Socket, piece: string): { readonly bytes: number } {
   const written = { bytes: 0 };
   const more = () => {
@@ -215,7 +216,7 @@ describe("a packed body", () => {
   };
   const [head, rest] = [page.slice(0, 40), page.slice(40)];
 
-  // RFC 1952 section 2.2: a file is members one after the other. What is no member is passed over, as gzip does.
+  // RFC 1952 section 2.2: a file is a sequence of members. Trailing data is ignored, as gzip does.
   it.each([
     ["gzip with a line break behind it", page, served("gzip", packed, "\r\n")],
     ["gzip with one byte behind it", page, served("gzip", packed, "\x1f")],
@@ -260,7 +261,7 @@ describe("a packed body", () => {
   });
 });
 
-/** The same member with a file name, a comment, an extra field and a header check sum (RFC 1952 section 2.3). */
+/** Adds a file name, comment, extra field and header checksum (RFC 1952 section 2.3). */
 function headed(member: Buffer): Buffer {
   const fixed = Buffer.from(member.subarray(0, 10));
   fixed[3] = 4 | 8 | 16 | 2;
@@ -459,7 +460,7 @@ describe("a body", () => {
       const result = await fetchOne({ url }, patience("bad-response"));
 
       expect(result.outcome).toMatchObject({ type: "failed", blame: "target" });
-      // What the sockets of both sides hold.
+      // The buffers of both sockets.
       expect(written.bytes).toBeLessThan(16e6);
     },
   );

@@ -1,4 +1,4 @@
-/** Sites that speak HTTP/2 (RFC 9113), well and badly, over verified TLS; straight and through a proxy. */
+/** Sites with correct and broken HTTP/2 (RFC 9113) over verified TLS, directly and through a proxy. */
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ afterAll(() => certificate.remove());
 
 type Handle = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
-/** Robots are absent. */
+/** There is no robots.txt. */
 async function site(handle: Handle) {
   const origin = await startHttp2Origin(certificate, ((
     request: Http2ServerRequest,
@@ -140,7 +140,7 @@ describe("an HTTP/2 server that attacks", () => {
     const origin = await startRawTlsOrigin(certificate, ["h2"], (socket) => {
       socket.write(settings);
       socket.on("data", (data) => {
-        // The first is for robots.txt; what fails on a connection that was kept is tried again on another.
+        // The first request is for robots.txt; a failure on a kept connection is retried on another.
         for (const stream of headersIn(data)) socket.write(answer(stream, requests++ === 0 ? "404" : status));
       });
     });
@@ -205,19 +205,19 @@ function frame(type: number, flags: number, stream: number, payload: Buffer = Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Streams whose requests begin there: HEADERS with all of their flags but PRIORITY, or with it. */
+/** Finds streams whose requests begin in the data: HEADERS with all flags, except PRIORITY in one case. */
 function headersIn(data: Buffer): number[] {
   return [1, 3].filter((stream) =>
     [0x05, 0x25].some((flags) => data.includes(frame(1, flags, stream).subarray(3))),
   );
 }
 
-/** `:status` by the name of HPACK's static table, and as it is written; the stream ends. */
+/** `:status` from HPACK's static table with a literal value; ends the stream. */
 function answer(stream: number, status: string): Buffer {
   return frame(1, 5, stream, Buffer.concat([Buffer.from([0x08, status.length]), Buffer.from(status)]));
 }
 
-/** `:status: 200` from HPACK's static table, on the first stream. */
+/** `:status: 200` from HPACK's static table on the first stream. */
 const headers = (flags: number): Buffer => frame(1, flags, 1, Buffer.from([0x88]));
 
 function goaway(code: number): Buffer {

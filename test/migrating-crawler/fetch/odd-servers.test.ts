@@ -1,6 +1,6 @@
 /**
- * Servers that are not quite right, read as browsers read them: the same for a page and for robots.txt, which is the first
- * thing that such a server answers. Each case is served by one server under both names.
+ * Slightly broken servers are read as browsers read them, both for pages and for robots.txt, which comes first. One
+ * server serves each case under both names.
  */
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { startRawOrigin } from "../support/origin.ts";
 const robots = "User-agent: *\nDisallow: /p\n";
 const page = "<!doctype html><title>Bridges</title><p>Wooden bridges of the valley.</p>";
 
-/** Head lines, and then a body, whose bytes are its characters. */
+/** The body's bytes are its characters. */
 const answer = (lines: readonly string[], body: string | Buffer) =>
   Buffer.concat([
     Buffer.from(`${["HTTP/1.1 200 OK", ...lines].join("\r\n")}\r\n\r\n`, "latin1"),
@@ -53,7 +53,7 @@ async function served(serve: Serve, paths: readonly string[]) {
 
 const hex = (bytes: number) => bytes.toString(16);
 
-/** As in the bug reports of other crawlers: each of these is a page in a browser. */
+/** From other crawlers' bug reports: each is a page in a browser. */
 const odd: Readonly<Record<string, Serve>> = {
   "Content-Encoding: none": sized(["Content-Encoding: none"]),
   "Content-Encoding: UTF-8": sized(["Content-Encoding: UTF-8"]),

@@ -14,7 +14,7 @@ describe("groups", () => {
     expect(["/a", "/b", "/c"].map((path) => allows(robots, path))).toEqual([false, false, true]);
   });
 
-  // A product token is letters, "_" and "-": it ends where something else stands.
+  // A product token consists of letters, "_" and "-" and ends at anything else.
   it.each([
     ["Nearcrawl", false],
     ["nearCRAWL", false],

@@ -1,6 +1,6 @@
 /**
- * Our robots.txt matcher, held against robots-parser on seeded random files. Only plain rules are drawn: on
- * `%7E`, `|`, `{` and groups that Crawl-delay splits, robots-parser departs from RFC 9309.
+ * Compares our robots.txt matcher with robots-parser on seeded random files with plain rules only, since robots-parser
+ * departs from RFC 9309 on `%7E`, `|`, `{` and groups split by Crawl-delay.
  */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";

@@ -99,7 +99,7 @@ function answer(row: Row): boolean {
   return robotsVerdict(parseRobots(body, agentToken(row.agent)), pathAsWritten(row.url)).allowed;
 }
 
-/** Not through a URL parser: that would percent-encode what some rows want to see judged raw. */
+/** A URL parser would percent-encode what some rows test unencoded. */
 function pathAsWritten(url: string): string {
   const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/#.*$/, "");
   return path.startsWith("/") ? path : `/${path}`;

@@ -1,4 +1,4 @@
-/** What robots.txt states of the uses of pages: Content-Signal, Content-Usage by path, License. */
+/** Statements about page uses in robots.txt: Content-Signal, Content-Usage by path, License. */
 import { describe, expect, it } from "vitest";
 import { parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
 import { maxUseLines, usesOfPath } from "#crawler/fetch/robots-uses";
@@ -21,17 +21,17 @@ Content-Usage: train-ai=y
   const rows: readonly [file: string, path: string, answers: ReturnType<typeof useAnswers>][] = [
     [byPath, "/test", { "ai-train": "denied" }],
     [byPath, "/ai-ok/test", { "ai-train": "allowed" }],
-    // The longest match holds, and it alone.
+    // Only the longest match applies.
     [byPath, "/ai-ok/a.pdf", { "ai-train": "denied", search: "denied" }],
-    // Section 3.1: of the same path all hold, the strictest of them, in any order.
+    // Section 3.1: all rules of the same path apply, the strictest wins, in any order.
     ["user-agent: *\nContent-Usage: /a search=y\nContent-Usage: /a search=n\n", "/a", { search: "denied" }],
-    // Section 3.2: what does not begin with a slash is no path.
+    // Section 3.2: a value without a leading slash is not a path.
     ["User-agent: *\ncontent-usage : \tsearch=n # no index\n", "/", { search: "denied" }],
     ["User-agent: *\nContent-Usage: /a\tsearch=n\n", "/a/b", { search: "denied" }],
     ["User-agent: *\nContent-Usage: /caf%C3%A9 search=n\n", "/caf%c3%a9", { search: "denied" }],
     // A path without a preference states nothing.
     ["User-agent: *\nContent-Usage: /a\n", "/a", {}],
-    // Our group, not the one for all.
+    // Our group replaces the one for all crawlers.
     ["User-agent: *\nContent-Usage: search=n\n\nUser-agent: nearcrawl\nAllow: /\n", "/", {}],
   ];
   for (const [file, path, answers] of rows)
@@ -62,14 +62,14 @@ describe("Content-Signal lines", () => {
       "/a",
       { search: "allowed", "ai-train": "denied" },
     ],
-    // Before any group: for all, in addition to the group's own.
+    // Lines before any group apply to all, in addition to the group's own.
     [
       "Content-Signal: search=no\nUser-agent: Nearcrawl\nContent-Signal: ai-train=no\n",
       "/",
       { search: "denied", "ai-train": "denied" },
     ],
     ["User-agent: OtherBot\nContent-Signal: search=no\n", "/", {}],
-    // Two groups of one agent are one.
+    // Two groups of one agent are merged.
     [
       "User-agent: *\nContent-signal: search=yes\n\nUser-agent: *\nContent-signal: search=no\n",
       "/",

@@ -1,4 +1,4 @@
-/** robots.txt as it is asked for and remembered. */
+/** Fetching and caching robots.txt. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ async function siteWith(robots: string, status = 200) {
   return origin;
 }
 
-/** Crawls with a process of its own, as far as memory goes. */
+/** Crawls with fresh memory, like a new process. */
 async function crawlAnew(url: string) {
   const crawler = sliceRunner({ home });
   const { results } = await crawler.crawl([url]);
@@ -35,7 +35,7 @@ describe("robots.txt over a restart", () => {
     await crawlAnew(`${site.url}/open`);
 
     const forbidden = await crawlAnew(`${site.url}/caf%C3%A9`);
-    // What is known of the host's pace may be lost; its robots.txt says it, too.
+    // The host's saved pace may be lost, because its robots.txt states it too.
     rmSync(join(home, "host-paces.json"));
     const alsoForbidden = await crawlAnew(`${site.url}/x/y`);
     const allowed = await crawlAnew(`${site.url}/x/`);
@@ -83,7 +83,7 @@ describe("robots.txt over a restart", () => {
 });
 
 describe("robots.txt that redirects to another host", () => {
-  /** `*.localhost` is one machine; the answers are told apart by host and path. */
+  /** `*.localhost` is one machine, so host and path select the answer. */
   async function sitesWith(answers: Readonly<Record<string, string>>) {
     const requests: string[] = [];
     const site = await startOrigin(({ headers, url }, response) => {

@@ -24,7 +24,6 @@ const loopback = { host: "127.0.0.1", address: "127.0.0.1" };
 const headProbe = { ...loopback, method: "head", tries: 1, deadlineMs: 2000 } as const;
 const isSignatureField = (name: string) => name.startsWith("signature");
 
-/** HTTP/1.1 alone, with TLS. */
 async function secureOrigin() {
   const certificate = makeCertificate();
   atEnd(() => certificate.remove());

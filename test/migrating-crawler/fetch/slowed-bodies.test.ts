@@ -1,4 +1,4 @@
-/** Bodies that the partner's rate holds back while their sites end, cut or reset the connection. */
+/** Bodies that the partner's rate delays while their sites end, cut or reset the connection. */
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawOrigin } from "../support/origin.ts";
 
-/** More than a second's allowance: it waits for the rate several times. */
+/** Exceeds a second's allowance, so it waits for the rate several times. */
 const slowed = {
   limits: { kilobytesPerSecond: 400 },
   timeouts: { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 20_000 },

@@ -103,7 +103,7 @@ it("the public cases of content detection hold", ({ skip }) => {
   expect(found).toEqual(cases.map((one) => [one.name, one.mime]));
 });
 
-/** Any byte as often as any other, always the same ones. */
+/** Uniform pseudo-random bytes from a fixed seed. */
 function noise(length: number): Buffer {
   let state = 12345;
   return Buffer.from(

@@ -1,7 +1,7 @@
 /**
- * A site verifies a crawler's requests as draft-ietf-webbotauth-httpsig-protocol-01 (October 2026) has it, and knows
- * nothing else of us: from the request's header fields to the key set that they name, over TLS, and back. The coordinator is a
- * whole one, and the crawler runs from the folder that joining has made.
+ * A site verifies a crawler's requests by draft-ietf-webbotauth-httpsig-protocol-01 (October 2026) with no other
+ * knowledge of us: from the header fields to the key set that they name, over TLS, and back. The coordinator is
+ * complete, and the crawler runs from a joined folder.
  */
 import { createHash } from "node:crypto";
 import https from "node:https";
@@ -36,12 +36,12 @@ let world: JoiningWorld;
 let partner: PartnerConsole;
 let certificate: TestCertificate;
 let site: Awaited<ReturnType<typeof startHttps1Origin>>;
-/** What the site saw: of a crawler whose key nobody could know yet, and of the same later. */
+/** A request while the key is still unknown to verifiers, and a later one. */
 let early: SignedMessage;
 let message: SignedMessage;
-/** What the partner was told who asked for another key in between. */
+/** The partner's console output for requesting another key. */
 
-/** What stands at a URL of the coordinator, whatever the URL's host: over TLS, without following a redirect. */
+/** Reads a URL from the coordinator regardless of its host, over TLS and without redirects. */
 const fromCoordinator: FetchKeySet = async (url) => {
   const { host, pathname, search } = new URL(url);
   const { hostname, port } = new URL(world.url);
@@ -56,7 +56,7 @@ const fromCoordinator: FetchKeySet = async (url) => {
   });
 };
 
-/** The site's range, which athens has, and its pages; the host is known by an address. */
+/** The site's range, delegated to athens, and its pages; the host has a known address. */
 async function seedSite(): Promise<void> {
   await world.rows("insert into registry_generation (state, applied_at) values ('applied', now())");
   await world.rows(
@@ -82,7 +82,7 @@ async function fetched(path: string): Promise<SignedMessage> {
   return { method: "GET", path, authority: `127.0.0.1:${site.port}`, headers };
 }
 
-/** Fetches one page as its key was just published, and one when copies of the key set have it. */
+/** Fetches a page when its key was just published, and another when caches have the key. */
 async function crawl(): Promise<void> {
   const settings = { allowRanges: ["127.0.0.0/8"], certificateFile: certificate.file, politenessFloorMs: 0 };
   let published = 0;
@@ -97,7 +97,7 @@ async function crawl(): Promise<void> {
   await until(() => published === 1, soonMs);
   early = await fetched("/early");
   await world.rows("update crawler_signing_key set announced_at = announced_at - interval '301 seconds'");
-  // Each session announces it again.
+  // Each session announces the key again.
   await crawler.stop();
   crawler = await startCrawler(crawlerConfig, { log });
   await until(() => published === 2, soonMs);
@@ -116,7 +116,7 @@ beforeAll(async () => {
     allowSpecialPurpose: ["127.0.0.0/8"],
   });
   partner = partnerConsole();
-  // Partners reach it elsewhere than sites do.
+  // Partners reach the coordinator at another address than sites.
   const there = { coordinatorUrl: world.url, certificatePin: pinOf(world.trusting.ca) };
   const { code, text } = await partner.run(
     "join",
@@ -133,8 +133,8 @@ afterAll(async () => {
 });
 
 /**
- * Members of a dictionary whose values are plain strings (RFC 9651 sections 3.2 and 3.3.3). Undefined where the field
- * is none; a member that is no string, or carries parameters, is left out, as section "Signature-Agent" says.
+ * Reads a dictionary's plain string members (RFC 9651 sections 3.2 and 3.3.3). Undefined for an invalid field; other
+ * members and ones with parameters are left out (section "Signature-Agent").
  */
 function stringMembers(field: string): Map<string, string> | undefined {
   const members = new Map<string, string>();
@@ -149,7 +149,7 @@ function stringMembers(field: string): Map<string, string> | undefined {
 
 type Jwk = Readonly<Record<string, unknown>>;
 
-/** The identifier that the request is attributed to, or why to none. `scheme`: by which it came. */
+/** Returns the identifier to which the request is attributed, or why none. `scheme` is the connection's. */
 async function verifiedIdentity(
   seen: SignedMessage,
   fetchKeySet: FetchKeySet,
@@ -169,7 +169,7 @@ async function verifiedIdentity(
     return { refused: "no target" };
   if (parameters.tag !== "web-bot-auth") return { refused: "another tag" };
   const [created, expires] = [Number(parameters.created), Number(parameters.expires)];
-  // A second for clocks.
+  // Allows a second for clock differences.
   if (!(created <= now / 1000 + 1 && now / 1000 < expires)) return { refused: "not of now" };
   if (expires - created > 86_400) return { refused: "valid for longer than a day" };
   if (!agent.startsWith("https://")) return { refused: `${agent} is no https URL` };
@@ -180,7 +180,7 @@ async function verifiedIdentity(
     ({ kty, crv, x }) => kty === "OKP" && crv === "Ed25519" && thumbprint(String(x)) === parameters.keyid,
   );
   if (key === undefined) return { refused: `${agent} has no key ${parameters.keyid}` };
-  // The times of the key (section "Directory Format").
+  // The key's validity period (section "Directory Format").
   if (typeof key.nbf === "number" && created < key.nbf) return { refused: "signed before its key was good" };
   if (typeof key.exp === "number" && expires > key.exp) return { refused: "good for longer than its key" };
   if (!seenSignature(seen, label, String(key.x)).valid) return { refused: "wrong signature" };
@@ -188,7 +188,7 @@ async function verifiedIdentity(
   return { identifier: origin + pathname, key };
 }
 
-/** Section "Key Distribution and Discovery"; or why it is none. */
+/** Section "Key Distribution and Discovery"; returns the reason for an invalid set. */
 async function keySet(url: string, fetchKeySet: FetchKeySet): Promise<readonly Jwk[] | string> {
   const answer = await fetchKeySet(url);
   if (answer.status !== 200) return `${url} answers ${answer.status}`;
@@ -205,7 +205,7 @@ async function keySet(url: string, fetchKeySet: FetchKeySet): Promise<readonly J
   return keys;
 }
 
-/** Appendix "Validating the Domain Binding": whether a key of the answer stands behind it, under this authority. */
+/** Appendix "Validating the Domain Binding": checks that a key in the answer has signed it for this authority. */
 function directoryProof({ headers, body }: KeySetAnswer, requestAuthority: string, now = Date.now()): string {
   const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(headers["signature-input"]))?.[1];
   if (label === undefined) return "no proof";
@@ -234,7 +234,7 @@ describe("a site that verifies what the coordinator's crawlers ask", () => {
     const [{ public_key: identity } = {}] = await world.rows("select public_key from crawler");
     expect(key.x).not.toBe(identity);
     expect(Object.keys(key)).toEqual(["kty", "crv", "kid", "x", "use", "nbf", "exp"]);
-    // The key set has that and the coordinator's own, with which no request is signed.
+    // The key set has that key and the coordinator's own, which signs no request.
     expect(await keySet(keySetUrl, fromCoordinator)).toHaveLength(2);
   });
 

@@ -1,4 +1,4 @@
-/** A real crawl with more work than its share of the processor allows, measured by the kernel's count. */
+/** A real crawl with more work than its processor share allows, measured by the kernel. */
 import { expect, it } from "vitest";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
@@ -6,8 +6,8 @@ import { sliceRunner } from "../support/slices.ts";
 const words = Array.from({ length: 4000 }, (_, index) => `ship${index} sails northwards`).join(" ");
 
 /**
- * Only an upper bound, and of processor time: on a machine that others keep busy the crawl gets less than its share,
- * never more. The sites run in this process, too, so their work is paid for by the crawl.
+ * Only checks an upper bound, since a busy machine gives the crawl less. The sites run in this process too, so the
+ * crawl pays for their work.
  */
 it("stays within five points of its share", { timeout: 60_000 }, async () => {
   const origin = await startOrigin((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * The caps on bytes against what real sockets carried, counted from outside by a relay: pages, headers, robots.txt,
- * the link to the coordinator, over a kill of the process.
+ * Compares the byte caps with what a relay counted outside: pages, headers, robots.txt and the link to the coordinator,
+ * across a kill of the process.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,7 @@ import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
-/** Text that no coding makes smaller. */
+/** Incompressible text. */
 const noise = randomBytes(20_000).toString("base64url");
 const pageBytes = (path: string) => 2000 + ((Number(path.replace(/\D/g, "")) * 7919) % 12_000);
 
@@ -34,7 +34,7 @@ async function sites(): Promise<CountingRelay> {
 const pagesOf = (host: string, port: number, count: number) =>
   Array.from({ length: count }, (_, page) => `http://${host}.localhost:${port}/${page}`);
 
-/** A coordinator that leases a host of its own for every place that is free, for ever. */
+/** A coordinator that leases a new host for every free place. */
 async function coordinator(port: number): Promise<LoopbackGateway> {
   let hosts = 0;
   const leaseOf = (): Lease => {
@@ -83,7 +83,7 @@ describe("the day's bytes", () => {
     await once(second, "exit");
 
     expect(carried()).toBeLessThan(1.02 * cap);
-    // What was expected when the process was killed counts, though it did not all come.
+    // Bytes expected when the process was killed count even if they did not arrive.
     expect(carried()).toBeGreaterThan(0.94 * cap);
   });
 
@@ -146,7 +146,6 @@ const countedBy = (runner: ReturnType<typeof sliceRunner>) => {
   return runner.tools.governor.usage(0).find(({ limit }) => limit === "bytesPerDay")?.used;
 };
 
-/** Why leases were given back. */
 const givenBack = ({ seen }: LoopbackGateway) =>
   seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message.reason] : []));
 

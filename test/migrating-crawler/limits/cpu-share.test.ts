@@ -1,8 +1,8 @@
-/** The share of the processor: by an injected clock exactly, and coarsely with a real crawl. */
+/** The processor share, exactly with an injected clock and coarsely with a real crawl. */
 import { describe, expect, it } from "vitest";
 import { CpuShare } from "#crawler/limits/cpu-share";
 
-/** A machine on which work takes its time, and waiting takes none of the processor's. */
+/** A machine on which only work uses the processor. */
 class Machine {
   cpu = 0;
   now = 0;

@@ -1,4 +1,4 @@
-/** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
+/** The host's limits together: what may begin, what is reported, and what survives a restart. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -107,7 +107,7 @@ describe("the governor", () => {
 
     expect(words).toMatch(/^paused since 20\d\d-.*: by the administrator$/);
     expect([restarted.paused, restarted.silence()]).toEqual([null, ""]);
-    // Better too quiet than too loud: a file that says nothing sensible pauses, too.
+    // An invalid file also pauses, which is the safe side.
     writeFileSync(join(home, "paused.json"), "yes");
     expect(governor(home, {}).silence()).toContain(`by ${home}/paused.json`);
   });

@@ -1,4 +1,4 @@
-/** What is known of hosts outlives the process, and a damaged file does no harm. */
+/** Knowledge of hosts outlives the process, and a damaged file does no harm. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -65,7 +65,7 @@ describe("after a restart", () => {
       begun.push(host);
       end();
     });
-    // All three stand in the line before the address is free.
+    // All three are queued before the address is free.
     await new Promise(setImmediate);
     hold();
     await Promise.all(waiting);

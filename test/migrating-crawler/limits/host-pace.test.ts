@@ -1,5 +1,3 @@
-/** How fast one host may be asked. */
-
 import { describe, expect, it } from "vitest";
 import { retryAfterSeconds } from "#core/foreign-dates";
 import {
@@ -105,7 +103,7 @@ describe("429 and 503 without Retry-After", () => {
 });
 
 describe("a host that answers", () => {
-  /** The delays after answers that took so long, from a host that usually takes 300 ms. */
+  /** The delays after answers that took this long, from a host that usually takes 300 ms. */
   function delaysFor(...tookMs: number[]): number[] {
     let pace: HostPace = { ...newPace, usualMs: 300, answers: 10, lastMs: 300, endedAtMs: 1 };
     return tookMs.map((one) => {

@@ -1,4 +1,4 @@
-/** Hours of the week, and days and months by the clock on the wall. */
+/** Weekly hours, and days and months in local time. */
 
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
@@ -51,7 +51,7 @@ describe("hours of the week", () => {
     const schedule = new Schedule(limits, () => now);
 
     const early = [schedule.isOpen(), schedule.usage().holdingBack];
-    // 03:00 does not exist in Athens on that night: 02:59 is followed by 04:00.
+    // 03:00 does not exist in Athens that night: 02:59 is followed by 04:00.
     now = new Date("2026-03-29T00:59:00Z");
     const before = schedule.isOpen();
     now = new Date("2026-03-29T01:59:00Z");
@@ -73,16 +73,16 @@ describe("when hours open or close next, on nights when clocks change", () => {
     ["Europe/Athens", "07:00-22:00", "2026-10-24T21:00:00Z", "2026-10-25T05:00:00Z"],
     ["Europe/Athens", "22:00-06:00", "2027-03-27T22:30:00Z", "2027-03-28T03:00:00Z"],
     ["America/New_York", "08:00-18:00", "2026-11-01T02:00:00Z", "2026-11-01T13:00:00Z"],
-    // 03:00 to 04:00 does not exist that night: it closes when the clock would show 03:00.
+    // 03:00 to 04:00 does not exist that night, so it closes when the clock would show 03:00.
     ["Europe/Athens", "02:30-03:30", "2027-03-27T22:30:00Z", "2027-03-28T00:30:00Z"],
     ["Europe/Athens", "02:30-03:30", "2027-03-28T00:40:00Z", "2027-03-28T01:00:00Z"],
-    // It opens within the hour that does not exist, and so never: the next night does.
+    // It would open within the missing hour, so it opens on the next night.
     ["Europe/Athens", "03:15-03:45", "2027-03-27T22:30:00Z", "2027-03-29T00:15:00Z"],
-    // 03:00 to 04:00 comes twice.
+    // 03:00 to 04:00 occurs twice.
     ["Europe/Athens", "03:30-05:00", "2026-10-25T00:40:00Z", "2026-10-25T01:00:00Z"],
     ["Europe/Athens", "03:30-05:00", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"],
     ["Australia/Lord_Howe", "06:00-23:00", "2026-10-03T14:00:00Z", "2026-10-03T19:00:00Z"],
-    // A whole day was left out.
+    // A whole day was skipped.
     ["Pacific/Apia", "09:00-17:00", "2011-12-30T05:00:00Z", "2011-12-30T19:00:00Z"],
     ["Europe/Athens", "always", "2026-10-24T21:00:00Z", null],
   ])("in %s with %s at %s: %s", (timeZone, hours, now, truth) => {

@@ -1,4 +1,4 @@
-/** What a machine tells of itself: memory, idleness, power, users, connections, disk, its own networks. */
+/** Signs of a machine: memory, idleness, power, users, connections, disk, its own networks. */
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ const signsHere = () =>
     now,
   );
 
-/** utmp(5) of 64-bit Linux: 384 bytes, the type, the terminal's name. */
+/** utmp(5) of 64-bit Linux: 384 bytes with the type and the terminal's name. */
 function session(type: number, line: string): Buffer {
   const record = Buffer.alloc(384);
   record.writeInt16LE(type, 0);

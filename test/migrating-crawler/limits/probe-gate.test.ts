@@ -1,4 +1,4 @@
-/** How many measurements a crawler lets out, whoever asks for them: by a clock that is turned by hand. */
+/** How many measurements a crawler admits, whoever asks, with a manual clock. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { ProbeBudget } from "#coordinator/place/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
@@ -14,7 +14,7 @@ const gateOf = (limits: object, waitMs = 0) =>
   });
 const pass = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What becomes of them when they are asked for at once and may wait for 900 ms, and each lasts for so long. */
+/** Outcomes when all are requested at once, may wait 900 ms and last this long. */
 async function flood(gate: ProbeGate, errands: readonly ProbeErrand[], lastsMs = 0) {
   const enter = async (errand: ProbeErrand) => {
     const end = await gate.enter(errand, 900);

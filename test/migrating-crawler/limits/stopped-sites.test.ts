@@ -1,4 +1,4 @@
-/** A site opts out while it is being crawled: what the crawler does when the coordinator says so. */
+/** What the crawler does when a site opts out while it is being crawled. */
 import { describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { StoppedSites } from "#crawler/limits/stopped-sites";
@@ -24,7 +24,7 @@ const stopParts = (scope: "url" | "prefix" | "host", of: string, erases = false)
   reason: words,
 });
 
-/** A crawler with a gateway whose leases the test hands out, and a site that never answers `/slow`. */
+/** A crawler with a gateway whose leases the test grants, and a site that never answers `/slow`. */
 async function crawlerAtWork() {
   const gateway: LoopbackGateway = await startGateway({ zlibSync: null });
   const cutOff: string[] = [];
@@ -40,7 +40,7 @@ async function crawlerAtWork() {
   const timeouts = { connectMs: 2000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
   const crawler = await startCrawler(testConfig({ coordinatorUrl: gateway.url, timeouts }));
   atEnd(() => crawler.stop());
-  // Leases that nobody asked for are not begun.
+  // Unrequested leases are not begun.
   const asks = () => gateway.seen.messages.filter(({ message }) => message.type === "crawler:ready");
   await vi.waitFor(() => expect(asks()).toHaveLength(1), 20_000);
   const grant = (leaseId: string, host: string, paths: readonly string[]) => {
@@ -79,7 +79,7 @@ describe("a site that is to be stopped", () => {
 
     grant("2", "site.localhost", ["/a"]);
     grant("3", "mysite.localhost", ["/b"]);
-    // Whose robots.txt leads there.
+    // Its robots.txt redirects there.
     grant("4", "leading.localhost", ["/c"]);
     const end = await endOf("2");
     const probed = await gateway.gateway.probe(amber, {
@@ -113,7 +113,7 @@ describe("a part of a site that is to be stopped", () => {
     const results = () => gateway.seen.batches.flatMap((batch) => batch.results);
     await vi.waitFor(() => expect(results()).toHaveLength(2), 20_000);
 
-    // One host, without those below it.
+    // Covers one host without its subdomains.
     grant("6", "other.localhost", ["/a"]);
     grant("7", "www.other.localhost", ["/b"]);
 

@@ -1,4 +1,4 @@
-/** The rate that a site tolerates: what lowers it, what raises it, and what never happens whatever sites answer. */
+/** The rate that a site tolerates: what lowers and raises it, and what never happens whatever sites answer. */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { afterAnswer, boundsOf, newPace, type PaceSettings, withCrawlDelay } from "#crawler/limits/host-pace";
@@ -14,7 +14,7 @@ const minute = 60_000;
 const day = 86_400_000;
 const bounds = { startPerHour: 3600, mostPerHour: 3600 };
 
-/** Good, quick answers as fast as the rate allows, for so long from `fromMs` on. */
+/** Good, quick answers at the maximum rate for this long from `fromMs` on. */
 function asked(rate: ToleratedRate, { fromMs, forMs }: { fromMs: number; forMs: number }, within = bounds) {
   let [now, known, answers] = [fromMs, rate, 0];
   for (;;) {
@@ -85,7 +85,7 @@ it("where the settings allow less than the start's rest, it climbs to that while
   });
 });
 
-/** Sites that answer anything, at any time, in any time. */
+/** Sites that answer anything at any time. */
 describe.each(Array.from({ length: 12 }, (_, seed) => seed))("whatever a site answers (seed %i)", (seed) => {
   const random = seededRandom(seed);
   const settings: PaceSettings = {
@@ -114,13 +114,13 @@ describe.each(Array.from({ length: 12 }, (_, seed) => seed))("whatever a site an
       pace = afterAnswer(pace, given, { settings, nowMs, random: random() });
       const waitMs = pace.notBeforeMs - nowMs;
       const statedMs = given.status === null ? 0 : (given.retryAfterSeconds ?? 0) * 1000;
-      // To within the rounding of a clock in milliseconds that counts from 1970.
+      // Up to the rounding of a millisecond clock that counts from 1970.
       expect(waitMs).toBeGreaterThanOrEqual(Math.max(leastMs, statedMs) - 0.01);
       expect(waitMs).toBeLessThanOrEqual(Math.max(day, statedMs) + 0.01);
     }
     const quick = { status: 200, tookMs: 40, retryAfterSeconds: null };
     const freeMs = Math.max(settings.floorMs, crawlDelay * 1000, settings.responseTimeFactor * 40) + 0.01;
-    // Nobody asks for a week, then for two hours.
+    // Nobody asks for a week, and then for two hours.
     nowMs = pace.notBeforeMs + 7 * day;
     const untilMs = nowMs + 120 * minute;
     do {

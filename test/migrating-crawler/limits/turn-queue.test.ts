@@ -5,7 +5,7 @@ import { TurnQueue } from "#crawler/limits/host-gate";
 const never = () => 0;
 const patient = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 });
 
-/** Notes, in their order, the names of those whose turn has come. */
+/** Records the names in the order of their turns. */
 function taker(queue: TurnQueue) {
   const begun: string[] = [];
   const take = async (name: string, key: string, bounds = patient()) => {
@@ -55,7 +55,7 @@ describe("turns", () => {
     const end = await waiting;
 
     expect(end).not.toBeNull();
-    // Node's timers count from a clock of their own, which may be a millisecond ahead.
+    // Node's timers use another clock, which may be a millisecond ahead.
     expect(Date.now()).toBeGreaterThanOrEqual(readyAtMs - 1);
   });
 

@@ -1,4 +1,4 @@
-/** Days and months of use, whatever the clock does and whenever the process is killed. */
+/** Daily and monthly use, whatever the clock does and whenever the process is killed. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -26,7 +26,7 @@ function capsOf(limits: Partial<CrawlerLimits>): UsageCaps {
   return new UsageCaps({ limits: all, kept: { home, warn: () => {} }, now: () => now });
 }
 
-/** The ledger after so many bytes on each of these days of 2026, in this order. */
+/** The ledger after these bytes on these days of 2026, in order. */
 function after(days: string): UsageLedger {
   return days.split(" ").reduce((ledger, entry) => {
     const [day = "", bytes] = entry.split("=");

@@ -1,4 +1,4 @@
-/** The coordinator asks for fewer or more hosts at a time; the host's limit is never passed. */
+/** The coordinator changes the number of hosts at a time and never exceeds the host's limit. */
 import { describe, expect, it } from "vitest";
 import { WorkPace } from "#crawler/limits/work-pace";
 

@@ -14,7 +14,7 @@ import {
 import { generatedResults } from "../../protocol/generated-results.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-/** The link's side that the carrier sees: takes everything while it is up, and remembers in which order. */
+/** Imitates the link for the carrier: accepts everything while up and records the order. */
 class RecordingLink {
   isUp = true;
   sent: number[] = [];

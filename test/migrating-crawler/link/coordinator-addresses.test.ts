@@ -1,4 +1,4 @@
-/** Several coordinators: which is next, who may name one, and a link that goes from one to another, over real sockets. */
+/** Several coordinators: which is next, who may announce one, and a link that moves between them over real sockets. */
 import { describe, expect, test, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { CoordinatorAddresses } from "#crawler/link/coordinator-addresses";
@@ -88,7 +88,7 @@ async function gateway(options: Partial<Parameters<typeof startGateway>[0]> = {}
   return await startGateway({ zlibSync: null, ...options });
 }
 
-/** Welcomes that name these coordinators. */
+/** Welcomes announce these coordinators. */
 const naming = (coordinators: readonly string[]) => ({
   handlers: {
     onArrive: async () => ({ acknowledgedSequence: 0, welcome: { coordinators: [...coordinators] } }),

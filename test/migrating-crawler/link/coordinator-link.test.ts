@@ -1,4 +1,4 @@
-/** The crawler's end of the wire against the real gateway, and against servers that misbehave. */
+/** The crawler's link against the real gateway and against misbehaving servers. */
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
@@ -75,7 +75,6 @@ function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: Coo
   return { link, heard };
 }
 
-/** A link that the gateway has welcomed. */
 async function welcomed(options: Parameters<typeof start>[0] = {}, changes: Partial<LinkSettings> = {}) {
   const world = await start(options);
   const made = makeLink(world.url, changes);
@@ -84,7 +83,7 @@ async function welcomed(options: Parameters<typeof start>[0] = {}, changes: Part
   return { ...world, ...made };
 }
 
-/** Why the first attempt came to nothing. */
+/** Returns why the first attempt failed. */
 async function downReason(url: string, changes: Partial<LinkSettings> = {}): Promise<string> {
   const { link, heard } = makeLink(url, changes);
   link.start();
@@ -93,7 +92,7 @@ async function downReason(url: string, changes: Partial<LinkSettings> = {}): Pro
   return heard.downs[0]!;
 }
 
-/** A log that keeps how long the link waits for each next attempt. */
+/** Records how long the link waits before each attempt. */
 function waitingLog() {
   const waits: number[] = [];
   return {
@@ -256,7 +255,7 @@ describe("results", () => {
 });
 
 describe("when the coordinator says when to come back", () => {
-  /** What the link waits after its first attempt, at the least and at the most that chance makes of it. */
+  /** The minimum and maximum wait after the first attempt, over the range of jitter. */
   const waitsFor = async (url: string) => {
     const { waits, log } = waitingLog();
     for (const chance of [0, 0.999]) await downReason(url, { random: () => chance, log });
@@ -427,7 +426,7 @@ test("a URL that would send the key in the clear is refused at once", () => {
   makeLink("ws://[::1]:7411/crawler");
 });
 
-/** A WebSocket server that greets every client in its own way. */
+/** A WebSocket server with its own greeting. */
 async function serverThat(greet: (send: (data: Buffer | string) => void) => void): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   server.on("headers", (headers) => void headers.push(`${challengeHeader}: ${"c".repeat(43)}`));

@@ -1,4 +1,4 @@
-/** What a hello says of the partner's deny-list. */
+/** The part of the partner's deny-list in a hello. */
 import { expect, it } from "vitest";
 import { toldDenials } from "#crawler/link/crawler-hello";
 import { encodeMessage, maxHelloBytes } from "#protocol/codec";

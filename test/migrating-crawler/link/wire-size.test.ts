@@ -1,6 +1,6 @@
 /**
- * What a crawl costs on the wire, through the real link and gateway: every byte that the crawler's end sends,
- * the frames' heads and masks included, against the bytes of the pages' HTML.
+ * The cost of a crawl on the wire through the real link and gateway: every byte that the crawler sends, including frame
+ * headers and masks, against the bytes of the pages' HTML.
  */
 
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ import { atEnd } from "../../support/at-end.ts";
 import { sharedData } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-/** RFC 6455 section 5.2: two bytes, four of mask, two or eight of a longer length. */
+/** RFC 6455 section 5.2: two bytes, four of mask, and two or eight of an extended length. */
 const frameHeadBytes = 8;
 
 interface Shipped {
@@ -30,7 +30,7 @@ interface Shipped {
   readonly arrived: readonly FetchResult[];
 }
 
-/** Ships the results as a crawler does, with a heartbeat and an ask for work after every tenth. */
+/** Ships results as a crawler does, with a heartbeat and a request for work after every tenth. */
 async function ship(results: readonly FetchResult[], identity?: TestIdentity): Promise<Shipped> {
   const world = await startGateway({
     zlibSync: null,
@@ -75,7 +75,7 @@ async function ship(results: readonly FetchResult[], identity?: TestIdentity): P
   await carrier.drained();
   spool.close();
   const arrived = world.seen.batches.flatMap((batch) => batch.results).map(({ result }) => result);
-  // At least one for each batch that was taken; none comes without one.
+  // At least one seal per batch, since none is accepted without one.
   const seals = Math.max(world.seen.batches.length, Math.ceil(results.length / sealAfter.results));
   const frames = results.length + 2 * Math.floor(results.length / 10) + 1 + seals;
   return { wireBytes: link.sentBytes + frames * frameHeadBytes, arrived };
@@ -91,7 +91,7 @@ const heartbeat: CrawlerHeartbeat = {
   holdingBack: [],
 };
 
-/** Around the page, what a fetch brings along; times are tenths of a millisecond, as the carrier makes them. */
+/** Builds a fetch around the page; times are tenths of a millisecond, as the carrier rounds them. */
 function fetched(url: string, bodyBytes: number, random: () => number): FetchResult {
   const tenths = (most: number) => Math.round(random() * most * 10) / 10;
   return {

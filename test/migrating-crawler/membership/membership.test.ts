@@ -1,4 +1,4 @@
-/** A crawler's private files: who may read them, what a crash or a stranger does to them, who the crawler is. */
+/** A crawler's private files: who may read them, the effect of crashes and strangers, and the identity. */
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";

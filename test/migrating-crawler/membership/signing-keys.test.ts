@@ -1,4 +1,4 @@
-/** A crawler's signing keys, on its disk and by what the coordinator says of them; time is handed in. */
+/** A crawler's signing keys on disk and according to the coordinator; the test controls time. */
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ function crawlerIn(
   const pass = (ms: number) => {
     clock.now = new Date(clock.now.getTime() + ms);
   };
-  /** As a coordinator says it that publishes the key. */
+  /** The answer of a coordinator that publishes the key. */
   const publish = (publicKey: string, useInSeconds = 300, days = 37) =>
     keys.onAnswer({
       ...{ type: "coordinator:signing-key", publicKey, refusal: null, reason: "" },
@@ -180,7 +180,7 @@ describe("a crawler's signing key", () => {
     const errors: string[] = [];
     const log: CrawlerLog = { ...quietLog, error: (_fields, message) => errors.push(message) };
     const { keys, sent, home } = crawlerIn(undefined, { log });
-    // A file where the folder would be.
+    // A file takes the place of the folder.
     writeFileSync(dirname(signingKeysFile(home)), "");
 
     keys.onWelcome(true);

@@ -1,4 +1,4 @@
-/** Folders of two hosts: one whose crawler moves, with results that wait, and one that takes it in. */
+/** Folders of two hosts: one whose crawler moves with waiting results, and one that receives it. */
 
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ function fillSpool(home: string, results: number): void {
   spool.close();
 }
 
-/** Everything up to the coordinator's word: both ends wait. */
+/** Completes the transfer up to the coordinator's decision. */
 export function arriveAll({
   from,
   to,
@@ -78,7 +78,6 @@ export function arriveAll({
   return pack;
 }
 
-/** How many results wait in a folder's spool, under which id. */
 export function spoolIn(home: string): { readonly id: string; readonly waiting: number } {
   const spool = new Spool({ home, maxBytes: 1e9 });
   const { id, waiting } = spool;

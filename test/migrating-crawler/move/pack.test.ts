@@ -1,4 +1,4 @@
-/** What a crawler takes along: it arrives as it left, or not at all, whatever comes in its place. */
+/** What a crawler takes along arrives unchanged or not at all, whatever arrives instead. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Which addresses may be contacted, in every spelling and every transition form; the public suites included. */
+/** Which addresses may be contacted, in every spelling and transition form, including the public suites. */
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import { testConfig } from "../support/test-config.ts";
 const nothing = { allowRanges: [], denyRanges: [], denyDomains: [] };
 const strict = addressGuard(nothing);
 
-/** What becomes of a URL: no web URL, a name, or an address that is refused or allowed. */
+/** Classifies a URL: invalid, a name, or a refused or allowed address. */
 function fate(text: string): "invalid-url" | "name" | "refuse" | "allow" {
   if (!canParseUrl(text)) return "invalid-url";
   if (!/^https?:$/.test(new URL(text).protocol)) return "refuse";
@@ -200,7 +200,7 @@ describe("the public suites", () => {
 
     const found = rows.map(({ name, input }) => [name, fate(input)]);
 
-    // NAT64 is refused whole, even with a public address inside: a second name of a host that has an address.
+    // NAT64 is refused entirely, even with a public address inside, because it would be a second name for a host.
     const isNat64 = (input: string) => input.includes("64:ff9b::");
     expect(found).toEqual(
       rows.map(({ name, input, verdict }) => [name, isNat64(input) ? "refuse" : verdict]),

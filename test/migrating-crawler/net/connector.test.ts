@@ -1,4 +1,4 @@
-/** Connections: checked addresses, pinned, straight and through proxies, with TLS verified. */
+/** Connections: checked and pinned addresses, directly and through proxies, with verified TLS. */
 import { createServer as createSecureServer } from "node:https";
 import { describe, expect, it } from "vitest";
 import { Failure } from "#crawler/core/failure";
@@ -41,7 +41,7 @@ describe("the address guard", () => {
     ["localhost", {}, "loopback"],
     ["example.org at 192.168.0.1", {}, "private"],
     ["127.0.0.1", { allowRanges: ["127.0.0.0/8"], denyRanges: ["127.0.0.1"] }, "deny-list holds 127.0.0.1"],
-    // Before it is looked up: nobody answers there.
+    // Denied before the look-up, which nobody would answer.
     ...["shop.example", "WWW.Shop.Example", "a.b.shop.example.", "shop.example at 8.8.8.8"].map(
       (host) => [host, { denyDomains, resolvers: ["127.0.0.1:9"] }, "deny-list holds shop.example"] as const,
     ),

@@ -1,11 +1,11 @@
-/** Names by a real DNS server on loopback: what is remembered, shared and refused. */
+/** Names from a real DNS server on loopback: what is cached, shared and refused. */
 import dgram from "node:dgram";
 import { decode, encode } from "dns-packet";
 import { describe, expect, it } from "vitest";
 import { NameCache } from "#crawler/net/name-cache";
 import { atEnd } from "../../support/at-end.ts";
 
-/** Answers A questions from the table; counts them. */
+/** Answers and counts A queries from the table. */
 async function startDns(table: Record<string, { address: string; ttl: number }[]>) {
   const socket = dgram.createSocket("udp4");
   const asked: string[] = [];

@@ -1,4 +1,4 @@
-/** Names with several addresses, some of them forbidden or dead, and names that change where they point. */
+/** Names with several addresses, some forbidden or dead, and names whose addresses change. */
 import dgram from "node:dgram";
 import { createServer } from "node:net";
 import { decode, encode } from "dns-packet";
@@ -16,7 +16,7 @@ interface Records {
   AAAA?: readonly string[];
 }
 
-/** One name server that says of every name what `records` says at that moment. */
+/** A name server that answers every name with the current `records`. */
 async function connectorFor(records: () => Records, changes: Parameters<typeof testConfig>[0] = {}) {
   const socket = dgram.createSocket("udp4");
   socket.on("message", (packet, from) => {

@@ -1,4 +1,4 @@
-/** What headers, metas and licenses state of the uses of pages, by the rules of each standard. */
+/** Statements about page uses in headers, metas and licenses, by the rules of each standard. */
 import { describe, expect, it } from "vitest";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";
@@ -17,7 +17,7 @@ import {
 
 type Answers = ReturnType<typeof useAnswers>;
 
-/** What the statements come to; each of them fits the message. */
+/** The conclusion of the statements, each of which fits the message. */
 function answersOf(stated: readonly StatedPreference[]): Answers {
   for (const one of stated) statedPreference.parse(one);
   return useAnswers(stated);
@@ -29,13 +29,13 @@ describe("Content-Signal", () => {
     ["search=yes,ai-train=no,use=reference", { search: "allowed", "ai-train": "denied" }],
     ["SEARCH = No", { search: "denied" }],
     ["ai-input=no", { "ai-input": "denied" }],
-    // The level at which nothing may be stored leaves nothing to an index.
+    // The level that forbids storing also denies an index.
     ["search=yes, use=immediate", { search: "denied" }],
     ["use=full", {}],
-    // Contradictions: denied wins, in any order.
+    // Denied wins a contradiction, in any order.
     ["search=yes, search=no", { search: "denied" }],
     ["search=no, search=yes", { search: "denied" }],
-    // Values that the policy does not have say nothing.
+    // Values that the policy lacks are ignored.
     ["search=maybe, ai-train=no", { "ai-train": "denied" }],
     ["search", {}],
     ["", {}],
@@ -66,19 +66,20 @@ describe("Content-Usage (draft-ietf-aipref-vocab-08 section 6)", () => {
     ["train-ai=n, search=y", { "ai-train": "denied", search: "allowed" }],
     ["ai-use=n", { "ai-input": "denied" }],
     ["search=n;why=later", { search: "denied" }],
-    // Section 6.5: a value that is not the token y or n says nothing.
+    // Section 6.5: a value other than the token y or n says nothing.
     ['search="n"', {}],
     ["search", {}],
     ["search=no", {}],
     ["search=?0, train-ai=(a b);x=1, ai-use=n", { "ai-input": "denied" }],
-    // Labels of earlier drafts, and of drafts to come, are ignored (section 6.4).
+    // Labels of earlier and later drafts are ignored (section 6.4).
     ["bots=n, train-genai=n", {}],
-    // RFC 9651 section 4.2.2: keys are in lower case, and a comma wants a member after it; nothing is said then.
+    // RFC 9651 section 4.2.2: keys are in lower case and a comma needs a following member; otherwise the field is
+    // invalid.
     ["Search=n", {}],
     ["search=n,", {}],
     ["search=n train-ai=n", {}],
     ["search=n, =", {}],
-    // A departure: the draft takes the last value of a key, we the strictest.
+    // A departure: the draft takes the last value of a key, we take the strictest.
     ["search=n, search=y", { search: "denied" }],
     ["train-ai;allow=n, train-ai=y", { "ai-train": "allowed" }],
   ];
@@ -93,10 +94,10 @@ describe("tdm-reservation", () => {
     ["1", undefined, { "text-and-data-mining": "denied" }],
     ["1", "https://site.example/policy", { "text-and-data-mining": "licensed" }],
     ["0", "https://site.example/policy", { "text-and-data-mining": "allowed" }],
-    // Any other value is as if there were none.
+    // Any other value is ignored.
     ["yes", undefined, {}],
     ["", undefined, {}],
-    // Several lines, or one that a proxy has joined: a reservation holds.
+    // A reservation on any of several lines applies, even when a proxy joined them.
     [["0", "1"], undefined, { "text-and-data-mining": "denied" }],
     ["0, 1", undefined, { "text-and-data-mining": "denied" }],
   ];

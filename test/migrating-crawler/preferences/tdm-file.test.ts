@@ -19,13 +19,13 @@ describe("the rules of a tdmrep.json", () => {
   ]);
   const rows: readonly [path: string, answer: PreferenceAnswer | undefined][] = [
     ["/docs/a.pdf", "denied"],
-    // The first in sequence is the most specific, whatever its length.
+    // The first matching rule counts as the most specific, whatever its length.
     ["/docs/open", "denied"],
     ["/site/html/", "licensed"],
     ["/site/images/x/a.jpg", "allowed"],
     ["/site/images/a.jpg?x", undefined],
     ["/docs", undefined],
-    // Paths are compared with their case, in one percent-encoding.
+    // Paths are case-sensitive and compared in one percent-encoding.
     ["/DOCS/a", undefined],
     ["/Caf%c3%a9/menu", "denied"],
     ["/%64ocs/a", "denied"],

@@ -1,4 +1,4 @@
-/** Latency measurements on real sockets: which method was used, and what each failure is called. */
+/** Latency measurements on real sockets: the method used and the name of each failure. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ async function raw(behave: Parameters<typeof startRawOrigin>[0]) {
   return startRawOrigin(behave);
 }
 
-/** Fewer tries than asked for when they agree. */
+/** Fewer tries than asked for suffice when they agree. */
 const upToThree = expect.toSatisfy((tries: number) => tries === 2 || tries === 3);
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
@@ -145,7 +145,7 @@ describe("a probe by name", () => {
     atEnd(() => dns.close());
 
     const outcome = await probe(
-      // What the coordinator was told: another place, where nobody answers.
+      // The coordinator believed in another, unreachable address.
       { port: origin.port, host: "site.example", address: "192.0.2.1", byName: true, method: "connect" },
       { resolvers: [dns.address] },
     );
@@ -216,7 +216,7 @@ describe("what the partner does not want", () => {
 });
 
 describe("a machine that is busy", () => {
-  /** Nothing else is done meanwhile, as where ten programs want each processor. */
+  /** Blocks the event loop, as on a machine where ten programs share a processor. */
   const compute = (ms: number) => {
     const endMs = performance.now() + ms;
     while (performance.now() < endMs);
@@ -279,7 +279,7 @@ it("ping's output is read line by line, whatever it reports besides", () => {
 });
 
 describe("ping, of which every system has its own,", () => {
-  /** A ping that ends with an error where one of its arguments is in `refused`. */
+  /** A ping that fails when one of its arguments is in `refused`. */
   function pingThatRefuses(refused: string): string {
     const folder = temporaryFolder("nearcrawl-ping-");
     for (const name of ["ping", "ping6"]) {

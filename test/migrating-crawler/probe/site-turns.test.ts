@@ -1,4 +1,4 @@
-/** A site is asked once at a time, and not before its pace and robots.txt allow it, for pages and probes together. */
+/** A site gets one request at a time, as its pace and robots.txt allow, pages and probes together. */
 import { describe, expect, it } from "vitest";
 import { RobotsCache } from "#crawler/fetch/robots";
 import { SiteClient } from "#crawler/fetch/site-client";
@@ -16,7 +16,7 @@ const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const robots = "User-agent: *\nDisallow: /\n";
 const bounds = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 10_000 });
 
-/** A site, what it was asked, and a crawler's prober with the gates and robots.txt of its pages. */
+/** A site that records requests, and a crawler's prober with the gates and robots.txt of its pages. */
 async function site({ silence = "" } = {}) {
   const asked: string[] = [];
   const origin = await startRawOrigin((socket, head) => {

@@ -1,4 +1,4 @@
-/** A settings file that a person edits: what it says is taken, and what is wrong is told with its line. */
+/** A settings file edited by hand is applied, and its faults are reported with their lines. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -137,7 +137,7 @@ describe("the settings file that is written for a person", () => {
     limits: { pagesPerDay: 5000, cpuShare: 0.25, hours: { monday: "22:00-06:00" } },
   };
   const inForce = (text: string) => readSettingsFile(written(text));
-  /** Everything that stands behind a # as if it were in force. */
+  /** Activates everything behind a #. */
   const uncommented = (text: string) => text.replace(/^# (?=[\w]+ = |\[)/gm, "");
 
   it("has in force what was given, and nothing else", () => {
@@ -174,7 +174,7 @@ describe("the settings file that is written for a person", () => {
   });
 });
 
-/** Those that have a value by default. */
+/** Selects limits that have a value by default. */
 function givenOf(limits: CrawlerConfig["limits"], usual: CrawlerConfig["limits"]): object {
   const names = Object.keys(usual) as (keyof typeof usual)[];
   return Object.fromEntries(names.filter((name) => usual[name] !== null).map((name) => [name, limits[name]]));

@@ -1,4 +1,4 @@
-/** What a crawler asked of whom, for a partner who gets a complaint: the list on disk, and the command that reads it. */
+/** The list of a crawler's requests for partners who receive complaints, and the command that reads it. */
 import { appendFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";

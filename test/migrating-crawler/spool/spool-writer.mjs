@@ -1,4 +1,4 @@
-/** A process that fills a spool as fast as it can and reports each number; the test kills it. */
+/** Fills a spool as fast as possible and reports each number; the test kills it. */
 import { Spool } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 

@@ -1,4 +1,4 @@
-/** Results wait on disk: what survives what, and what is removed when. */
+/** Results on disk: what survives which failure, and what is removed when. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -244,7 +244,7 @@ describe("kill -9 in the middle of writing", () => {
     expect(urls).toEqual(urls.map((_, index) => result(index + 1).url));
   });
 
-  /** Kills the child once it has reported so many; returns the last number that it reported. */
+  /** Kills the child after this many reports; returns the last reported number. */
   async function killAfter(child: ChildProcess, count: number): Promise<number> {
     let reported = 0;
     child.on("message", (sequence) => {
@@ -261,7 +261,7 @@ describe("a disk that takes nothing", () => {
     const home = freshHome();
     const spool = open(home);
     const next = fillUp(spool);
-    // The next record needs a new file, which cannot be made where a folder has its name.
+    // The next record needs a new file, whose name a folder already has.
     mkdirSync(join(home, "spool", `results-${String(next).padStart(16, "0")}.log`));
 
     const kept = spool.append("7", packed(next));
@@ -315,7 +315,7 @@ describe("a disk that takes nothing", () => {
 
   const filler = "x".repeat(300);
 
-  /** Fills the first file; returns the number that will begin the next one. */
+  /** Returns the number that will begin the next file. */
   function fillUp(spool: Spool): number {
     let next = 1;
     while (spool.bytes < 8 * 1024 * 1024) spool.append("7", packed(next++, filler));
@@ -368,7 +368,7 @@ describe("what is found at the opening", () => {
     expect(grown).toBeLessThan(3_000_000);
   });
 
-  /** What is really held: garbage is collected first, and again when what had to be finished before is freed. */
+  /** Collects garbage twice, because finalisers free more after the first run. */
   async function heapBytes(): Promise<number> {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
@@ -376,7 +376,7 @@ describe("what is found at the opening", () => {
       collect();
       await new Promise((resolve) => setImmediate(resolve));
     }
-    // Of this thread alone: other tests run in the same process.
+    // Measures this thread alone, since other tests run in the same process.
     const { used_heap_size, external_memory } = getHeapStatistics();
     return used_heap_size + external_memory;
   }

@@ -1,4 +1,4 @@
-/** The control socket itself: whose it is, where it lies, and what is done about one that was left behind. */
+/** The control socket: its owner, its path, and a stale one. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** A report of a crawler at work, with small numbers, for tests of how it is shown. */
+/** A report of a working crawler with small numbers. */
 
 import { noUrls } from "#crawler/status/status-history";
 import type { StatusReport } from "#crawler/status/status-report";

@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 import { onLoopback } from "../support/loopback.ts";
 import { failure, sampleReport } from "./sample-report.ts";
 
-/** The first thread in a run is bundled from sources. */
+/** The first thread of a run is bundled from sources, which takes time. */
 const soonMs = 15_000;
 
 interface Answer {
@@ -184,7 +184,7 @@ describe("the local page", () => {
   it("that ends by an error nobody caught takes nothing else with it, and is begun again", async () => {
     const warnings: string[] = [];
     const log = { ...quietLog, warn: (_fields: unknown, words: string) => void warnings.push(words) };
-    const port = -1; // listen() throws for it
+    const port = -1; // listen() throws for this port
 
     const page = new PageServer({ port, report: sampleReport, log });
     atEnd(() => page.close());

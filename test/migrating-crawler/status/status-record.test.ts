@@ -1,4 +1,4 @@
-/** What a crawler notes for its administrator: bounded, by day, and over restarts. */
+/** A crawler's notes for its administrator: limited, by day, and across restarts. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** The report in words, as an administrator reads it. */
+/** The report as text for administrators. */
 import { describe, expect, it } from "vitest";
 import { durationInWords, stateWords } from "#crawler/status/running-report";
 import { statusPage } from "#crawler/status/status-page";

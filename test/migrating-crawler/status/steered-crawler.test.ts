@@ -21,7 +21,7 @@ let crawler: Resident;
 let partner: PartnerConsole;
 let waiting: Lease[] = [];
 let ended: Promise<void> | null = null;
-/** Slow pages whose answers wait. */
+/** Pending answers of slow pages. */
 const held: (() => void)[] = [];
 
 beforeAll(async () => {

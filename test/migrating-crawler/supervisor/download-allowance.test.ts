@@ -1,4 +1,4 @@
-/** What the supervisor's own downloads may take: a real server that gives whatever is asked for, as fast as it can. */
+/** What the supervisor's downloads may use, against a real server that sends as fast as possible. */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ it("a bundle comes no faster than the partner's rate, in pieces that keep no pla
   expect(await fetched).toBe(true);
   clearInterval(watch);
 
-  // 400 KiB at 100 KiB a second, a tenth of a second of it at once.
+  // 400 KiB at 100 KiB a second, of which a tenth of a second arrives at once.
   expect(performance.now() - beganMs).toBeGreaterThan(3500);
   expect(readFileSync(join(home, "x.draft")).equals(bundle)).toBe(true);
 });
@@ -113,7 +113,7 @@ it("while a crawler runs it is told, and its own ledger is left alone", async ()
   expect(() => countedBytes()).toThrow(/ENOENT/);
 });
 
-// Issue 41: AbortSignal.timeout takes whole milliseconds alone, and each rate but a few leaves fractions of one.
+// Issue 41: AbortSignal.timeout only accepts whole milliseconds, and most rates give fractions.
 it.each([1, 3, 7, 100, 1000.3, 9_999_999.5])(
   "at %d KB a second lists and bundles come",
   async (kilobytesPerSecond) => {

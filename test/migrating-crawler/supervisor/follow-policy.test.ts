@@ -1,4 +1,4 @@
-/** What a partner says of releases is kept, over real processes. */
+/** The supervisor follows a partner's release policy, with real processes. */
 import { describe, expect, it } from "vitest";
 import { judgeByPolicy, releasePolicy } from "#crawler/settings/release-policy";
 import { until } from "../../support/until.ts";
@@ -18,7 +18,7 @@ useReleaseWorld();
 
 describe("the partner's policy", () => {
   const [firstOfferedAt, now] = [new Date("2026-11-01T00:00:00Z"), new Date("2026-11-01T03:00:00Z")];
-  /** Why a release is not taken; null: it is. */
+  /** Returns why a release is not taken, or null. */
   const judged = (version: string, policy: object, hasRelease: boolean) => {
     const answer = judgeByPolicy(version, {
       policy: releasePolicy.parse(policy),

@@ -1,4 +1,4 @@
-/** A dock that is killed with SIGKILL anywhere in a swap: the one that comes after it goes on rightly. */
+/** After a SIGKILL of the supervisor anywhere in a swap, its successor continues correctly. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -72,14 +72,14 @@ const isGood = (home: Home, digest: string) => {
 
 const isLike = (report: object, wanted: object) => expect.objectContaining(wanted).asymmetricMatch(report);
 
-/** Stands in a bundle where the dock is to be killed, once. */
+/** Code in a bundle that kills the supervisor once. */
 const killDock = `if (!existsSync(home + "/crawler/killed")) {
   appendFileSync(home + "/crawler/killed", "");
   process.kill(process.ppid, "SIGKILL");
 }`;
 
 describe("a dock that is killed", () => {
-  /** The bundles' texts at the moment's place; `well`: the new release is to run in the end. */
+  /** The bundles' texts at each moment; `well` means that the new release must run in the end. */
   const moments: readonly [string, (text: string) => string, (text: string) => string, boolean][] = [
     [
       "when the new release stands in the state and the old crawler drains",
@@ -179,7 +179,7 @@ describe("a dock that is killed", () => {
   });
 });
 
-/** The first release is good on this home's disk. */
+/** Makes the first release good on the home's disk. */
 function settle(home: Home, { files }: ReleaseWorld, { version, digest, bytes }: Published): void {
   const shelf = new ReleaseShelf({ home: home.path, warn: () => {} });
   const first = { version, digest, sequence: 1, bytes: bytes.length };
@@ -188,7 +188,7 @@ function settle(home: Home, { files }: ReleaseWorld, { version, digest, bytes }:
   shelf.saveState({ ...emptyState, current: first, good: first });
 }
 
-/** Starts of a crawler before the one before it had ended: two on one spool. */
+/** Finds crawlers that started before the previous one had ended: two on one spool. */
 function overlaps(notes: readonly string[]): string[] {
   return notes.filter((note, index) => / started /.test(note) && / started /.test(notes[index - 1] ?? ""));
 }

@@ -1,4 +1,4 @@
-/** The partners' one file as it is built: `run` on a home that has joined, with a coordinator's releases at hand. */
+/** The partners' built one-file program: `run` on a joined home, with a coordinator's releases available. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -80,7 +80,7 @@ it("run on a folder that has not joined says what to do", async () => {
 const stateOf = ({ path }: Home) =>
   releaseState.parse(JSON.parse(readFileSync(join(path, "releases/state.json"), "utf8")));
 
-/** Tries what a release should not be able to do, and writes down how that ended. */
+/** Tries what a release must not be able to do, and records the results. */
 const curiousBundle = bundleText("1.0")
   .replace(
     `note("1.0 started`,

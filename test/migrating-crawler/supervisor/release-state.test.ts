@@ -1,4 +1,4 @@
-/** A young fleet: nothing has passed its watch yet, and a release comes that is not well. */
+/** In a young fleet no release has passed its watch yet, and a faulty one arrives. */
 import { expect, it } from "vitest";
 import {
   emptyState,

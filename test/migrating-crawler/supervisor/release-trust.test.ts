@@ -1,4 +1,4 @@
-/** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
+/** Which signed lists on disk a supervisor trusts after keys have changed. */
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { emptyState } from "#crawler/core/release-state";

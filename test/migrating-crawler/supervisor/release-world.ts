@@ -1,7 +1,7 @@
 /**
- * What a dock's tests stand on: an offline key, a real HTTP server that serves releases as a coordinator does (and
- * otherwise where a test wants it), small bundles that behave in one way or another as real child processes, and
- * docks on homes of their own.
+ * The basis of the supervisor's tests: an offline key, a real HTTP server that serves releases like a coordinator (or
+ * differently for a test), small bundles with certain behaviours as real child processes, and supervisors on separate
+ * homes.
  */
 import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -36,7 +36,7 @@ export const quickTiming: DockTiming = {
   lookMs: 0,
 };
 
-/** What a bundle does once the dock has greeted it. */
+/** The behaviour of a bundle after the greeting. */
 export type Behaviour =
   | "well"
   | "crashes-at-start"
@@ -48,7 +48,7 @@ export type Behaviour =
   | "finds-the-disk-full"
   | "crashes-when-told";
 
-/** Well from then on. */
+/** The bundle behaves well afterwards. */
 function untilTheNext(times: number, what: string): string {
   return `const begun = home + "/crawler/begun-" + import.meta.url.slice(-20, -4);
     appendFileSync(begun, "x");
@@ -74,7 +74,7 @@ const doings: Readonly<Record<Behaviour, string>> = {
     }, 20);`,
 };
 
-/** A child that notes who greeted it and passes on what its home's `offer` file says. */
+/** A child that records its greeting and reports what its home's `offer` file says. */
 export function bundleText(version: string, behaviour: Behaviour = "well"): string {
   return `// ${version}
 import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs";
@@ -106,13 +106,13 @@ export interface Published {
 export interface ReleaseWorld {
   readonly key: KeyObject;
   readonly port: number;
-  /** Paths to texts; a test may put others there. */
+  /** Paths and their texts, which tests may replace. */
   readonly files: Map<string, string | Buffer>;
-  /** Paths that are answered by a test's own hand. */
+  /** Paths that a test answers itself. */
   readonly handlers: Map<string, RequestListener>;
-  /** Signs a bundle and serves it; each one's number is one higher. */
+  /** Signs and serves a bundle with the next number. */
   publish(version: string, text: string, changes?: Partial<ReleaseManifest>, key?: KeyObject): Published;
-  /** To docks without a release. */
+  /** Offers it to supervisors without a release. */
   offerToAll(release: Published): void;
   revoke(sequence: number, ...releases: Published[]): void;
   newHome(settings?: string): Home;
@@ -193,11 +193,11 @@ export interface RunningDock {
   readonly dock: Dock;
   readonly state: () => ReleaseState;
   readonly lines: string[];
-  /** For what starts from now on. */
+  /** Applies to supervisors that start later. */
   readonly timing: { -readonly [Name in keyof DockTiming]: DockTiming[Name] };
 }
 
-/** A dock in this process; its crawlers are processes of their own. */
+/** Runs a supervisor in this process with crawlers as real processes. */
 export async function startDock(
   home: Home,
   timing: Partial<DockTiming> = {},
@@ -266,7 +266,7 @@ function manifestOf(version: string, bytes: Buffer, sequence: number): ReleaseMa
   };
 }
 
-/** In the way of whoever runs the coordinator: through the crawler that is connected. */
+/** Offers a release as a coordinator does, through the connected crawler. */
 export function offer(home: Home, { version, digest }: Published): void {
   writeFileSync(join(home.path, "offer.new"), JSON.stringify({ type: "release", version, digest }));
   renameSync(join(home.path, "offer.new"), join(home.path, "offer"));

@@ -1,4 +1,4 @@
-/** What a folder's files say while nobody answers for it, with this process as its supervisor. */
+/** What a folder's files report while no crawler answers, with this process as its supervisor. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { emptyState, withWaiting } from "#crawler/core/release-state";
 import { Spool } from "#crawler/spool/spool";

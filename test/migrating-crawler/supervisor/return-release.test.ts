@@ -1,4 +1,4 @@
-/** When a dock returns to the release before, over real processes: faults, revocations, damage. */
+/** When a supervisor returns to the previous release, with real processes: faults, revocations, damage. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -51,7 +51,7 @@ describe("a new release that is not well", () => {
       expect(bad).toMatchObject({ digest: release.digest, returns: 1 });
       expect(Date.parse(bad.againAt!) - Date.parse(bad.at)).toBe(3_600_000);
       await until(() => dock.home.notes().at(-1)!.startsWith(`${dock.first.version} started`), soonMs);
-      // The release that runs again hands the report on.
+      // The release that runs again forwards the report.
       const greeting = JSON.parse(
         dock.home
           .notes()
@@ -160,7 +160,7 @@ describe("a release that is revoked while it runs", () => {
     world.revoke(1, next);
 
     await until(() => dock.home.notes().at(-1)!.startsWith(`${dock.first.version} started`), soonMs);
-    // Not among the reports: the release that runs again may have handed it on by now.
+    // The reports may be empty, because the release that runs again may have forwarded them.
     expect(dock.state().bad).toContainEqual(
       expect.objectContaining({ digest: next.digest, reason: "it was revoked: it lies" }),
     );
@@ -212,7 +212,7 @@ describe("a good release", () => {
     running.push(again);
 
     expect(again.state().current?.digest).toBe(dock.first.digest);
-    // It may be fetched again.
+    // The release may be fetched again.
     expect(again.state().bad).toEqual([]);
   });
 });

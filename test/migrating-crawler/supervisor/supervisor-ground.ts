@@ -1,4 +1,4 @@
-/** What several files of dock tests share: one world of releases each, and docks that are stopped after each test. */
+/** Shared by the supervisor's tests: a world of releases per file, and supervisors that are stopped after each test. */
 import { afterAll, afterEach, beforeAll } from "vitest";
 import type { DockTiming } from "#crawler/supervisor/supervisor-home";
 import { until } from "../../support/until.ts";
@@ -18,7 +18,7 @@ export let world: ReleaseWorld;
 export const running: RunningDock[] = [];
 let versions = 0;
 
-/** At the top of a test file. */
+/** Call at the top of a test file. */
 export function useReleaseWorld(): void {
   beforeAll(async () => {
     world = await startReleaseWorld();
@@ -32,7 +32,7 @@ export function useReleaseWorld(): void {
   afterAll(() => world.close());
 }
 
-/** No two tests have a version or a digest in common. */
+/** No two tests share a version or digest. */
 export const nextVersion = () => `1.${++versions}.0`;
 
 export function publish(behaviour: Behaviour = "well"): Published {
@@ -42,7 +42,7 @@ export function publish(behaviour: Behaviour = "well"): Published {
 
 export type Docked = RunningDock & { readonly home: Home; readonly first: Published };
 
-/** A dock whose first release runs and is good. */
+/** A supervisor whose first release runs and is good. */
 export async function docked(
   timing: Partial<DockTiming> = {},
   settings = "",

@@ -1,4 +1,4 @@
-/** The mark of the dock that runs a home: of several that begin at once, one gets it. */
+/** The mark of the supervisor that runs a home: one of several concurrent ones gets it. */
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { dockMark, leaveHome, runningDock, takeHome, takeMark } from "#crawler/supervisor/supervisor-home";
@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }));
 
 const mark = (pid: number) => writeFileSync(dockMark(home), JSON.stringify({ pid, startTicks: null }));
-/** Above the most that Linux gives. */
+/** Exceeds Linux's maximum process id. */
 const gone = 2 ** 22 + 1;
 
 it("the mark of a dock that is gone, or was torn, is taken over, and leaves nothing beside it", () => {

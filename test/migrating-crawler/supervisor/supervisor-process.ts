@@ -1,4 +1,4 @@
-/** A dock as a process of its own, which a test can kill: `node … HOME`. */
+/** Runs a supervisor as a process that a test can kill: `node … HOME`. */
 import { runDock, untilSignal } from "#crawler/supervisor/run-supervisor";
 import { quickTiming } from "./release-world.ts";
 

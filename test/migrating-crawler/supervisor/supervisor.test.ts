@@ -1,4 +1,4 @@
-/** The dock over real processes, a real HTTP server and real keys: which releases it takes, and which it leaves. */
+/** Which releases the supervisor takes, with real processes, a real HTTP server and real keys. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pinReleaseKeys } from "#crawler/supervisor/release-store";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
@@ -98,7 +98,7 @@ describe("a release that is offered", () => {
   });
   afterAll(() => dock.dock.stop());
 
-  // What a manifest may say is asked of the protocol (test/protocol/release.test.ts); here, that it is asked at all.
+  // test/protocol/release.test.ts checks what a manifest may say; this only checks that it is verified.
   const refusals: readonly [string, () => Published, RegExp][] = [
     [
       "signed by another key",
@@ -208,7 +208,7 @@ describe("a release that takes over", () => {
 
     offer(dock.home, next);
     await until(() => dock.state().good?.digest === next.digest, soonMs);
-    // A coordinator that hides the rotation later changes nothing.
+    // A coordinator that later hides the rotation changes nothing.
     world.files.set("/releases/keys.json", `{"rotations":[]}`);
     offer(dock.home, late);
 

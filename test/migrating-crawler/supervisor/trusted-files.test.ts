@@ -1,4 +1,4 @@
-/** What a dock goes by, when somebody has got into its crawler's files or into its own. */
+/** What a supervisor trusts after somebody has tampered with its crawler's files or its own. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

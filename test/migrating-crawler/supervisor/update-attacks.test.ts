@@ -1,6 +1,6 @@
 /**
- * Attacks on updates as The Update Framework names them (specification 1.0.33, section 1.5.2), by whoever controls what
- * the coordinator serves, each against a supervisor with real children and a real server.
+ * The attacks on updates of The Update Framework (specification 1.0.33, section 1.5.2), by whoever controls what the
+ * coordinator serves, each against a supervisor with real children and a real server.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ReleaseTimestamp } from "#protocol/release";
@@ -22,7 +22,7 @@ useReleaseWorld();
 
 const dayMs = 86_400_000;
 const product = "nearcrawl-crawler";
-/** What the supervisors take for now. */
+/** The supervisors' current time. */
 let clock: Date;
 beforeEach(() => {
   clock = new Date();
@@ -49,7 +49,7 @@ function release(version: string, sequence?: number, key = world.key): Published
   return world.publish(version, bundleText(version), sequence === undefined ? {} : { sequence }, key);
 }
 
-/** A supervisor with its first release, which is well. */
+/** A supervisor whose first release runs well. */
 const settled = () => docked({}, "", () => clock);
 const whyNot = (dock: RunningDock, version: string) => reasonOf(dock, { version }) ?? "";
 
@@ -198,7 +198,7 @@ describe("key compromise", () => {
     );
     world.files.set("/releases/keys.json", JSON.stringify({ rotations: [root, forged] }));
 
-    // Nobody states what is newest yet, and a thief of the release key cannot.
+    // Nobody states the newest release yet, and a thief of the release key cannot.
     state({});
     const next = release("11.1.0");
     offer(dock.home, next);

@@ -1,11 +1,14 @@
-/** Lets a test keep the event loop from noticing that a connection has come about. */
+/** Delays the event loop's notice of an established connection. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 
 const channel = "net.client.socket";
 
-/** Does this as soon as any socket has asked for its connection, before the loop looks at sockets again. Returns how to end that. */
+/**
+ * Runs `act` after any socket has requested its connection, before the loop checks sockets again. Returns a function
+ * that stops this.
+ */
 export function afterConnecting(act: () => void): () => void {
-  // A socket asks for its connection in the tick after it was made.
+  // A socket requests its connection one tick after it was created.
   const onSocket = () => process.nextTick(() => process.nextTick(act));
   subscribe(channel, onSocket);
   return () => void unsubscribe(channel, onSocket);

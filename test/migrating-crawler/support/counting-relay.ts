@@ -1,10 +1,13 @@
-/** A relay on loopback that counts every byte that a client's TCP connections carry, both ways: the outside truth. */
+/**
+ * A relay on loopback that counts every byte of a client's TCP connections in both directions, independently of the
+ * client.
+ */
 import net from "node:net";
 import { onLoopback } from "./loopback.ts";
 
 export interface CountingRelay {
   readonly port: number;
-  /** From the client and to it, so far. */
+  /** Bytes from and to the client so far. */
   carriedBytes(): number;
   close(): Promise<void>;
 }
@@ -25,7 +28,7 @@ export async function startCountingRelay(
       if (!target.write(piece)) client.pause();
     });
     target.on("drain", () => client.resume());
-    // Counted when the kernel has taken it, not when it waits here for a client that does not read.
+    // Counts when the kernel has accepted the bytes, not while they wait here for a client that does not read.
     target.on("data", (piece) => {
       const isTaken = client.write(piece, (error) => {
         if (!error) carried += piece.length;

@@ -1,4 +1,4 @@
-/** Pages and lists as a crawler extracts them, without a site. */
+/** Extracts pages and lists without a site. */
 import { type Extracted, extractPage, type FetchedBody } from "#crawler/extract/extract-page";
 import { WorkTurns } from "#crawler/extract/read-list";
 import { readPage } from "#crawler/extract/read-page";
@@ -17,7 +17,7 @@ export const bodyOf = (html: string | Buffer, changes: Partial<FetchedBody> = {}
   ...changes,
 });
 
-/** The extract has passed the message's schema. */
+/** Validates the extract by the message's schema. */
 export async function extracted(
   html: string | Buffer,
   changes: Partial<FetchedBody> = {},

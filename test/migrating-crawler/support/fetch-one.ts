@@ -1,4 +1,4 @@
-/** Fetches single URLs under all rules, as a slice of a fresh crawler would, and returns the results. */
+/** Fetches single URLs under all rules, like a slice of a new crawler. */
 
 import { urlHost } from "#core/ip/url-host";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl/crawl-slice";
@@ -15,7 +15,7 @@ export interface FetchTask {
   readonly redirects?: number;
 }
 
-/** The results have passed the message's schema. */
+/** Validates the results by the message's schema. */
 export async function fetchAll(
   tasks: readonly FetchTask[],
   changes: Parameters<typeof testConfig>[0] = {},
@@ -34,7 +34,7 @@ export async function fetchAll(
   return { results, ending };
 }
 
-/** As `nearcrawl fetch` does: redirects are followed in this process. */
+/** Follows redirects in this process, like `nearcrawl fetch`. */
 export function followOne(url: string, changes: Parameters<typeof testConfig>[0] = {}): Promise<Followed> {
   return withTools(changes, (tools) => followRedirects(url, tools, new AbortController().signal));
 }

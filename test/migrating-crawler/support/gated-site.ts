@@ -1,4 +1,4 @@
-/** A site of loopback that a bot gate may stand before: what gates answer, made after what they are seen to send, much shortened. */
+/** A loopback site with an optional bot gate; its answers are shortened versions of real ones. */
 import type { ServerResponse } from "node:http";
 import { html, type Origin, startOrigin } from "./origin.ts";
 
@@ -15,7 +15,7 @@ const noindex = '<meta name="robots" content="noindex,nofollow">';
 const why =
   "The administrator of this website protects it from being read by machines at a pace that takes it down. ";
 
-/** By the provider that is to be told. */
+/** Keyed by the provider to be recognised. */
 export const challenges = {
   cloudflare: {
     ...{ status: 403, headers: { "cf-mitigated": "challenge" } },
@@ -128,7 +128,7 @@ export const challenges = {
   },
 } as const satisfies Readonly<Record<string, GateAnswer>>;
 
-/** Before every path alike, robots.txt included: no words, no mark, another token each time. */
+/** Answers every path including robots.txt: no words, no mark, a new token each time. */
 export const shell = (): string =>
   page("<title>ferry.example</title>", `<script>!function(){var t="${Math.random()}";start(t)}()</script>`);
 
@@ -145,11 +145,11 @@ export const ferryPage = (n: string): string =>
     .join(" ")}</html>`;
 
 export interface GatedSite extends Origin {
-  /** Null: open. Otherwise what is answered to a path; null: the site's own answer. */
+  /** Null leaves the site open. Otherwise returns the answer for a path; null for the site's own. */
   gate: ((path: string) => GateAnswer | null) | null;
 }
 
-/** Pages `/p1`, `/p2` and so on; robots.txt forbids `/secret/`. */
+/** Has pages `/p1`, `/p2` and so on; robots.txt forbids `/secret/`. */
 export async function startGatedSite(): Promise<GatedSite> {
   const site = await startOrigin(({ url = "/" }, response) => {
     const answer = gated.gate?.(url) ?? null;

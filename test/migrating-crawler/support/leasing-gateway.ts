@@ -1,8 +1,8 @@
-/** A gateway that leases to one crawler what a test has for it. */
+/** A gateway that leases a test's work to one crawler. */
 import type { Lease } from "#protocol/lease";
 import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 
-/** These URLs of a host on loopback, of which nothing is known yet. */
+/** Leases these URLs of a loopback host about which nothing is known. */
 export function leaseOf(leaseId: string, urls: readonly string[], changes: Partial<Lease> = {}): Lease {
   return {
     ...{ leaseId, host: "127.0.0.1", addresses: ["127.0.0.1"], expiresInSeconds: 60, waitMs: 0 },
@@ -13,7 +13,7 @@ export function leaseOf(leaseId: string, urls: readonly string[], changes: Parti
 
 type GatewayOptions = Partial<Parameters<typeof startGateway>[0]>;
 
-/** Each request for work is answered with the first of `waiting`, which a test may add to, then with nothing. */
+/** Answers each request for work with the first of `waiting`, which tests may extend, and then with nothing. */
 export async function leasingGateway(
   waiting: Lease[],
   { askAgainMs = 50, ...options }: GatewayOptions & { readonly askAgainMs?: number } = {},

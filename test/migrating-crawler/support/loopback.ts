@@ -1,4 +1,4 @@
-/** A server of any kind on loopback, which ends with the test, and with it whatever is connected to it. */
+/** A server on loopback that ends with the test, with all its connections. */
 import type { AddressInfo, Server, Socket } from "node:net";
 import { atEnd } from "../../support/at-end.ts";
 

@@ -1,4 +1,4 @@
-/** A web site on loopback: normal pages through node:http, and raw sockets for what no server should do. It ends with the test. */
+/** A web site on loopback that ends with the test: normal pages through node:http, and raw sockets for misbehaviour. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import net from "node:net";
 import { onLoopback } from "./loopback.ts";
@@ -6,7 +6,7 @@ import { onLoopback } from "./loopback.ts";
 export interface Origin {
   readonly port: number;
   readonly url: string;
-  /** `METHOD path`, in the order of arrival. */
+  /** `METHOD path` in order of arrival. */
   readonly requests: string[];
   readonly headers: IncomingMessage["headers"][];
   close(): Promise<void>;
@@ -14,7 +14,7 @@ export interface Origin {
 
 export type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Robots are absent (404) unless the handler of `/robots.txt` says otherwise. */
+/** There is no robots.txt (404) unless the handler answers it. */
 export async function startOrigin(handle: Handle): Promise<Origin> {
   const requests: string[] = [];
   const headers: IncomingMessage["headers"][] = [];
@@ -32,7 +32,7 @@ export function html(response: ServerResponse, body: string, headers: Record<str
   response.end(body);
 }
 
-/** Every connection is handed to `behave` after the request's head has arrived. */
+/** Passes each connection to `behave` after the request's header has arrived. */
 export async function startRawOrigin(
   behave: (socket: net.Socket, head: string) => void,
   address = "127.0.0.1",
@@ -58,7 +58,7 @@ export async function startRawOrigin(
   return { port, url: `http://${address}:${port}`, connections: () => connections, close };
 }
 
-/** The same for all but robots.txt, which is absent. */
+/** The same except for robots.txt, which is absent. */
 export function startRawPages(
   behave: (socket: net.Socket, head: string) => void,
 ): ReturnType<typeof startRawOrigin> {
@@ -68,7 +68,6 @@ export function startRawPages(
   });
 }
 
-/** A port on which nothing listens. */
 export async function closedPort(): Promise<number> {
   const { port, close } = await onLoopback(net.createServer());
   await close();

@@ -1,13 +1,13 @@
-/** A partner's command as its user runs it: a folder, answers to questions, and what is read on the screen. */
+/** Runs a partner's command like its user: a folder, answers to questions, and the output. */
 import { join } from "node:path";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { runPartnerProgram } from "#crawler/cli/partner-program";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface PartnerConsole {
-  /** Below a temporary folder; not made yet. */
+  /** In a temporary folder; not created yet. */
   readonly home: string;
-  /** Exit code, and all that was printed since. */
+  /** Returns the exit code and everything printed since. */
   run(...args: string[]): Promise<{ readonly code: number; readonly text: string }>;
 }
 

@@ -1,23 +1,23 @@
 /**
- * Forward proxies on loopback, HTTP CONNECT and SOCKS5 (RFC 1928), which may want user and password (RFC 7617, RFC 1929).
- * Every name leads to this machine, as behind a company's proxy names do that the machine itself cannot resolve.
+ * Forward proxies on loopback, HTTP CONNECT and SOCKS5 (RFC 1928), optionally with user and password (RFC 7617, RFC
+ * 1929). Every name resolves to this machine, like names that only a company's proxy can resolve.
  */
 import { once } from "node:events";
 import net from "node:net";
 import { onLoopback } from "./loopback.ts";
 
 export interface TestProxy {
-  /** With user and password, where they are wanted. */
+  /** Includes user and password if required. */
   readonly url: string;
   readonly urlWithout: string;
-  /** What was asked for, as `host:port`. */
+  /** Requested targets as `host:port`. */
   readonly asked: string[];
   close(): Promise<void>;
 }
 
 const [user, password] = ["crawler", "p@ss:word"];
 
-/** Answers a failed connect with 502 and `X-Proxy-Error`, as our emulated Internet's proxies do. */
+/** Answers a failed connect with 502 and `X-Proxy-Error`, like the proxies of the emulated Internet. */
 export function startConnectProxy({ wantsPassword = false } = {}): Promise<TestProxy> {
   const login = `Proxy-Authorization: Basic ${Buffer.from(`${user}:${password}`).toString("base64")}\r\n`;
   return startProxy("http", wantsPassword, async ({ next, end, goOn }) => {
@@ -51,7 +51,6 @@ export function startSocks5Proxy({ wantsPassword = false } = {}): Promise<TestPr
 }
 
 interface Client {
-  /** The next bytes that it sends. */
   readonly next: () => Promise<Buffer>;
   readonly write: (bytes: Buffer) => void;
   readonly end: (bytes: string | Buffer) => void;
@@ -83,7 +82,7 @@ async function startProxy(
     };
     const next = async () => ((await once(socket, "data")) as [Buffer])[0];
     const client = { next, write: (bytes: Buffer) => void socket.write(bytes), goOn };
-    // A client that goes away in between is no fault of anybody's.
+    // A client that disconnects meanwhile is no error.
     serve({ ...client, end: (bytes) => void socket.end(bytes) }).catch(() => {});
   });
   const { port, close } = await onLoopback(server);

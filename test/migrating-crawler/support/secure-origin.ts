@@ -1,4 +1,4 @@
-/** A site with TLS on loopback: its certificate is made when the tests run, for the name `right.example`. */
+/** A site with TLS on loopback, with a certificate made at run time for the name `right.example`. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
@@ -39,12 +39,12 @@ export function makeCertificate(name = "right.example"): TestCertificate {
 export interface SecureOrigin {
   readonly port: number;
   readonly url: string;
-  /** How many connections were opened, by the protocol that was agreed on. */
+  /** The negotiated protocol of each connection. */
   readonly agreed: string[];
   close(): Promise<void>;
 }
 
-/** HTTP/2, and HTTP/1.1 for those who want it. */
+/** Supports HTTP/2 and HTTP/1.1. */
 export async function startHttp2Origin(
   { key, certificate }: TestCertificate,
   handle: Parameters<Http2SecureServer["on"]>[1],
@@ -66,7 +66,7 @@ export async function startHttp2Origin(
   return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
 }
 
-/** HTTP/1.1 alone; what was asked, and with which headers. */
+/** Supports HTTP/1.1 only, and records requests with their headers. */
 export async function startHttps1Origin(
   { key, certificate }: Pick<TestCertificate, "key" | "certificate">,
   handle: RequestListener,
@@ -83,7 +83,7 @@ export async function startHttps1Origin(
   return { port, url: `https://127.0.0.1:${port}`, requests, headers, close };
 }
 
-/** TLS with these protocols, and then whatever `behave` does. */
+/** TLS with these protocols, followed by whatever `behave` does. */
 export async function startRawTlsOrigin(
   { key, certificate }: TestCertificate,
   protocols: readonly string[],

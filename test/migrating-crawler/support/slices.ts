@@ -1,4 +1,4 @@
-/** Crawls host slices with one crawler's tools, against real sites on loopback (`*.localhost` is 127.0.0.1). */
+/** Crawls host slices with one crawler's tools against real sites on loopback (`*.localhost` is 127.0.0.1). */
 
 import { urlHost } from "#core/ip/url-host";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl/crawl-slice";
@@ -10,7 +10,7 @@ import { testConfig } from "./test-config.ts";
 
 export interface SliceRunner {
   readonly tools: FetchTools;
-  /** Crawls the URLs, all of one host, as one lease. */
+  /** The URLs must belong to one host and form one lease. */
   crawl(
     urls: readonly string[],
     changes?: Partial<Lease>,

@@ -1,6 +1,6 @@
 /**
- * The coordinator's side of a join in the small, over real sockets: challenge, signed hello, ticket, key. It can be
- * told to fail where a real one might.
+ * A minimal coordinator for joins over real sockets: challenge, signed hello, ticket, key. It can be told to fail like
+ * a real one.
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -19,11 +19,11 @@ import { onLoopback } from "./loopback.ts";
 export interface SmallCoordinator {
   readonly url: string;
   readonly port: number;
-  /** Of each session whose hello was signed. */
+  /** The signed hellos of all sessions. */
   readonly hellos: CrawlerHello[];
   readonly tickets: string[];
   readonly goodbyes: Goodbye[];
-  /** How often a key was said to be kept. */
+  /** How often a crawler confirmed that it kept a key. */
   keysKept: number;
   invitation(changes?: Partial<Invitation>): string;
   close(): Promise<void>;
@@ -32,13 +32,13 @@ export interface SmallCoordinator {
 export interface SmallSettings {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
   readonly refuse?: CoordinatorRefuse["code"];
-  /** The link breaks right after the welcome, so often. */
+  /** The number of links broken right after the welcome. */
   readonly cutsAfterWelcome?: number;
-  /** The first session gets no key. */
+  /** The first session issues no key. */
   readonly keyNeverFirst?: boolean;
-  /** What its clock shows too little. */
+  /** How far its clock is behind. */
   readonly clockBehindMs?: number;
-  /** What partners start with, by which they measure the link; absent: there is none. */
+  /** The download with which partners measure the link; absent when there is none. */
   readonly program?: Buffer;
 }
 

@@ -1,7 +1,7 @@
 /**
- * A crawl as coordinator and crawler do it together, in one process: whatever the crawler ships (links,
- * redirects, sitemaps) is admitted once and leased again, host by host. Only the frontier is a stand-in, a
- * plain list; fetching, guard, robots, pace and extraction are the crawler's own.
+ * Crawls like coordinator and crawler together in one process: everything shipped (links, redirects, sitemaps) is
+ * admitted once and leased again by host. Only the frontier is a plain list; fetching, guard, robots, pace and
+ * extraction are the crawler's own.
  */
 
 import { urlHost } from "#core/ip/url-host";
@@ -13,23 +13,23 @@ import type { testConfig } from "./test-config.ts";
 
 export interface SmallCrawl {
   readonly results: readonly FetchResult[];
-  /** The last of a chain of redirects from the seed: one that redirects back ends it, too. */
+  /** The last result of the seed's redirect chain, which also ends at a redirect back. */
   readonly answer: FetchResult | undefined;
-  /** Why slices were given back, in words. */
+  /** Why slices were returned. */
   readonly endings: readonly string[];
-  /** Nothing was left to crawl. */
+  /** True when nothing was left to crawl. */
   readonly isFinished: boolean;
 }
 
 export interface CrawlPlan {
   readonly seed: string;
-  /** The crawl is cut off after so many results. */
+  /** The crawl stops after this many results. */
   readonly mostResults: number;
-  /** Whether a link is followed; absent: all of them. */
+  /** Whether to follow a link; by default all are followed. */
   readonly admits?: (url: string) => boolean;
-  /** A failed URL or one answered with 5xx is leased again so often. */
+  /** How often a failed URL or a 5xx is leased again. */
   readonly retries?: number;
-  /** A host that wants to rest for longer gives its slice back. */
+  /** A host that wants to rest for longer returns its slice. */
   readonly leaseSeconds?: number;
   readonly changes?: Parameters<typeof testConfig>[0];
 }
@@ -72,7 +72,7 @@ export async function smallCrawl(plan: CrawlPlan): Promise<SmallCrawl> {
   }
 }
 
-/** Up to twenty URLs of the host that waits longest. */
+/** Takes up to twenty URLs of the host that has waited longest. */
 function takeSlice(waiting: Task[]): Task[] {
   const host = urlHost(waiting[0]!.url);
   const slice = waiting.filter((task) => urlHost(task.url) === host).slice(0, 20);

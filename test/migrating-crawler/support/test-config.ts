@@ -1,4 +1,4 @@
-/** Settings for crawlers under test: loopback is allowed, nothing waits long, home is a fresh folder. */
+/** Settings for crawlers under test: loopback is allowed, waits are short, and home is a new folder. */
 import { type CrawlerConfig, type CrawlerSettings, crawlerConfig } from "#crawler/settings/config";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

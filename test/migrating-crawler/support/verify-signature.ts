@@ -1,6 +1,6 @@
 /**
- * Verifies an HTTP message signature as a site would: written from RFC 9421 (sections 2.2, 2.3, 2.5 and 3.2) and
- * RFC 8941, and from nothing of ours.
+ * Verifies an HTTP message signature like a site, written only from RFC 9421 (sections 2.2, 2.3, 2.5 and 3.2) and RFC
+ * 8941.
  */
 import { createHash, createPublicKey, verify } from "node:crypto";
 
@@ -8,9 +8,9 @@ export interface SignedMessage {
   readonly method: string;
   readonly path: string;
   readonly authority: string;
-  /** Names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Of an answer: of the request that it answers (RFC 9421 section 2.4). */
+  /** For an answer, the authority of its request (RFC 9421 section 2.4). */
   readonly requestAuthority?: string;
 }
 
@@ -20,7 +20,7 @@ export interface SeenSignature {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** `x`: 32 bytes in base64url. Throws where the message carries no signature of that label. */
+/** `x` is 32 bytes in base64url. Throws when the message has no signature with that label. */
 export function seenSignature(message: SignedMessage, label: string, x: string): SeenSignature {
   const input = member(String(message.headers["signature-input"]), label);
   const signature = /^:([A-Za-z0-9+/=]+):$/.exec(member(String(message.headers.signature), label))![1]!;
@@ -59,7 +59,7 @@ function componentValue(message: SignedMessage, component: string): string {
   return key === undefined ? field : member(field, key);
 }
 
-/** Of a dictionary whose strings hold no commas. */
+/** Reads a dictionary whose strings contain no commas. */
 function member(dictionary: string, name: string): string {
   const found = dictionary.split(/,\s*/).find((one) => one.startsWith(`${name}=`));
   if (found === undefined) throw new Error(`no member ${name} in ${dictionary}`);

@@ -1,4 +1,4 @@
-/** Which links look like endless spaces of URLs, and which do not. */
+/** Which links look like endless URL spaces, and which do not. */
 import { describe, expect, it } from "vitest";
 import { urlParts } from "#crawler/traps/host-memory";
 import { linkTrap } from "#crawler/traps/link-trap";

@@ -1,4 +1,3 @@
-/** What says that a page does not exist. */
 import { describe, expect, it } from "vitest";
 import { mentionsNotFound, saysNotFound } from "#crawler/traps/site-memory";
 

@@ -1,4 +1,4 @@
-/** Links lose the session that they were made for, and nothing else. */
+/** Links lose their session and nothing else. */
 import { describe, expect, it } from "vitest";
 import { shipLinks, withoutSession } from "#crawler/traps/ship-links";
 

@@ -1,4 +1,4 @@
-/** What the crawler remembers of a host's pages, and what it says of the next ones. */
+/** What the crawler remembers of a host's pages and concludes about the next ones. */
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type MissingAnswer, SiteMemory } from "#crawler/traps/site-memory";
@@ -7,7 +7,7 @@ import { type PageExtract, pageExtract } from "#protocol/result";
 const site = "https://site.example";
 const day = 24 * 3600 * 1000;
 
-/** `simhash`: what the text would have; made of the whole text unless given, so that texts are far apart. */
+/** `simhash` defaults to a hash of the whole text, so that texts are far apart. */
 function pageOf(text: string, changes: Partial<PageExtract> = {}): PageExtract {
   const digest = createHash("sha256").update(text).digest("hex");
   return pageExtract.parse({
@@ -30,7 +30,7 @@ function pageOf(text: string, changes: Partial<PageExtract> = {}): PageExtract {
   });
 }
 
-/** Two hundred words, one of them another for each number: two bits of the simhash differ at most. */
+/** Two hundred words, one of them different for each number: at most two bits of the simhash differ. */
 const nearly = (number: number) =>
   pageOf(`${words(0, 200)} special${number}`, {
     simhash: `0123456789abcde${(1 << (number % 4)).toString(16)}`,

@@ -4,16 +4,16 @@ import { fetchOne } from "../support/fetch-one.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { smallCrawl } from "../support/small-crawl.ts";
 
-/** A crawl that comes so far has no end. */
+/** A crawl that reaches this many pages is endless. */
 const endless = 600;
 
 interface Site {
   readonly origin: Origin;
-  /** Of the pages that were fetched. */
+  /** Extracts of the fetched pages. */
   readonly pages: Map<string, PageExtract>;
 }
 
-/** Crawls from the front page as coordinator and crawler do together: links of the host that were shipped, each once. */
+/** Crawls from the front page like coordinator and crawler: shipped links of the host, each once. */
 async function crawlSite(pageOf: (path: string, query: URLSearchParams) => string | null): Promise<Site> {
   const origin = await startOrigin((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://site.example");
@@ -36,11 +36,11 @@ async function crawlSite(pageOf: (path: string, query: URLSearchParams) => strin
 
 const link = (href: string) => `<a href="${href}">${href}</a> `;
 const random = () => Math.random().toString(36).slice(2);
-/** So many words that no other page of the test has. */
+/** This many words that no other page of the test has. */
 const prose = (topic: string, count = 150) =>
   `<p>${Array.from({ length: count }, (_, index) => `${topic}${(index * 7919) % 1009}`).join(" ")}`;
 
-/** Sites that would have pages for ever, and how many of them may be asked for. */
+/** Endless sites, and how many of their pages may be requested. */
 const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<typeof crawlSite>[0]]>> = {
   "of a calendar by numbers, without words": [
     60,

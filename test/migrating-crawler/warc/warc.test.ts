@@ -1,4 +1,4 @@
-/** What a partner keeps: real fetches from real sites, read back by an independent reader (warcio). */
+/** A partner's archive of real fetches, read by an independent reader (warcio). */
 import { createHash } from "node:crypto";
 import { createReadStream, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,12 +21,12 @@ interface ReadRecord {
   readonly fields: Record<string, string>;
   readonly statusLine: string;
   readonly http: Record<string, string>;
-  /** As it stands in the record, and decoded. */
+  /** The body as stored and as decoded. */
   readonly raw: Buffer;
   readonly content: string;
 }
 
-/** All records of all files; robots.txt left out. */
+/** All records except those of robots.txt. */
 async function readBack(folder: string): Promise<ReadRecord[]> {
   const records: ReadRecord[] = [];
   for (const name of readdirSync(folder).sort()) {
@@ -48,7 +48,7 @@ async function readBack(folder: string): Promise<ReadRecord[]> {
   return records;
 }
 
-/** Crawls the URLs as a slice would, with the archive beside. */
+/** Crawls the URLs like a slice, with an archive. */
 async function crawlInto(
   folder: string,
   tasks: readonly { readonly url: string; readonly etag?: string }[],
@@ -66,7 +66,7 @@ async function crawlInto(
   await warc.close();
 }
 
-/** What the archive has of a site's pages; `robots`: its robots.txt, if it has one. */
+/** The archived records of a site's pages; `robots` is its robots.txt, if any. */
 async function archived(
   handle: Parameters<typeof startOrigin>[0],
   { paths = ["/"], etag, robots }: { paths?: readonly string[]; etag?: string; robots?: string } = {},
@@ -282,7 +282,7 @@ describe("the files", () => {
     expect(readdirSync(folder).at(-1)).toContain("-00019.warc.gz");
   });
 
-  /** A record whose body is gzip itself, as it was transferred: its bytes stand in the file as they are. */
+  /** A record whose body is gzip itself, stored unchanged. */
   const bodyInBody = gzipSync(Buffer.concat([record(10), gzipSync(noise(200)), noise(50)]), { level: 0 });
   const whole = [gzipSync(record(300)), bodyInBody, gzipSync(record(20))];
 
@@ -313,7 +313,7 @@ describe("the files", () => {
 const sizeOf = (folder: string) =>
   readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 
-/** SHA-1 in base 32, by another way than the writer's. */
+/** SHA-1 in base 32, computed differently from the writer. */
 function sha1(bytes: Buffer): string {
   const bits = [...createHash("sha1").update(bytes).digest()]
     .map((byte) => byte.toString(2).padStart(8, "0"))
@@ -324,7 +324,7 @@ function sha1(bytes: Buffer): string {
   return `sha1:${letters.join("")}`;
 }
 
-/** The block of the record of this type and URL, cut out of the unpacked file by its Content-Length. */
+/** Cuts the record of this type and URL out of the unpacked file by its Content-Length. */
 function blockOf(folder: string, type: string, url: string): Buffer {
   const text = Buffer.concat(readdirSync(folder).map((name) => gunzipSync(readFileSync(join(folder, name)))));
   const latin = text.toString("latin1");

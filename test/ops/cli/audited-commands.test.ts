@@ -1,4 +1,4 @@
-/** Every command that changes something says so in the audit log: real database, in this process. */
+/** Every command that changes something records it in the audit log: real database, in this process. */
 
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ const run = (command: Command | Promise<Command>, ...args: readonly string[]) =>
 const outcome = (command: Command | Promise<Command>, ...args: readonly string[]) =>
   inProcess(command, placed(args));
 
-/** What it left in the log, the oldest first. */
+/** Its entries in the log, oldest first. */
 async function logged(): Promise<string[]> {
   const { rows } = await database.pool.query<{ actor: string; via: string; action: string; target: string }>(
     "select actor, via, action, target from audit_entry order by entry_id",

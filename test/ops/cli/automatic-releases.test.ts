@@ -1,4 +1,4 @@
-/** A coordinator's own release key and first release: real database, real files; the clock is given. */
+/** A coordinator's own release key and first release: real database, real files, given time. */
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What a build leaves behind can be run as a command, also where npm did not install it since. */
+/** A build's output can be run as a command, even without a later npm install. */
 import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,13 +19,13 @@ it.each([".", "ops/cli"])("npx finds the command from %s, and installs nothing f
   const { out, err } = await npx(["--yes=false", "nearcrawl", "--version"], { cache, folder });
 
   expect(out, err).toBe(`${packageVersion()}\n`);
-  // Where npx installs a package before it runs it, and keeps what was broken off.
+  // The folder where npx installs packages and keeps incomplete ones.
   expect(existsSync(join(cache, "_npx"))).toBe(false);
 });
 
 const packageVersion = () => JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")).version;
 
-/** As in a shell: npm gives what it starts settings of its own, which this test has when npm started it. */
+/** As in a shell, without the settings that npm passes on when it started the test. */
 async function npx(args: readonly string[], at: { cache: string; folder: string }) {
   const own = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name));
   const env = { ...Object.fromEntries(own), npm_config_cache: at.cache };

@@ -1,4 +1,4 @@
-/** Supervised processes: real ones, with the supervisor's clock turned by the test. */
+/** Supervised real processes, with the supervisor on a manual clock. */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ afterEach(async () => {
   children = [];
 });
 
-/** A process that runs this text, as a module of its own. */
+/** A process that runs this text as a module. */
 function supervised(source: string, differences: Partial<ChildSettings> = {}) {
   files += 1;
   const entry = join(root, `entry-${files}.mjs`);
@@ -46,7 +46,7 @@ function supervised(source: string, differences: Partial<ChildSettings> = {}) {
   return { child, deaths, messages, logFile, log: () => lastLines(logFile, 1000) };
 }
 
-/** Waits in real time, though the supervisor's clock stands still. */
+/** Waits in real time, although the supervisor's clock stands still. */
 async function soon(holds: () => boolean): Promise<void> {
   for (let waited = 0; !holds(); waited += 10) {
     if (waited > 10_000) throw new Error(`not within 10 s: ${holds.toString()}`);

@@ -1,4 +1,4 @@
-/** `nearcrawl … | head`, with a real pipe of a shell: whoever reads has gone before anything is written. */
+/** `nearcrawl … | head` in a real shell: the reader is gone before anything is written. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { readerGone } from "#crawler/cli/closed-output";
 import { builtProgram, projectRoot } from "../../support/built-command.ts";
 
-/** What the shell line says on standard error; `$nearcrawl` and `$crawler` stand for the two programs. */
+/** The standard error of a shell line; `$nearcrawl` and `$crawler` stand for the two programs. */
 async function said(line: string, variables: Readonly<Record<string, string>> = {}): Promise<string> {
   const nearcrawl = `${process.execPath} ${await builtProgram("ops/cli/main")}`;
   const crawler = `${process.execPath} ${join(projectRoot, "dist/nearcrawl-crawler.mjs")}`;

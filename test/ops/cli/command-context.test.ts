@@ -1,4 +1,4 @@
-/** Which home, database and schema a command means, and how it prints. */
+/** Which home, database and schema a command uses, and how it prints. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";

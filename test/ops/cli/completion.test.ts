@@ -1,4 +1,4 @@
-/** The completion scripts, in the real shells: what they offer behind a line that is being typed. */
+/** The completion scripts in real shells: what they offer for a partial line. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bashScript, commandNodes, zshScript } from "#ops/cli/commands/completion";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-/** As nearcrawl's are made, with what could upset a shell in its words. */
+/** Made like nearcrawl's, with words that could confuse a shell. */
 function program(): Command {
   const fleet = new Command("fleet").description('who\'s there: `all` of "them" [$HOME]');
   fleet.addCommand(new Command("list").description("everybody").option("--json", "for programs"));
@@ -30,14 +30,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What bash offers at the end of the line. */
+/** The offers of bash at the line's end. */
 function inBash(line: string): string[] {
   const words = line.split(" ");
   const script = `source nearcrawl.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nearcrawl; printf '%s\\n' "\${COMPREPLY[@]}"`;
   return offered(execFileSync("bash", ["-c", script, "bash", ...words], { cwd: folder, encoding: "utf8" }));
 }
 
-/** The same in zsh, whose bashcompinit runs the function as this does; what does not begin so, zsh leaves out by itself. */
+/** The same in zsh, whose bashcompinit runs the function like this; zsh itself drops offers with another prefix. */
 function inZsh(line: string): string[] {
   const script = `complete() { :; }; source nearcrawl.zsh; complete() { :; }
     ask() { emulate -L sh; setopt kshglob noshglob braceexpand; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nearcrawl; }

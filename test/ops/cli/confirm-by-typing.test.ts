@@ -1,4 +1,4 @@
-/** What a command asks on a terminal before it takes work away. */
+/** The confirmation on a terminal before a destructive action. */
 import { PassThrough } from "node:stream";
 import { afterEach, expect, it } from "vitest";
 import { confirmedByTyping, type Deed } from "#ops/cli/confirm-by-typing";

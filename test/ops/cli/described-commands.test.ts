@@ -1,7 +1,4 @@
-/**
- * Commands as the build writes them down for help and usage: a description says what its command says, and nothing of a
- * command's work is loaded for it.
- */
+/** The commands' descriptions in the build: each equals its command, and loads none of the command's code. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -61,7 +58,7 @@ function pathsOf({ name, commands }: DescribedCommand): string[][] {
   return [[name], ...commands.flatMap(pathsOf).map((path) => [name, ...path])];
 }
 
-/** All that commander knows of it: the help that it prints, and every setting that is a plain value. */
+/** Everything that commander knows of it: its help and every plain setting. */
 function saysOf(command: Command): object {
   let help = "";
   command.exitOverride().configureOutput({ writeOut: (text) => (help += text) });
@@ -75,7 +72,7 @@ function saysOf(command: Command): object {
   };
 }
 
-/** Without functions, which are a command's work, and without what is another's or comes with parsing. */
+/** Without functions (a command's code), other objects, and results of parsing. */
 function plainOf(given: Command | Option | Argument): object {
   const isPlain = (value: unknown): boolean =>
     Array.isArray(value) ? value.every(isPlain) : value === null || typeof value !== "object";

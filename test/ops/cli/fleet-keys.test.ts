@@ -1,4 +1,4 @@
-/** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
+/** Invitations, keys and tokens by command: a real database, exit codes. */
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** `nearcrawl fleet` over a real database: what is printed, exit codes. */
+/** `nearcrawl fleet` over a real database: output and exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/tell/fleet/fleet-entry";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";

@@ -1,4 +1,4 @@
-/** `nearcrawl rank` and `nearcrawl graph` as typed: answers, files that other programs read, wrong usage. */
+/** `nearcrawl rank` and `nearcrawl graph`: answers, files that other programs read, wrong usage. */
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
@@ -160,7 +160,7 @@ describe("nearcrawl graph export", () => {
 describe("nearcrawl graph export, where output ends early", () => {
   const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
 
-  /** What was written until each write ended with this; inProcess, which takes every word, is not for this. */
+  /** The output up to each time a write ended like this; inProcess cannot split it. */
   async function exported(outputFault: NodeJS.ErrnoException, ...args: string[]) {
     const written: string[] = [];
     const spy = vi.spyOn(process.stdout, "write").mockImplementation((text: unknown, ...rest: unknown[]) => {

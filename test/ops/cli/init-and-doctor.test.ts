@@ -1,4 +1,4 @@
-/** From nothing to a coordinator by its settings file: `init` writes it, `doctor` checks it, `coordinator` runs by it. */
+/** From nothing to a coordinator with a settings file: `init` writes it, `doctor` checks it, `coordinator` uses it. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -226,7 +226,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
     await database?.close();
   });
 
-  /** The tests' own server is fast and careless, which doctor is right to mind. */
+  /** The tests' own server is fast and unsafe, which doctor rightly reports. */
   const toBeMended = (out: string) =>
     findingsOf(out).filter(({ state, words }) => state === "fix" && !words.startsWith("fsync"));
   const run = async (...args: readonly string[]) =>
@@ -301,7 +301,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       await doctorOf(`${right}\nkeyfile = "x"\n`),
       await doctorOf(right.replace("[listen]", "[listen")),
       await doctorOf(right.replace("key.pem", "other-key.pem")),
-      // Whose certificates a process trusts is said as it starts.
+      // A process states at its start which certificates it trusts.
       await doctorOf(right.replace("https://localhost", "https://other.test-domain.org"), () =>
         run("doctor", "--json"),
       ),

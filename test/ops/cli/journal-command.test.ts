@@ -1,4 +1,4 @@
-/** `nearcrawl journal` and `database restored`: what is beside the database, where it differs, and putting it back by hand. */
+/** `nearcrawl journal` and `database restored`: the journal's content, differences, and manual replay. */
 
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";

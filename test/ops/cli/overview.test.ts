@@ -1,4 +1,4 @@
-/** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
+/** The operators' commands: texts over a seeded database, exit codes, and watched answers. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { barLine } from "#coordinator/ask/history-text";
 import { alertFacts } from "#coordinator/tell/overview/alert-reads";
@@ -18,19 +18,19 @@ beforeAll(async () => {
   await seedOperation(database.pool);
 });
 
-/** Its clock stands still: how long a busy machine takes to answer is no fact of this world. */
+/** Its clock stands still, because response times of a busy machine are no facts of this world. */
 const reads = () => everyRead(database.pool, () => 0);
 
 describe("nearcrawl overview", () => {
   it("prints the same value as the API with --json, and alerts end with 4", async () => {
     const place = ["--database-url", database.url, "--schema", database.schema];
     const overview = await inProcess(commandNamed("overview"), ["--json", ...place]);
-    // Of its own: a coordinator that runs on this machine, or was killed, would be asked.
+    // A home of its own, because a coordinator on this machine would be asked otherwise.
     const home = temporaryFolder("nearcrawl-alerts-");
     const alerts = await nearcrawl(["alerts", "--home", home], { database });
 
     expect(overview.code).toBe(0);
-    // Crawlers that were connected when the last coordinator ended are not crawling.
+    // Crawlers that were connected when the last coordinator ended count as not crawling.
     expect(JSON.parse(overview.out)).toMatchObject({
       ...{ startedAt: null, phase: "no coordinator runs", sessions: 0 },
       fleet: [{ name: "athens" }, {}, {}],

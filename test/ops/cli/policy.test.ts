@@ -1,4 +1,4 @@
-/** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
+/** `nearcrawl policy` over a real database, once in its own process: output and exit codes. */
 
 import { beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";

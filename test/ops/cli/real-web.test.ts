@@ -1,4 +1,4 @@
-/** What a crawl of the public web is refused for, and what becomes of URLs that cannot be crawled: with real processes. */
+/** When a crawl of the public web is refused, and what happens to URLs that cannot be crawled: with real processes. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,11 +20,11 @@ afterAll(async () => await database.close());
 const run = async (...args: string[]) =>
   await nearcrawl([...args, "--home", temporaryFolder("nearcrawl-real-"), "--database-url", database.url]);
 
-/** What is refused before anything is started. */
+/** Refused before anything is started. */
 const refused = async (...args: string[]) =>
   await inProcess(upCommand(), [...args, "--home", temporaryFolder("nearcrawl-real-")]);
 
-/** What the coordinator that ran last was told. */
+/** The settings of the last coordinator. */
 const crawledBy = async () =>
   (
     await database.pool.query(

@@ -269,12 +269,11 @@ async function outcome(...args: string[]): Promise<Outcome> {
   return await inProcess(commandNamed("release"), placed(args));
 }
 
-/** What it prints. */
 async function run(...args: string[]): Promise<string> {
   return await said(commandNamed("release"), placed(args));
 }
 
-/** How it ends, and what it says on standard error. */
+/** Its exit code and standard error. */
 async function refused(...args: string[]): Promise<[code: number, err: string]> {
   const { code, err } = await outcome(...args);
   return [code, err];
@@ -293,7 +292,6 @@ async function list(): Promise<ReleaseLine[]> {
   return JSON.parse(await run("list", "--json")).releases as ReleaseLine[];
 }
 
-/** Its public half. */
 async function newKey(name: string): Promise<string> {
   return (JSON.parse(await run("keygen", "--out", at(name), "--json")) as { publicKey: string }).publicKey;
 }

@@ -1,4 +1,4 @@
-/** `nearcrawl rir` where many subnets in use would go, and what `nearcrawl alerts` says of it. */
+/** `nearcrawl rir` where many subnets in use would be removed, and the alerts about it. */
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
@@ -84,7 +84,7 @@ it("a tree of which nothing is delegated although subnets are is a critical aler
   expect(await registryAlerts()).toEqual([]);
 });
 
-// What subnets that stay lose: the organisations' file is missing, or says something else.
+// Losses of remaining subnets: the organisations' file is missing or differs.
 
 const withFacts = (n: number, facts: string) =>
   `inetnum: 45.20.${n}.0/24\nnetname: EX\n${facts}source: RIPE\n\n`;

@@ -1,4 +1,4 @@
-/** What `nearcrawl rir check` prints of the files it read. */
+/** The output of `nearcrawl rir check` about its files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filesNodes } from "#coordinator/run/registry/plan-ask";
 import { textOf } from "#ops/cli/rir/plan-text";

@@ -1,4 +1,4 @@
-/** `rir sources` and `rir fetch` as a person runs them: what they print and how they exit. */
+/** `rir sources` and `rir fetch`: output and exit codes. */
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -35,7 +35,7 @@ async function run(...words: readonly string[]): Promise<Outcome> {
   return await inProcess(program, words);
 }
 
-/** The settings file in its usual place. */
+/** The settings file in its default place. */
 function settings(sources: Readonly<Record<string, unknown>>): void {
   const values = { onlyThese: true, contact: "noc@example.org", limits: { tries: 1 }, sources };
   writeFileSync(join(home, "registry-sources.json"), JSON.stringify(values));

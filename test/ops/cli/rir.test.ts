@@ -1,4 +1,4 @@
-/** `nearcrawl rir`, once in its own process as a person runs it: what it prints and how it exits. */
+/** `nearcrawl rir`, once in its own process: output and exit codes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";

@@ -1,4 +1,4 @@
-/** Commands that ask a room: each is answered from a seeded database, as the API describes it, and as text. */
+/** Commands of rooms: each is answered from a seeded database, as the API describes it and as text. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { z } from "zod";
 import { apiOperations } from "#coordinator/open-api";

@@ -1,4 +1,4 @@
-/** A command beside the coordinator: what it tells and answers, and that no bound and no death leaves it behind. */
+/** A command beside the coordinator: its progress and answers, and that no limit or crash leaves it running. */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -103,7 +103,7 @@ it("does not outlive a coordinator that is killed", async () => {
   await until(() => !isRunning(pid), 10_000);
 });
 
-/** Starts a command that ends with its coordinator as `nearcrawl rir` does, and writes its process's number. */
+/** Starts a command that ends with its coordinator as `nearcrawl rir` does, and writes its process id. */
 async function forkCoordinator(pidFile: string): Promise<ChildProcess> {
   const jobSteps = await builtProgram("ops/cli/rir/job-steps");
   const job = join(folder, "job.mjs");

@@ -1,4 +1,4 @@
-/** What `up` is asked for, and the line that it shows meanwhile. */
+/** The parameters of `up`, and its live line. */
 import { describe, expect, it } from "vitest";
 import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
 import { UsageError } from "#core/errors";

@@ -1,4 +1,4 @@
-/** The record of runs, on a real database: what goes on, what starts anew, and what is refused. */
+/** The record of runs on a real database: what resumes, what starts again, and what is refused. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
@@ -53,7 +53,7 @@ async function open(differences: Partial<OpenRunOptions> = {}): Promise<OpenedRu
   return run;
 }
 
-/** Leaves a mark in the database and in the folder, then ends the run without finishing it. */
+/** Marks the database and the folder, then ends the run without completing it. */
 async function breakOff(run: OpenedRun): Promise<void> {
   await run.database.pool.query("insert into rejected_url (url, reason, source) values ('mark', '', '')");
   mkdirSync(folder, { recursive: true });
@@ -161,7 +161,7 @@ it("says in one line that the server went away and is back, and is still the onl
   const first = await open();
   told.length = 0;
 
-  // Every connection of the run ends, as when Postgres or one of its processes is killed.
+  // Closes every connection of the run, as when Postgres is killed.
   await own.pool.query(
     `select pg_terminate_backend(l.pid) from pg_locks l
      join pg_stat_activity a using (pid) where a.datname = current_database() and l.locktype = 'advisory'`,

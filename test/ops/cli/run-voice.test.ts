@@ -1,4 +1,4 @@
-/** What a run says as it starts, and to whom it says how to sign in. */
+/** A run's output at its start, and who is shown a sign-in link. */
 import { expect, it, vi } from "vitest";
 import { createRunVoice } from "#ops/cli/up/run-voice";
 

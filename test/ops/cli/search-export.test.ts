@@ -1,4 +1,4 @@
-/** `nearcrawl search export` as typed, and as a process; one that is broken off at any moment is in test/search/export. */
+/** `nearcrawl search export` as a command and as a process; interruptions are tested in test/search/export. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -111,7 +111,7 @@ describe("nearcrawl search export", () => {
   it("lets one export to a target run at a time", async () => {
     const child = spawn(process.execPath, await typed(), { stdio: "ignore", env: environment() });
     const closed = once(child, "close");
-    // It has the lock, and waits for the target.
+    // It holds the lock and waits for the target.
     engine.refuse = () => ({ status: 503 });
     await until(() => engine.requests.length > 0, 50_000);
 
@@ -240,7 +240,7 @@ describe("an export as a process", () => {
     child.kill("SIGINT");
 
     expect((await closed)[0]).toBe(130);
-    // The interrupt may come before the engine's answer to the last batch does.
+    // The interrupt may precede the engine's answer to the last batch.
     expect(out).toMatch(
       /^(up to date|broken off, to be gone on with): .*\nall pages: 5,94\d documents written/,
     );

@@ -1,4 +1,4 @@
-/** Signs of life as systemd gets them: sent by the real systemd-notify to a real datagram socket. */
+/** Watchdog signs sent by the real systemd-notify to a real datagram socket. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -16,7 +16,7 @@ const runs = (program: string) => {
     return false;
   }
 };
-/** Node itself cannot listen there. */
+/** Node itself cannot listen on one. */
 const canListen = runs("systemd-notify") && runs("python3");
 if (!canListen)
   process.stderr.write("skipped: systemd's watchdog: there is no systemd-notify or python3 here\n");

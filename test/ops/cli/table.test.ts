@@ -1,4 +1,4 @@
-/** Tables of the commands: in line, no wider than the terminal, painted only there. */
+/** The commands' tables: aligned, no wider than the terminal, coloured only there. */
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
 import { formatTable, hasColours } from "#ops/cli/output";

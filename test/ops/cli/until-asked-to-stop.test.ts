@@ -1,11 +1,11 @@
-/** A supervised process that was asked to stop ends when its work does, without being killed. */
+/** A supervised process that is asked to stop ends with its work, without being killed. */
 import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
 
-// Inside the project, so that its doors open.
+// Inside the project, so that its imports resolve.
 const folder = mkdtempSync(join(projectRoot, "test/ops/cli/.waiting-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,4 +1,4 @@
-/** `nearcrawl urls`: lists in every form they come in, garbage between, receipts, exit codes. */
+/** `nearcrawl urls`: lists in every format, invalid lines, receipts, exit codes. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

@@ -1,4 +1,4 @@
-/** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
+/** The commands over a real database, each once in its own process: output and exit codes. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

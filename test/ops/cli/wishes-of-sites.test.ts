@@ -1,4 +1,6 @@
-/** `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process; and what they say. */
+/**
+ * `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process, and their output.
+ */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Complaint, deedsParagraph } from "#coordinator/run/opt-outs/complaints";
@@ -16,14 +18,13 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-/** As its own process. */
 const nearcrawl = (...args: readonly string[]) => run(args, { database });
 
 const placed = (args: readonly string[]) => [
   ...args,
   ...["--database-url", database.url, "--schema", database.schema],
 ];
-/** In this process, which is quicker; what it prints. */
+/** Runs in this process, which is faster, and returns the output. */
 const told = (name: string, ...args: readonly string[]) => said(commandNamed(name), placed(args));
 
 it("opt-outs are added, confirmed, listed and lifted, of networks, too", async () => {

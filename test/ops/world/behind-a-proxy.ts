@@ -1,4 +1,4 @@
-/** What a crawler does by hand behind its proxy: open a tunnel, ask for a page, and time both. */
+/** A crawler's steps behind its proxy: open a tunnel, request a page, and time both. */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
@@ -6,7 +6,7 @@ export interface Tunnel {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly socket: Socket;
-  /** From asking the proxy to its answer. */
+  /** From the request to the proxy's answer. */
   readonly tookMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface Asked {
   readonly headers?: Record<string, string>;
 }
 
-/** A request over an open connection, or straight to the origins' port. */
+/** A request over an open connection, or directly to the origins' port. */
 export function ask(
   via: { socket: Socket } | { port: number },
   { host, path = "/", method = "GET", headers = {} }: Asked,
@@ -74,16 +74,10 @@ export function ask(
   });
 }
 
-/**
- * The most that a wait of this length may take: far from a second round trip, and more than the milliseconds
- * by which timers of a busy machine are late even at the best of many tries.
- */
+/** The limit of a wait of this length: far below a second round trip, and above the timers' delay on a busy machine. */
 export const latestMs = (expectedMs: number) => expectedMs * 1.1 + 5;
 
-/**
- * The shortest of several times: a busy machine makes single tries late, never early. Stops as soon as one
- * is short enough.
- */
+/** The minimum of several times: a busy machine makes single tries late, never early. Stops as soon as one is short enough. */
 export async function quickest(enoughMs: number, measure: () => Promise<number>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 25 && bestMs > enoughMs; tries++) bestMs = Math.min(bestMs, await measure());

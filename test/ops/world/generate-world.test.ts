@@ -100,8 +100,8 @@ describe("a generated world", () => {
     expect(world.rttMs(99, a!.address)).toBeNull();
   });
 
-  // Between what 6 × 3 fleets drawn from three matrices of PlanetLab's round trips have; the worlds are not those that the
-  // generator's constants were chosen on.
+  // Within the range of 6 × 3 fleets drawn from three matrices of PlanetLab's round trips; the generator's constants were
+  // chosen on other worlds.
   it("has triangles that break, runners-up as near, and countries that say as much as in measured round trips", () => {
     const worlds = [1001, 1002, 1003, 1004, 1005, 1006, 1007].map((seed) =>
       figuresOf(rowsOf(generateWorld({ seed, sites: 1000, crawlers: 12 }))),
@@ -165,7 +165,7 @@ function figuresOf({ crawlerRtt, targets }: ReturnType<typeof rowsOf>) {
         return second! - best!;
       }),
     ),
-    /** Share of sites whose best crawler is the commonest best one of the other sites in that country. */
+    /** The share of sites whose best crawler is the most common best one of the country's other sites. */
     countryNamesBest: mean(
       targets.map(({ cc, rtt }) => {
         const best = bestOf(rtt);
@@ -175,7 +175,7 @@ function figuresOf({ crawlerRtt, targets }: ReturnType<typeof rowsOf>) {
         return most > 0 && leaders.some(([at]) => at === best) ? 1 / leaders.length : 0;
       }),
     ),
-    /** What choosing at random gets. */
+    /** The result of a random choice. */
     randomWithin5Ms: mean(
       targets.map(({ rtt }) => mean(rtt.map((ms) => (ms <= Math.min(...rtt) + 5 ? 1 : 0)))),
     ),

@@ -1,4 +1,4 @@
-/** A world whose names have several addresses, over real sockets: what a crawler is told. */
+/** A world with names of several addresses, over real sockets: what each crawler is told. */
 import { Resolver } from "node:dns/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";

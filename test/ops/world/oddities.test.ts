@@ -1,4 +1,4 @@
-/** What generated worlds hold besides ordinary organisations, where it is asked for. */
+/** The oddities of generated worlds, where they are requested. */
 import { describe, expect, it } from "vitest";
 import { parseAddress } from "#core/ip/address";
 import { isUnary, rangeHolds } from "#core/ip/range";
@@ -6,7 +6,6 @@ import { generateWorld } from "#ops/world/generate-world";
 import { addressSeenBy, type WorldSite } from "#ops/world/model";
 import { distanceKm } from "#ops/world/places";
 
-/** Some of everything. */
 const someOddities = {
   geoDns: 0.04,
   splitLeaves: 0.04,

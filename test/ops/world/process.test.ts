@@ -1,4 +1,4 @@
-/** The emulated Internet as a process of its own, as `nearcrawl up` starts it. */
+/** The emulated Internet as a process, as `nearcrawl up` starts it. */
 import { type ChildProcess, fork } from "node:child_process";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** The registry of a world, written as registries write it and read back by the importer. */
+/** A world's registry, written in the registries' formats and read by the importer. */
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";

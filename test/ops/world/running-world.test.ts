@@ -26,7 +26,7 @@ describe("a proxy of the emulated Internet", () => {
       const rttMs = world.rttMs(crawler, site.address)!;
       const tookMs = await quickest(latestMs(rttMs), () => connectMs(crawler, `${site.address}:80`));
 
-      // Never early by more than a timer's grain.
+      // Never early by more than a timer's resolution.
       expect(tookMs).toBeGreaterThan(rttMs - 1.5);
       expect(tookMs).toBeLessThan(latestMs(rttMs));
     }
@@ -174,7 +174,7 @@ describe("an origin", () => {
     }
   });
 
-  /** Pages found by following links from the front page, and there. */
+  /** Pages found by following links from the front page. */
   async function reachedFrom(host: string): Promise<number> {
     const seen = new Set<string>();
     const queue = ["/"];

@@ -1,4 +1,4 @@
-/** Links that a session has seen are told by number; both ends remember the same, and not too much. */
+/** Links that a session has seen are sent by number; both ends remember the same, within bounds. */
 import { expect, test } from "vitest";
 import { seededRandom } from "#core/random";
 import { LinkHistory } from "#protocol/packed/links";

@@ -1,4 +1,4 @@
-/** Packed, what a crawler says comes out as it went in, in few bytes, and nothing else hurts. */
+/** Packed messages are restored exactly, take few bytes, and damage nothing when malformed. */
 import { describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import { seededRandom } from "#core/random";

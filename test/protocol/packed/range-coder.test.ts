@@ -1,4 +1,4 @@
-/** The range coder gives back what was put in, whatever bytes that comes to. */
+/** The range coder restores its input, whatever bytes it produces. */
 import { expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { RangeDecoder, RangeEncoder } from "#protocol/packed/numbers";

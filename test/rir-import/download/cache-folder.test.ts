@@ -1,4 +1,4 @@
-/** The cache folder: its manifest, its lock, the files that an import takes from it, and how old they are. */
+/** The cache folder: its manifest, its lock, the files for an import, and their age. */
 
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => cache.remove());
 
-/** An entry of a source in the default list, its file on disk. */
+/** An entry of a default source with its file on disk. */
 function cached(name: string, changes: Partial<CachedFile> = {}): readonly [string, CachedFile] {
   const source = defaultSources.find((one) => one.name === name)!;
   writeFileSync(join(cache.path, source.file), "data");
@@ -156,7 +156,7 @@ describe("how old our copies are", () => {
 describe("the lock", () => {
   const lock = () => join(cache.path, "fetch.lock");
   const held = (holder: Record<string, unknown>) => writeFileSync(lock(), JSON.stringify(holder));
-  /** No process has it: Linux gives ids up to four million. */
+  /** No process has this id, since Linux's maximum is four million. */
   const deadPid = 2 ** 30;
   const since = "2026-03-02T12:00:00.000Z";
 

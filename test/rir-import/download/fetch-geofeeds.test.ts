@@ -1,4 +1,4 @@
-/** Geofeeds and clouds' lists over real TLS on loopback: found in the registry's file, fetched, bounded, kept. */
+/** Geofeeds and clouds' lists over real TLS on loopback: found in the registry's file, fetched, limited, kept. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -207,7 +207,7 @@ describe("a hostile geofeed", () => {
   });
 });
 
-/** What `rir fetch` takes, and what an import of the cache reads of it. */
+/** Runs `rir fetch` and an import of its cache. */
 describe("an operator's geofeed", () => {
   const statistics =
     "2|ripencc|20261101|1|19830705|20261031|+0100\nripencc|NL|ipv4|45.0.0.0|65536|19930101|allocated|a\n";

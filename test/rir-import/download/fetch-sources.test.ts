@@ -1,4 +1,4 @@
-/** Downloads against a real HTTP server on loopback: what is taken, what is refused, what stays. */
+/** Downloads from a real HTTP server on loopback: what is accepted and refused, and what stays. */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ afterEach(async () => {
 const md5 = (body: string) => createHash("md5").update(body).digest("hex");
 const into = () => ({ cacheFolder: cache.path });
 const stats = (more: Record<string, unknown> = {}) => oneSource(`${server.origin}/stats`, more);
-/** What the server sends under /stats, one after the other. */
+/** Serves these answers under /stats in order. */
 const sends = (...handlers: readonly Handler[]) => server.paths.set("/stats", inTurn(...handlers));
 const fetchStats = (options: Partial<FetchOptions> = {}, settings: Record<string, unknown> = stats()) =>
   fetchFrom(settings, { ...into(), ...options });
@@ -381,7 +381,7 @@ describe("a server in trouble", () => {
       response.writeHead(200, { "content-length": body.length, etag: '"v1"' });
       response.write(body.slice(0, 50_000));
     }, published(body));
-    // The piece is on disk and the watch runs again when the next turn of the event loop comes.
+    // The piece is on disk and the watch runs again at the next turn of the event loop.
     let silent = false;
     const onProgress = ({ bytesDone, state }: FetchProgress) => {
       if (silent || state !== "receiving" || bytesDone < 50_000) return;

@@ -1,4 +1,4 @@
-/** Fetches with everything a test may turn: settings for local servers, a clock turned by hand, a cache folder. */
+/** Fetches with adjustable settings for local servers, a manual clock and a cache folder. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#rir-import/download/clock";
@@ -7,7 +7,7 @@ import { sourceSettings } from "#rir-import/download/source-settings";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface ManualClock extends Clock {
-  /** What was slept, in ms, one by one. A sleep is over at once, and the time with it. */
+  /** The sleeps in ms. Each ends at once and advances the time. */
   readonly slept: number[];
   advance(ms: number): void;
 }
@@ -61,7 +61,7 @@ export function cacheFolder(): CacheFolder {
   };
 }
 
-/** Fetches what the settings name, and nothing of the registries' public locations. */
+/** Fetches only what the settings name, without the registries' public locations. */
 export function fetchFrom(
   settings: Record<string, unknown>,
   options: Partial<FetchOptions> & { readonly cacheFolder: string },
@@ -79,7 +79,6 @@ export function fetchFrom(
   });
 }
 
-/** Settings for one source of statistics. */
 export const oneSource = (url: string, more: Record<string, unknown> = {}) => ({
   sources: { stats: { registry: "ripencc", kind: "statistics", url, ...more } },
 });

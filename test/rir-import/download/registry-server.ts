@@ -1,7 +1,4 @@
-/**
- * A registry's download server on loopback: real HTTP with entity tags, ranges and whatever a test makes go
- * wrong. And the small data that it publishes, written here.
- */
+/** A registry's download server on loopback, with entity tags, ranges, failures on demand, and small data. */
 
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
@@ -14,13 +11,13 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 
 export interface RegistryServer {
   readonly origin: string;
-  /** What is published where; a test may change it as it goes. */
+  /** Published paths, which tests may change. */
   readonly paths: Map<string, Handler>;
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly requests: { readonly path: string; readonly headers: IncomingMessage["headers"] }[];
-  /** Requests to a path, without its query. */
+  /** Ignores the query. */
   requestsTo(path: string): RegistryServer["requests"];
-  /** The most requests that were open at once. */
+  /** The maximum of simultaneous requests. */
   mostAtOnce(): number;
   close(): Promise<void>;
 }
@@ -77,7 +74,7 @@ export const always =
   (_request, response) =>
     answer(response, status, body, headers);
 
-/** Each request its own handler; the last one stays. */
+/** Answers each request with the next handler; the last one stays. */
 export function inTurn(...handlers: readonly Handler[]): Handler {
   let at = 0;
   return (request, response) => handlers[Math.min(at++, handlers.length - 1)]!(request, response);
@@ -109,10 +106,7 @@ export function published(
   };
 }
 
-/**
- * The same file, of which only so many bytes come; then the connection is cut, as soon as the client has them
- * (it says so through `onProgress`).
- */
+/** Sends only this many bytes and cuts the connection once the client has them, as `onProgress` tells. */
 export function cutAfter(bytes: number, body: string | Buffer, headers = {}) {
   let cut = () => {};
   const handler: Handler = (_request, response) => {
@@ -127,7 +121,6 @@ export function cutAfter(bytes: number, body: string | Buffer, headers = {}) {
   return { handler, onProgress };
 }
 
-/** Delegated statistics with so many records. */
 export function statistics(records: number): string {
   const lines = Array.from(
     { length: records },
@@ -137,7 +130,6 @@ export function statistics(records: number): string {
   return `${header}${lines.join("\n")}\n`;
 }
 
-/** A gzip of RPSL with so many objects. */
 export function rpsl(objects: number): Buffer {
   const texts = Array.from(
     { length: objects },

@@ -1,8 +1,8 @@
-/** Which sources are worked on at the same time. */
+/** Which sources are processed at the same time. */
 import { expect, it } from "vitest";
 import { spreadOverHosts } from "#rir-import/download/fetch-sources";
 
-/** Starts the work on items such as `a1` (host a); each ends when the test says so. */
+/** Starts work on items such as `a1` (host a); the test ends each. */
 function started(items: readonly string[]) {
   const underWay = new Map<string, () => void>();
   const results = spreadOverHosts(

@@ -1,4 +1,4 @@
-/** Downloads through the operator's proxy: a real one on loopback that speaks CONNECT (RFC 9110 section 9.3.6). */
+/** Downloads through a real operator's proxy on loopback with CONNECT (RFC 9110 section 9.3.6). */
 import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";

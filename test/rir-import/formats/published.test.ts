@@ -1,4 +1,4 @@
-/** Lists of places as they are published: what is taken of each line and entry, and what is refused, with its place. */
+/** Published lists of places: what is taken of each line and entry, and what is refused, with its position. */
 import { describe, expect, it } from "vitest";
 import { formatRange } from "#core/ip/range";
 import { type CloudFormat, readCloudRanges } from "#rir-import/formats/cloud-ranges";

@@ -1,4 +1,4 @@
-/** Every reader against a file that holds the traps of its format, and the records that it has to yield. */
+/** Each reader against a file with the traps of its format and the expected records. */
 
 import { describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";

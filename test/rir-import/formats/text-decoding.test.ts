@@ -1,4 +1,4 @@
-/** Bytes become readable text whatever they were written in, and what was not UTF-8 is counted. */
+/** Bytes become readable text in any encoding, and values that are not UTF-8 are counted. */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { decodeText, ValueDecoder } from "#rir-import/formats/text-decoding";

@@ -1,6 +1,6 @@
 /**
- * What a registry file holds, counted by awk programs that know nothing of the readers: one for each format,
- * over the unpacked text, with rules of their own for ranges, placeholders and special-purpose addresses.
+ * Counts a registry file with awk programs that are independent of the readers: one per format over the unpacked text,
+ * with their own rules for ranges, placeholders and special-purpose addresses.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const programs = {
   delegated: ["addresses.awk", "delegated.awk"],
   rpsl: ["addresses.awk", "rpsl.awk"],
   "iana-xml": ["iana.awk"],
-  /** RPSL's shape with none of its address classes. */
+  /** RPSL's shape without its address classes. */
   libloc: ["paragraphs.awk"],
 } as const;
 

@@ -1,6 +1,6 @@
 /**
- * Broken and hostile files: each ends in an error that names the file, or in records counted as malformed beside
- * neighbours that are kept. Never in a crash, never in memory without bound.
+ * Broken and hostile files end in an error that names the file, or in malformed records beside valid ones; never in a
+ * crash or unlimited memory.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
@@ -37,7 +37,7 @@ const errorOf = (name: string, content: string | Buffer) =>
     (error: unknown) => error,
   );
 
-/** What a reader makes of a stream that is never held whole. */
+/** Reads a stream that is never held whole. */
 function streamed(open: OpenReader, pieces: Iterable<string>) {
   const seen = { records: 0, ignored: 0, malformed: [] as Malformed[] };
   const reader = open("stream", {
@@ -246,7 +246,7 @@ describe("packing that lies", () => {
     expect(String(error)).toContain("bomb.gz: unpacks to more than 200 times its size");
   });
 
-  /** The stored sizes of the first entry, in the archive's directory. */
+  /** Changes the sizes of the first entry in the archive's directory. */
   function zipWithUnpackedBytes(bytes: number): Buffer {
     const archive = Buffer.from(fixture("two-entries.zip"));
     let entry = archive.indexOf(Buffer.from([0x50, 0x4b, 1, 2]));

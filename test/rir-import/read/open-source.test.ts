@@ -1,4 +1,4 @@
-/** What a file is, is decided by its first bytes; what is broken is named with the file. */
+/** The first bytes decide what a file is, and errors name the file. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

@@ -1,4 +1,4 @@
-/** Which records make no subnet: by name, by words, by range; and that the short cuts decide as the long way does. */
+/** Which records make no subnet (by name, description or range), and that the shortcuts decide like the full rules. */
 import { describe, expect, it } from "vitest";
 import { parseRange } from "#core/ip/range";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";

@@ -1,4 +1,4 @@
-/** Which source wins (rir-import/tree/precedence.ts), how holders are joined, and what becomes of odd ranges. */
+/** Which source wins (rir-import/tree/precedence.ts), how holders are joined, and how unusual ranges are handled. */
 import { describe, expect, it } from "vitest";
 import { stateOf } from "../source-folder.ts";
 

@@ -1,4 +1,4 @@
-/** What a change of policies would come to, over a world with one decided round: athens was asked, berlin is offline. */
+/** The preview of a policy change over a world with one decided round: athens was probed, berlin is offline. */
 import { beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";

@@ -1,6 +1,6 @@
 /**
- * Past rounds played again. Three crawlers, none of whose subnets have anything to do with the targets:
- * 1 and 2 are 40 ms apart, 3 is 30 ms from 1 and 20 ms from 2.
+ * Past rounds replayed. Three crawlers, whose subnets are unrelated to the targets: 1 and 2 are 40 ms apart, 3 is 30 ms from 1
+ * and 20 ms from 2.
  */
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/place/delegation/placement";

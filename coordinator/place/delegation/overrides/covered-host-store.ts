@@ -1,7 +1,4 @@
-/**
- * Keeps `frontier_host.finer_id`, the finer delegation of a host, in step within the transaction that changes finer
- * delegations.
- */
+/** Keeps `frontier_host.finer_id`, the finer delegation of a host, in step within the transaction that changes finer delegations. */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 

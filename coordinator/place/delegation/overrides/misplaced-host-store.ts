@@ -13,10 +13,7 @@ export type MisplacedHostStore = ReturnType<typeof createMisplacedHostStore>;
 
 export function createMisplacedHostStore(pool: Pool) {
   return {
-    /**
-     * At most `limit` hosts delegated to this crawler that it may not have while another may; `others` are those
-     * crawlers' partitions.
-     */
+    /** At most `limit` hosts delegated to this crawler that it may not have while another may; `others` are those crawlers' partitions. */
     misplaced: async (crawler: Crawler, others: readonly Partition[], limit: number) =>
       await misplaced(pool, crawler, { others, limit }),
     /** Of these subnets, the crawler's own with hosts of which it may have none. */

@@ -173,7 +173,7 @@ const mostCountedMs = 15;
 /** Initial weight of the uncorrected estimate, in ms of saving. */
 const priorMs = 20;
 
-/** Weight of old probes per new one: some hundred are remembered. */
+/** Decay of earlier probes' weight with each new one: some hundred are remembered. */
 const memory = 0.998;
 
 const leastScale = 1 / 3;
@@ -202,7 +202,7 @@ export class GainCalibration {
 const priorRight = 2;
 const priorWrong = 1;
 
-/** Weight of old subnets per new one: some hundred are remembered. */
+/** Decay of earlier subnets' weight with each new one: some hundred are remembered. */
 const memoryOfSubnets = 0.99;
 
 /** Beyond this, the source noted longest ago is forgotten. */

@@ -96,10 +96,7 @@ export const nearestPolicy = {
   learn: learnFromNearest,
 } as const satisfies DelegationPolicy<NearestState>;
 
-/**
- * Learns from a finished round: its subnet's location, whether probes saved what was expected, and which sources were
- * right.
- */
+/** Learns from a finished round: its subnet's location, whether probes saved what was expected, and which sources were right. */
 function learnFromNearest(state: NearestState): void {
   const winner = fastestIndex(state);
   if (winner < 0) return;

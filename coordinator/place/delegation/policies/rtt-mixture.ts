@@ -195,10 +195,7 @@ export class RttMixture {
     if (this.heaviest < leastHeaviest && this.heaviest > 0) this.#scaleUp();
   }
 
-  /**
-   * Extends a short list by the answering crawler and, for a new best answer, those it calls in, weighed by the
-   * earlier answers.
-   */
+  /** Extends a short list by the answering crawler and, for a new best answer, those it calls in, weighed by the earlier answers. */
   #callIn(asked: number, rttMs: number, earlier: readonly ObservedProbe[]): void {
     const { fleet, shares, weights } = this;
     const scaleMs = fitScale.ms + fitScale.perMs * rttMs;

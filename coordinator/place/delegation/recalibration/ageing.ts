@@ -46,7 +46,7 @@ interface MoveRate {
 
 export const daysPerMonth = 30.4;
 
-/** Without observations: a tenth move per month, each losing the RTT to a neighbouring country. */
+/** Without observations: a tenth of subnets moves per month, each losing as much as a crawler in a neighbouring country adds. */
 export const usualRate: MoveRate = { perMonth: 0.1, lossMs: 20 };
 
 /** Weight of the less specific kind, in moves. */

@@ -157,10 +157,7 @@ export class RecalibrationQueue {
     if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);
   }
 
-  /**
-   * One history per host, of the subnet's current owner, since the last fetch by another crawler; it starts over after
-   * a move.
-   */
+  /** One history per host, of the subnet's current owner, since the last fetch by another crawler; it starts over after a move. */
   #historiesByOwner(fetches: readonly RecentFetch[]): RecentFetch[][] {
     const histories = new Map<HostHash, RecentFetch[]>();
     for (const fetch of fetches) {

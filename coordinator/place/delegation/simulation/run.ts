@@ -145,10 +145,7 @@ interface PathHost {
   readonly published?: readonly PublishedPlace[];
 }
 
-/**
- * Placements with equal keys for equal places. Path elements below root and /8 are the ancestors; a short path has
- * none.
- */
+/** Placements with equal keys for equal places. Path elements below root and /8 are the ancestors; a short path has none. */
 export function placementNumbers(): (host: PathHost) => Placement {
   const paths = new PathNumbers();
   return ({ path, org, cc, published }) => {
