@@ -19,7 +19,7 @@ import type { WebPart } from "./ask/web-part.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import { noteOwnChanges } from "./database/own-changes-store.ts";
-import { stateCoordinatorPlace } from "./place/crawlers/coordinator-presence-store.ts";
+import { stateCoordinatorPlace } from "./place/crawlers/coordinator-place-store.ts";
 import { createInvitationStore } from "./place/crawlers/invitation-store.ts";
 import { createFleetOutside } from "./place/crawlers/public-list-reads.ts";
 import { publishedKeySet } from "./place/crawlers/published-key-set.ts";

@@ -5,7 +5,7 @@
 import { TLSSocket } from "node:tls";
 import { Agent, buildConnector, request } from "undici";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { alertSeverities, type OwnFacts } from "#coordinator/tell/overview/alert-facts";
 import {
   type Alert,

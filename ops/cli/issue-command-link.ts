@@ -1,6 +1,6 @@
 /** Sign-in links that commands issue, for the caller or a named person. Recorded in the audit log. */
 import type { Pool } from "pg";
-import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createSignInLinkStore } from "#coordinator/run/access/session-store";
 import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/run/access/sign-in";
 import { randomSecrets } from "#coordinator/web/secrets";

@@ -3,7 +3,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createSignInLinkStore } from "#coordinator/run/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/run/access/sign-in";
 import { accessParts } from "#coordinator/run/access/start";

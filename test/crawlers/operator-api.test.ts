@@ -1,7 +1,7 @@
 /** What operators change over HTTP: real server, real database. */
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";

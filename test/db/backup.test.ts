@@ -17,7 +17,7 @@ import {
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { backupFacts } from "#coordinator/tell/overview/alert-reads";
 import { type Backup, backupDatabase } from "#db/backup-database";
 import { lastBackup, listBackups, removeOldBackups } from "#db/backup-folder";

@@ -7,7 +7,7 @@ import { HttpParentClient } from "#coordinator/crawl/federation/parent-client";
 import { createCoordinatorStore } from "#coordinator/crawl/federation/related-store";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";

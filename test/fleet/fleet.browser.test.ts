@@ -1,7 +1,7 @@
 /** The fleet as operators and partners steer it, in a real browser over a real database. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { Role } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";

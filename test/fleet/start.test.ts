@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { fleetPart } from "#coordinator/tell/fleet/start";

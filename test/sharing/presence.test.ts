@@ -1,11 +1,8 @@
 /** Which coordinator leads, over real locks and rows; an observer measures silence by its own clock. */
 import type { Pool } from "pg";
 import { afterEach, expect, it, vi } from "vitest";
-import {
-  CoordinatorPresence,
-  coordinatorAddresses,
-  takeOverAtStart,
-} from "#coordinator/place/crawlers/coordinator-presence-store";
+import { coordinatorAddresses } from "#coordinator/place/crawlers/coordinator-place-store";
+import { CoordinatorPresence, takeOverAtStart } from "#coordinator/place/crawlers/coordinator-presence-store";
 import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { leaveRequests, takeRequests } from "#coordinator/run/sharing/request-store";
 import { NoLongerLeads, Replaced } from "#core/errors";

@@ -4,7 +4,7 @@
  */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";

@@ -20,7 +20,6 @@ import type { Pool, PoolClient } from "pg";
 import { gatherArrivals } from "#core/coalesce";
 import { NoLongerLeads, Replaced } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
-import { canParseUrl } from "#core/ip/url-host";
 import { type Log, silentLog } from "#core/log";
 import { within } from "#core/within";
 import {
@@ -30,10 +29,11 @@ import {
   heldCoordinatorLocks,
 } from "#db/coordinator-locks";
 import { tell } from "#db/schema-channel";
-import { mostCoordinators } from "#protocol/coordinator-messages";
 import { sqlStateOf } from "../../database/transaction.ts";
 import { connectedState } from "./control-store.ts";
+import { addressHours } from "./coordinator-place-store.ts";
 import type { SessionEndCode } from "./session-ends.ts";
+import { isSilent, recentLooks, type Seen } from "./silent-coordinators.ts";
 
 const lockAgainMs = 1000;
 
@@ -42,28 +42,11 @@ const lockMs = 20_000;
 
 const beatMs = 1000;
 
-/**
- * A coordinator that holds its lock counts as gone when it beats fewer times than this, over this period and this
- * number of our looks. Counting looks excludes the time in which the database itself stood still. Earlier versions
- * beat every 2 s.
- */
-const silentMs = 8000;
-
-const silentLooks = 8;
-
-const leastBeats = 3;
-
-/** Bounds the list, since notifications cause more looks than there are beats. */
-const mostLooks = 200;
-
 /** After this time without a beat, or without its lock, a coordinator may have been replaced without knowing it. */
 const lapsedMs = 5000;
 
 /** Time the crawlers of a lost coordinator have to connect to another one. */
 const absentMs = 20_000;
-
-/** Addresses not confirmed for a day are forgotten. */
-const addressHours = 24;
 
 /** How often an address is confirmed. */
 const addressMs = 300_000;
@@ -147,12 +130,6 @@ interface PresenceHooks {
   /** Called when crawlers of lost coordinators are marked offline. */
   onTakenOver(crawlers: number): Promise<void>;
   readonly now: () => Date;
-}
-
-interface Seen {
-  /** Oldest first, by this coordinator's own clock. */
-  readonly looks: readonly { readonly beats: number; readonly atMs: number }[];
-  readonly goneMs: number | null;
 }
 
 /** A coordinator that stopped beating without announcing its end. */
@@ -591,23 +568,6 @@ export class CoordinatorPresence {
   }
 }
 
-/** Keeps only what `isSilent` needs. */
-function recentLooks(looks: Seen["looks"]): Seen["looks"] {
-  const last = looks.at(-1)!.atMs;
-  const isSpare = (at: number) =>
-    looks.length - at > silentLooks + 1 && last - looks[at + 1]!.atMs >= silentMs;
-  let first = 0;
-  while (isSpare(first)) first += 1;
-  return looks.slice(Math.max(first, looks.length - mostLooks));
-}
-
-function isSilent(looks: Seen["looks"]): boolean {
-  const [first, last] = [looks[0]!, looks.at(-1)!];
-  return (
-    looks.length > silentLooks && last.atMs - first.atMs >= silentMs && last.beats - first.beats < leastBeats
-  );
-}
-
 /** Returns no row when this coordinator was replaced. */
 const lookSql = `
   with beat as (
@@ -625,63 +585,3 @@ const lookSql = `
     ), '[]') as others
   from beat
   left join fleet_lead l on true`;
-
-/** Addresses at which crawlers reach this database's coordinators, most recently active first. */
-export async function coordinatorAddresses(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ crawler_url: string }>(
-    `select crawler_url
-     from coordinator_address
-     where seen_at >= now() - interval '${addressHours} hours'
-     order by seen_at desc, crawler_url
-     limit ${mostCoordinators}`,
-  );
-  return rows.map((row) => row.crawler_url);
-}
-
-/** The URL of the crawlers' socket next to a page's URL. */
-export function socketUrl(text: string): string {
-  if (!canParseUrl(text)) return text;
-  const url = new URL(text);
-  if (url.pathname === "/") url.pathname = "/crawler";
-  return url.href.replace(/^http/, "ws");
-}
-
-const usualBackupHours = 48;
-
-interface CoordinatorPlace {
-  readonly webUrl: string;
-  /** SHA-256 of the certificate's SubjectPublicKeyInfo in base64url; null without a certificate of its own. */
-  readonly certificatePin: string | null;
-  /** True when `webUrl` is configured, so a proxy with another certificate may answer there. */
-  readonly hasPublicUrl?: boolean;
-  /** Its configured `domainSets`, as text; none when omitted. */
-  readonly domainSets?: readonly string[];
-  /** Hours without a backup before a warning (`backup.warnAfterHours`); null never warns, and the default is 48. */
-  readonly backupWarnHours?: number | null;
-}
-
-export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace, now: Date): Promise<void> {
-  await pool.query(
-    `insert into coordinator_place (web_url, certificate_pin, has_public_url, domain_sets, backup_warn_hours, stated_at)
-     values ($1, $2, $3, $4, $5, $6)
-     on conflict (only_one) do update
-       set web_url = excluded.web_url, certificate_pin = excluded.certificate_pin,
-           has_public_url = excluded.has_public_url, domain_sets = excluded.domain_sets,
-           backup_warn_hours = excluded.backup_warn_hours, stated_at = excluded.stated_at`,
-    [
-      ...[place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, place.domainSets ?? []],
-      place.backupWarnHours === undefined ? usualBackupHours : place.backupWarnHours,
-      now,
-    ],
-  );
-}
-
-/** Returns null when no coordinator has started here yet. */
-export async function readCoordinatorPlace(pool: Pool): Promise<CoordinatorPlace | null> {
-  const { rows } = await pool.query<CoordinatorPlace>(
-    `select web_url as "webUrl", certificate_pin as "certificatePin", has_public_url as "hasPublicUrl",
-       domain_sets as "domainSets"
-     from coordinator_place`,
-  );
-  return rows[0] ?? null;
-}

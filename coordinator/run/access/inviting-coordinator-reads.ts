@@ -3,7 +3,7 @@
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { isCoordinatorUrl } from "#protocol/invitation";
-import { readCoordinatorPlace, socketUrl } from "../../place/crawlers/coordinator-presence-store.ts";
+import { readCoordinatorPlace, socketUrl } from "../../place/crawlers/coordinator-place-store.ts";
 import { createReleaseKeyStore } from "../releases/key-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";

@@ -5,7 +5,7 @@ import { isLoopbackHost } from "#protocol/invitation";
 import { addOperations } from "../../ask/add-operations.ts";
 import type { WebPart } from "../../ask/web-part.ts";
 import { createAuditLog } from "../../database/audit-log.ts";
-import { readCoordinatorPlace } from "../../place/crawlers/coordinator-presence-store.ts";
+import { readCoordinatorPlace } from "../../place/crawlers/coordinator-place-store.ts";
 import type { Access } from "../../web/access.ts";
 import type { AnonymousReading } from "../../web/anonymous-reading.ts";
 import { randomSecrets } from "../../web/secrets.ts";

@@ -11,11 +11,8 @@ import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages
 import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers } from "../../place/balance/presence.ts";
-import {
-  type CoordinatorPresence,
-  coordinatorAddresses,
-  socketUrl,
-} from "../../place/crawlers/coordinator-presence-store.ts";
+import { coordinatorAddresses, socketUrl } from "../../place/crawlers/coordinator-place-store.ts";
+import type { CoordinatorPresence } from "../../place/crawlers/coordinator-presence-store.ts";
 import { type DayBudget, unreported } from "../../place/crawlers/crawler.ts";
 import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
 import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";

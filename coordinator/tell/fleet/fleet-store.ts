@@ -8,7 +8,7 @@ import { restoreTrust } from "../../crawl/trust/distrust-writes.ts";
 import { readsOver } from "../../database/cached-read.ts";
 import type { HeirLine } from "../../place/balance/successors.ts";
 import { grantBudget } from "../../place/crawlers/control-store.ts";
-import { readCoordinatorPlace } from "../../place/crawlers/coordinator-presence-store.ts";
+import { readCoordinatorPlace } from "../../place/crawlers/coordinator-place-store.ts";
 import { createCrawlerStore } from "../../place/crawlers/crawler-store.ts";
 import { createFleetKeys } from "../../place/crawlers/identity-store.ts";
 import { createInvitationStore } from "../../place/crawlers/invitation-store.ts";

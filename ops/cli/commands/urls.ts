@@ -19,7 +19,7 @@ import {
   type SubmissionStore,
   submitUrls,
 } from "#coordinator/crawl/submissions/submission-store";
-import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { knownPolicies } from "#coordinator/run/settings/change";
 import { createPolicyStore } from "#coordinator/run/settings/settings-store";
 import { UsageError } from "#core/errors";

@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
 import { documentText } from "#coordinator/ask/text-rendering";
-import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createInvitationStore } from "#coordinator/place/crawlers/invitation-store";
 import {
   type InvitingCoordinator,

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { IssuedInvitation } from "#coordinator/run/access/invitations";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import { pinOf } from "#protocol/identity";

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-presence-store";
+import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { Database } from "#db/server-database";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
