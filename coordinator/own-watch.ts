@@ -11,7 +11,7 @@ import { OwnCertificate } from "./web/own-certificate.ts";
 
 export type OwnWatch = ReturnType<typeof watchOwn>;
 
-/** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
+/** The coordinator's watch on itself: database, clock, event loop, certificate. It uses no connection of the pool, which may be exhausted. */
 export function watchOwn({
   database: { url },
   config: { tls },

@@ -9,7 +9,7 @@ import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
 /** URLs held over a host's budget; further ones are dropped. */
 const mostHeldUrls = 1000;
 
-/** Fewer are held for later hosts of a domain, so that all together hold little more than the first ones. */
+/** After a domain's first `firstHosts` hosts the limit falls as 1/place, so that the domain's total grows with the logarithm of its hosts. */
 export const mostHeldAt = (place: number): number =>
   place < firstHosts ? mostHeldUrls : Math.floor((mostHeldUrls * firstHosts) / place);
 

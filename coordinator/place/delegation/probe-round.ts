@@ -193,7 +193,7 @@ function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner
   });
 }
 
-/** True when only its used-up day keeps the crawler from new subnets. */
+/** Whether the crawler may keep the subnets that it has, even where its day's budget is used up and it gets no new ones. */
 function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
   const crawler = state.crawler(crawlerId);
   return (

@@ -207,7 +207,7 @@ export class CrawlerSession {
     else this.#take(decodePackedMessage(received, this.#frames), size, received);
   }
 
-  /** From now on the crawler is not late; our check is. */
+  /** The hello has arrived, so its deadline ends. Any delay from here on is the coordinator's, in decoding it. */
   #onArrived(): void {
     clearTimeout(this.#helloDeadline);
     this.#hasUnread = this.#state === "awaiting-hello";

@@ -45,7 +45,11 @@ that begin with it. Only what the asker may open is found. An empty question is 
     output: foundAnswer,
     answer: { description: "What was found" },
     command: {
-      ...{ name: "find", takes: "q...", says: "find a page, crawler, host or setting by a part of its name" },
+      ...{
+        name: "find",
+        takes: "q...",
+        says: "find a page, crawler or setting by a part of its name, a host by its beginning",
+      },
       help: "\n\nThe same as a page: /find?q=…",
     },
     run: async ({ input: { q }, actor, ports }) => await find(q, actor, ports),

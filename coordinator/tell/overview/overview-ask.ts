@@ -127,7 +127,7 @@ placeholder="URL, host, IP, range, organisation or crawler"><button>Look up</but
 
 const alertRegion = (reader: AlertReader) => `alerts-${reader}`;
 
-/** By name: what the live events carry, with the alerts of every reader, that a page may show. */
+/** The overview's sections by name, as live events send them, with a version of the alerts for every kind of reader. */
 const regionsOf = (overview: Overview): Readonly<Record<string, readonly Node[]>> => ({
   ...alertsOf(overview.alerts),
   picture: [picture(crawlPicture(overview))],

@@ -130,8 +130,8 @@ class Missing {
 }
 
 /**
- * The first of a token's dictionaries that knows it decides (what ts_debug does), and none is asked about what is too long
- * for an index. Tokens that the parser gives once more in parts (URLs and compounds) are left to their parts, as
+ * As in ts_debug, the first dictionary that knows a token gives its lexemes. Tokens that are too long for an index are left
+ * out. Tokens that the parser gives once more in parts (URLs and compounds) are left to their parts, as
  * ts_headline does.
  */
 const piecesSql = `

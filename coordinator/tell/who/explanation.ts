@@ -15,7 +15,7 @@ import type { UrlReport, WaitingReport } from "../../crawl/frontier/frontier-rep
 import type { ProbeRound } from "../../place/delegation/rounds-api.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../../place/subnets/subnets-api.ts";
 import type { SiteWishes } from "../../run/opt-outs/opt-out.ts";
-import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
+import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-finer.ts";
 import {
   type HostFacts,
   hostLines,
@@ -160,7 +160,7 @@ function searchLine({ stated }: UrlReport): Standing[] {
   return [note("not-searched", notSearchedWords(stated.statements))];
 }
 
-/** What it leads to, and whose text it has. */
+/** Lines about a page that redirects, or that has another page's text. */
 function pageLines(url: UrlReport): Standing[] {
   if (url.lastOutcome === "redirected") {
     return [

@@ -18,7 +18,7 @@ import type {
 } from "../../place/delegation/rounds-api.ts";
 import type { PublishedWord } from "../../place/subnets/published-ranges.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours } from "../../place/subnets/subnets-api.ts";
-import { effectiveFiner, partAt } from "./explain-delegation.ts";
+import { effectiveFiner, partAt } from "./explain-finer.ts";
 import type { WhoReads } from "./reads.ts";
 import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-api.ts";
 

@@ -12,7 +12,7 @@ import type { NearMatch } from "../../place/subnets/subnets-api.ts";
 import { wishesOf } from "../../run/opt-outs/complaint-store.ts";
 import { findHosts } from "../find/find-reads.ts";
 import { allCrawlers, crawlerNamed, crawlerRtts, membersAt } from "./crawler-reads.ts";
-import type { FleetSets } from "./explain-delegation.ts";
+import type { FleetSets } from "./explain-finer.ts";
 import { namesLike, organisationNamed } from "./holder-reads.ts";
 import { createRollUpReads } from "./roll-up-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "./subnet-reads.ts";

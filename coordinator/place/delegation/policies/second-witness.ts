@@ -82,7 +82,8 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
   for (const { crawlerId, rttMs } of others) {
     const straightMs = fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId);
     if (straightMs === null) continue;
-    // A bad direct route is no distance; detours are searched for only when it would imply a lie.
+    // The direct RTT between two crawlers may overstate how far apart they are. A shorter detour is looked for only where
+    // the direct RTT would make the report look false.
     const isFar = ratioOf(rttMs, straightMs, winner) > leastRatio && straightMs > rttMs;
     const apartMs = isFar ? shortestTo(fleet, crawlerId, winner.crawlerId, straightMs) : straightMs;
     const [smallerMs, largerMs] = rttMs < apartMs ? [rttMs, apartMs] : [apartMs, rttMs];

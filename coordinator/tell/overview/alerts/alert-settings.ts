@@ -93,7 +93,7 @@ export type EmailSettings = NonNullable<AlertsSettings["email"]>;
 
 const prefix = "whsec_";
 
-/** Null: it is no secret of 24 to 64 bytes. */
+/** Returns null unless the secret is the prefix and base64 of 24 to 64 bytes. */
 export function secretBytes(secret: string): Buffer | null {
   const text = secret.startsWith(prefix) ? secret.slice(prefix.length) : "";
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;

@@ -28,7 +28,7 @@ async function copyPages(pool: Pool, from: string, { visit, between }: Reading):
     }
     isWhole = true;
   } finally {
-    // A copy that was broken off leaves its connection in the middle of it.
+    // After an interrupted COPY the connection cannot be used again.
     client.release(!isWhole);
   }
 }
