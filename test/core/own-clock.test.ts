@@ -37,8 +37,8 @@ const hear = (...aheadMs: number[]) => {
 describe.each([
   ["ahead", dayMs, "jumped ahead by 24 hours"],
   ["back", -dayMs, "went back by 24 hours"],
-  ["to 1970", -startMs, "went back by 20786 days"],
-  ["to 2107", Date.UTC(2107, 0, 1) - startMs, "jumped ahead by 29253 days"],
+  ["to 1970", -startMs, "went back by 20,786 days"],
+  ["to 2107", Date.UTC(2107, 0, 1) - startMs, "jumped ahead by 29,253 days"],
 ])("a clock that jumps %s", (_, jump, words) => {
   it("is not followed, is named, and is right again as soon as the jump is taken back", () => {
     pass(minuteMs);
