@@ -14,11 +14,8 @@ import { DatabaseWatch } from "./database/database-watch.ts";
 import { readState } from "./load-state.ts";
 import { readCoordinatorPlace } from "./place/crawlers/coordinator-place-store.ts";
 import { coordinatorRuns } from "./place/crawlers/coordinator-presence-store.ts";
-import { createFleetOutside } from "./place/crawlers/public-list-reads.ts";
 import { CoordinatorState } from "./place/delegation/state.ts";
 import { pagesOfRooms } from "./room-pages.ts";
-import { createComplaintStore } from "./run/opt-outs/complaint-store.ts";
-import { createOptOutStore } from "./run/opt-outs/store.ts";
 import { knownPolicies } from "./run/settings/change.ts";
 import { createPolicyStore } from "./run/settings/settings-store.ts";
 import { createWebServer } from "./start-web.ts";
@@ -74,16 +71,8 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...shared,
     ...{ access, audit: audit(pool) },
     reads: readinessReads(watch.pool),
-    contact: {
-      optOuts: createOptOutStore(pool),
-      complaints: createComplaintStore(pool),
-      fleet: createFleetOutside(pool),
-    },
     parts: await pagesOfRooms(rooms, room),
-    settings: {
-      ...{ version: softwareVersion, tls: null, publicUrl: config.publicUrl, politenessSeconds: 1 },
-      ...{ userAgent: config.userAgent, contact: config.contact },
-    },
+    settings: { version: softwareVersion, tls: null, publicUrl: config.publicUrl },
   });
   app.addHook("onClose", async () => await watch.close());
   return app;

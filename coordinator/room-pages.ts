@@ -40,6 +40,8 @@ const rooms: Readonly<Record<string, Parts>> = {
     (await import("./tell/find/start.ts")).findPart(pool, async () =>
       (await import("./room-operations.ts")).everyOperation(),
     ),
+  contact: async (all) => (await import("./run/opt-outs/start.ts")).contactPart(all),
+  releases: async (all) => (await import("./run/releases/start.ts")).releaseFilePart(all),
   access: async (all) => (await import("./run/access/start.ts")).accessParts(all.pool, all),
 };
 

@@ -18,21 +18,9 @@ import { Views } from "./ask/views.ts";
 import type { WebPart } from "./ask/web-part.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { createAuditLog } from "./database/audit-log.ts";
-import { noteOwnChanges } from "./database/own-changes-store.ts";
 import { stateCoordinatorPlace } from "./place/crawlers/coordinator-place-store.ts";
-import { createInvitationStore } from "./place/crawlers/invitation-store.ts";
-import { createFleetOutside } from "./place/crawlers/public-list-reads.ts";
-import { publishedKeySet } from "./place/crawlers/published-key-set.ts";
 import type { CoordinatorState } from "./place/delegation/state.ts";
-import { createComplaintStore } from "./run/opt-outs/complaint-store.ts";
-import { type ContactPorts, contactPart } from "./run/opt-outs/contact-routes.ts";
-import { notedOptOuts } from "./run/opt-outs/noted-opt-outs.ts";
-import type { PublishedSettings } from "./run/opt-outs/published.ts";
-import { createOptOutStore } from "./run/opt-outs/store.ts";
 import type { RegistryHost } from "./run/registry/registry-view.ts";
-import { addReleaseFiles, type ReleaseFilePorts } from "./run/releases/download-routes.ts";
-import { createReleaseKeyStore } from "./run/releases/key-store.ts";
-import { createReleaseFileStore, createReleaseStore, dockFile } from "./run/releases/release-store.ts";
 import type { FleetPorts } from "./tell/fleet/fleet-store.ts";
 import { addOperation } from "./tell/overview/health-routes.ts";
 import type { Metrics } from "./tell/overview/metrics.ts";
@@ -100,9 +88,6 @@ export interface RoomOptions
   readonly access: Access;
 }
 
-/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/settings/config). */
-const defaultPolitenessSeconds = 1;
-
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
 
@@ -131,29 +116,9 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     metrics: options.metrics,
     log,
     now: options.now,
-    contact: {
-      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now: options.now })),
-      complaints: createComplaintStore(pool),
-      fleet: createFleetOutside(pool),
-    },
     parts: await options.rooms({ ...options, patientPool: database.pool, pool, access }),
-    releaseFiles: {
-      files: createReleaseFileStore(pool),
-      releases: createReleaseStore(pool),
-      keys: createReleaseKeyStore(pool),
-      dock: dockFile(),
-      onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
-      now: options.now,
-      // A proxy's one address stands for everybody's.
-      ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
-    },
     settings: {
       version: options.version,
-      userAgent: config.userAgent,
-      contact: config.contact,
-      signRequests: config.signRequests && publishedKeySet(config) !== null,
-      keySetUrl: publishedKeySet(config),
-      politenessSeconds: defaultPolitenessSeconds,
       tls,
       behindProxy: config.behindProxy,
       publicUrl: config.publicUrl,
@@ -296,7 +261,7 @@ async function listenForPages(
   log.info({ host, port: (server.address() as AddressInfo).port }, "pages have a port of their own, too");
 }
 
-interface WebSettings extends PublishedSettings {
+interface WebSettings {
   readonly version: string;
   /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
@@ -316,7 +281,6 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  readonly contact: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
   readonly access?: Access;
   /** Waited for before a request that changes something is answered; left out: nothing is. */
@@ -325,8 +289,6 @@ export interface WebPorts {
   readonly audit?: Pick<AuditLog, "record">;
   /** Further pages, API routes and actions (of the rooms). */
   readonly parts?: readonly WebPart[];
-  /** Without them, nothing is below /releases/. */
-  readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
 }
 
 /** How long a request may take to arrive, and an idle connection to stay. */
@@ -375,8 +337,6 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const deeds = { ...shared, audit: ports.audit ?? unaudited };
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, deeds, access });
-  if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  contactPart(ports.contact, knowing)({ app, views, deeds, access });
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

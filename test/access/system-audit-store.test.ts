@@ -1,13 +1,13 @@
 /** The coordinator's own changes are in the audit log, once: real stores, real database. */
 import { afterEach, beforeAll, expect, it } from "vitest";
-import { notedTrust } from "#coordinator/crawl/trust/noted-trust";
+import { notedTrust } from "#coordinator/crawl/trust/start";
 import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { noteOwnChanges } from "#coordinator/database/own-changes-store";
 import { createMoveStore } from "#coordinator/place/crawlers/move-store";
-import { notedMoves } from "#coordinator/place/crawlers/noted-moves";
-import { notedOptOuts } from "#coordinator/run/opt-outs/noted-opt-outs";
+import { notedMoves } from "#coordinator/place/crawlers/start";
 import { readTarget } from "#coordinator/run/opt-outs/opt-out";
+import { notedOptOuts } from "#coordinator/run/opt-outs/start";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import { releaseMoved } from "#coordinator/run/releases/move-stage";
 import { asCrawlerId } from "#core/ids";

@@ -3,9 +3,13 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { listeningAt, readCoordinatorConfig } from "#coordinator/config";
-import { takeResultsSettings } from "#coordinator/crawl/results/result-settings";
-import { type CrawlerRecord, DayBudget } from "#coordinator/place/crawlers/crawler";
-import { crawlersWithoutRoom, watchRoom } from "#coordinator/place/crawlers/without-room";
+import { takeResultsSettings } from "#coordinator/crawl/results/take-results";
+import {
+  type CrawlerRecord,
+  crawlersWithoutRoom,
+  DayBudget,
+  watchRoom,
+} from "#coordinator/place/crawlers/crawler";
 import { queueSettings, recalibrationRule } from "#coordinator/place/delegation/delegation-settings";
 import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { gatewaySettings } from "#coordinator/run/gateway/gateway-settings";

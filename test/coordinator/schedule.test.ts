@@ -8,7 +8,7 @@ import { FleetSettling } from "#coordinator/place/delegation/measure-peers";
 import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/recalibrate";
 import { scheduleDelegation } from "#coordinator/place/delegation/start";
 import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";
-import { liveConfig, policiesOf } from "#coordinator/run/settings/live-config";
+import { liveConfig, policiesOf } from "#coordinator/run/settings/change";
 import type { PolicyName } from "#coordinator/run/settings/schema";
 import { Counters } from "#coordinator/tell/overview/counters";
 import type { RoundCause } from "#core/delegation-cause";

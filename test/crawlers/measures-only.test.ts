@@ -1,8 +1,7 @@
 /** A crawler whose key is for measurements alone: it is in the fleet, and nothing is its to crawl. */
 import { expect, test } from "vitest";
 import { welcomeCrawler } from "#coordinator/place/balance/presence";
-import { DayBudget } from "#coordinator/place/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/place/crawlers/without-room";
+import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
 import { hello, newFlowWorld } from "../support/flow-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { noon } from "../support/store-world.ts";

@@ -5,8 +5,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { beforeEach, describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/place/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/place/crawlers/without-room";
+import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import { explainReason } from "#coordinator/place/delegation/policies/reason";
 import type { RoundPorts, RoundSettings } from "#coordinator/place/delegation/probe-round";

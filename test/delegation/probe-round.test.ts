@@ -1,7 +1,6 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { beforeEach, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/place/crawlers/crawler";
-import { crawlersWithoutRoom } from "#coordinator/place/crawlers/without-room";
+import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
 import { delegateSubnet, type RoundSettings } from "#coordinator/place/delegation/probe-round";
 import { originOf } from "#coordinator/place/delegation/round-questions";
 import type { CrawlerId, SubnetId } from "#core/ids";

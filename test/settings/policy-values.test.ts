@@ -13,8 +13,7 @@ import {
   valueText,
   withChanges,
 } from "#coordinator/run/settings/catalogue";
-import { contradictionsIn } from "#coordinator/run/settings/change";
-import { policiesOf } from "#coordinator/run/settings/live-config";
+import { contradictionsIn, policiesOf } from "#coordinator/run/settings/change";
 
 const file = policiesOf(readCoordinatorConfig({}));
 

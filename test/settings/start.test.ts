@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
 import { outboxSettings } from "#coordinator/crawl/frontier/link-outbox-store";
-import { takeResultsSettings } from "#coordinator/crawl/results/result-settings";
+import { takeResultsSettings } from "#coordinator/crawl/results/take-results";
 import { queueSettings } from "#coordinator/place/delegation/delegation-settings";
 import { createPolicyStore, type NewPolicyVersion } from "#coordinator/run/settings/settings-store";
 import { policyDuties } from "#coordinator/run/settings/start";

@@ -11,7 +11,7 @@ import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
 import { worldNow } from "./seed-world.ts";
-import { liveState, testAccess, tinyResolver } from "./web-server.ts";
+import { liveState, testAccess, tinyResolver, webSettings } from "./web-server.ts";
 
 export async function everyPart(
   database: Database,
@@ -21,10 +21,11 @@ export async function everyPart(
   }: { readonly state?: CoordinatorState; readonly room?: string } = {},
 ): Promise<readonly WebPart[]> {
   const clock = { now: () => new Date(), nowMs: () => performance.now() };
+  const { userAgent, contact } = webSettings;
   const watch = new DatabaseWatch(database.url, clock);
   const parts = await pagesOfRooms(
     {
-      config: readCoordinatorConfig({}),
+      config: readCoordinatorConfig({ userAgent, contact }),
       database,
       pool: database.pool,
       patientPool: database.pool,

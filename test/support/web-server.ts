@@ -1,5 +1,5 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { WebPart } from "#coordinator/ask/web-part";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
@@ -7,8 +7,10 @@ import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { createFleetOutside } from "#coordinator/place/crawlers/public-list-reads";
 import { accessOver } from "#coordinator/run/access/start";
 import { createComplaintStore } from "#coordinator/run/opt-outs/complaint-store";
-import type { ContactPorts } from "#coordinator/run/opt-outs/contact-routes";
+import type { PublishedSettings } from "#coordinator/run/opt-outs/published";
+import { type ContactPorts, contactPages } from "#coordinator/run/opt-outs/start";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
+import { addReleaseFiles, type ReleaseFilePorts } from "#coordinator/run/releases/download-routes";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/run/releases/release-store";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
@@ -25,7 +27,7 @@ import { OwnHealth } from "#coordinator/tell/overview/own-health";
 import { overviewPages } from "#coordinator/tell/overview/routes";
 import { searchPart } from "#coordinator/tell/search/start";
 import { whoPart } from "#coordinator/tell/who/start";
-import type { Access } from "#coordinator/web/access";
+import { type Access, viewerOf } from "#coordinator/web/access";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -57,7 +59,7 @@ export function contactPorts({ pool }: Database): ContactPorts {
   };
 }
 
-export const webSettings: WebPorts["settings"] = {
+export const webSettings: WebSettings = {
   version: softwareVersion,
   tls: null,
   userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
@@ -74,7 +76,11 @@ export function testAccess(
   return accessOver(pool, anonymousMayRead, now);
 }
 
-interface Changes extends Partial<Omit<WebPorts, "reads">> {
+type WebSettings = WebPorts["settings"] & PublishedSettings;
+
+interface Changes extends Partial<Omit<WebPorts, "reads" | "settings">> {
+  readonly settings?: WebSettings;
+  readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
   readonly reads?: Partial<WebPorts["reads"] & OverviewReads>;
 }
 
@@ -96,20 +102,33 @@ export function webServer(database: Database, changed: Changes = {}): FastifyIns
     whoPart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })(to);
     searchPart({ pool })(to);
   };
-  const { parts = [fleetPart({ pool, past: createChartReads(pool), succession: async () => [] }, now)] } =
-    changed;
-  const server = createWebServer({
-    ...{ health, live, log, now, metrics: createMetrics(), settings: webSettings },
-    releaseFiles: {
+  const { access = testAccess(database, now), settings = webSettings } = changed;
+  const outside: WebPart = (to) => {
+    if (to.app.hasRoute({ method: "GET", url: "/about-crawler" })) return;
+    const seen = {
+      settings,
+      now,
+      log,
+      viewerOf: async (request: FastifyRequest) => await viewerOf(access, request),
+    };
+    contactPages(contactPorts(database), seen)(to);
+    const { version } = settings;
+    const stores = {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
       keys: createReleaseKeyStore(pool),
       dock: async () => null,
       now: () => worldNow,
-    },
-    ...{ access: testAccess(database, now), audit: createAuditLog(pool), contact: contactPorts(database) },
+    };
+    addReleaseFiles(to.app, { ...stores, ...changed.releaseFiles, version });
+  };
+  const { parts = [fleetPart({ pool, past: createChartReads(pool), succession: async () => [] }, now)] } =
+    changed;
+  const server = createWebServer({
+    ...{ health, live, log, now, metrics: createMetrics() },
+    audit: createAuditLog(pool),
     ...changed,
-    ...{ reads, parts: [...parts, firstLook] },
+    ...{ access, settings, reads, parts: [...parts, firstLook, outside] },
   });
   server.addHook("onClose", async () => await watch.close());
   return server;

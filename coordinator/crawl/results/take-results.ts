@@ -13,13 +13,16 @@ import {
   type PageExtract,
 } from "#protocol/result";
 import { foreignDateMs } from "../../core/foreign-dates.ts";
+import { following } from "../../core/live-settings.ts";
 import type { ResultBatch, WireResult } from "../../place/crawlers/result-batch.ts";
 import type { ArrivedResult, NextFetch, RefusedResult, TakenResults } from "../batch/accepted-result.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import type { VisitFindings } from "../batch/visit.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
+import type { ScopeSettings } from "../frontier/frontier-settings.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
+  defaultRecrawlSettings,
   findingsOf,
   isGone,
   nextFetchAt,
@@ -266,4 +269,15 @@ function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): stri
     return `a page with ${page.links.length} links, and ${maxPageLinks} are shipped`;
   }
   return null;
+}
+
+export function takeResultsSettings(
+  config: { readonly scope: ScopeSettings; readonly recrawl: { readonly intervalHours: number } },
+  plan: () => PlanInForce = () => fixedPlan,
+): TakeResultsSettings {
+  return following(() => ({
+    scope: config.scope,
+    recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
+    plan: plan(),
+  }));
 }

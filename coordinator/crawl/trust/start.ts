@@ -9,7 +9,7 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
 import { following } from "../../core/live-settings.ts";
-import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import { type NoteChange, noteOwnChanges } from "../../database/own-changes-store.ts";
 import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
 import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
@@ -17,7 +17,6 @@ import type { FrontierStore } from "../frontier/frontier-store.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { DoubleChecks } from "./double-checks.ts";
 import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
-import { notedTrust } from "./noted-trust.ts";
 import type { TrustSettings } from "./trust-settings.ts";
 import { createTrustStore, type TrustStore } from "./trust-store.ts";
 import { doubtImpossibleProbes } from "./watch-probes.ts";
@@ -132,4 +131,33 @@ async function settleChecks(
   if (checks > 0) log.info({ checks }, "pages that nobody fetched again in time are not compared");
   const pages = await trust.fetchLeftovers(now(), refetchPages);
   if (pages > 0) log.info({ pages }, "what a distrusted crawler still shipped is fetched again");
+}
+
+export function notedTrust(
+  trust: TrustStore,
+  state: Pick<CoordinatorState, "crawler">,
+  note: NoteChange,
+): TrustStore {
+  const nameOf = (crawlerId: Parameters<CoordinatorState["crawler"]>[0]) =>
+    state.crawler(crawlerId)?.name ?? `crawler ${crawlerId}`;
+  return {
+    ...trust,
+    async distrust(distrust) {
+      const done = await trust.distrust(distrust);
+      const { crawlerId, words, drain } = distrust;
+      const target = nameOf(crawlerId);
+      const kept = drain === null ? "it keeps its subnets" : "its subnets go to others";
+      const after = { isDrained: drain !== null, pagesFetchedAgain: done.dueAgain };
+      const said = `${target} is no longer trusted, and ${kept}: ${words}.`;
+      if (done.isNew) await note({ action: "crawler-distrusted", target, words: said, after });
+      return done;
+    },
+    async doubtProbes(doubt) {
+      const isNew = await trust.doubtProbes(doubt);
+      const target = nameOf(doubt.crawlerId);
+      const said = `${target}'s probe reports are no longer trusted: ${doubt.words}.`;
+      if (isNew) await note({ action: "crawler-probes-doubted", target, words: said });
+      return isNew;
+    },
+  };
 }

@@ -2,19 +2,19 @@
 
 import type { Pool } from "pg";
 import type { Secrets } from "#core/access-types";
+import type { Change } from "#core/audit";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
-import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import { type NoteChange, noteOwnChanges } from "../../database/own-changes-store.ts";
 import { isHelloSigned, shutOut } from "./admit-crawler.ts";
 import type { LeaseReturns } from "./crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";
+import type { DueRotation } from "./identity.ts";
 import type { IdentityStore } from "./identity-store.ts";
-import { keyRule, rotateKeys } from "./key-rotation.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
-import { createMoveStore } from "./move-store.ts";
-import { notedMoves } from "./noted-moves.ts";
+import { type CrawlerMoveRecord, createMoveStore, type MoveStore } from "./move-store.ts";
 import type { SigningKeyStore } from "./signing-key-store.ts";
 
 interface KeyDutyPorts {
@@ -167,4 +167,78 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
       return (await mover.refusalOf(publicKey, hello.name)) ?? otherwise;
     },
   };
+}
+
+// Sends new keys to connected crawlers when an operator asked or the key is old. The former key stays valid until the
+// crawler confirms (or shows) the new one, and for a grace period after that, so that a crash in between locks no
+// crawler out.
+
+interface RotationPorts {
+  readonly identities: Pick<IdentityStore, "dueRotations" | "issueKey">;
+  /** Returns false when the crawler is gone or too old to receive keys. */
+  readonly gateway: { send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean };
+  readonly secrets: Secrets;
+  readonly log: { info(fields: object, message: string): void };
+  readonly now: () => Date;
+}
+
+/** A key serves 90 days, like public certificates; a sent one may take a minute to be stored. */
+export const keyRule = { maxAgeDays: 90, resendMs: 60_000 } as const;
+
+/** Returns how many crawlers were sent a new key. */
+export async function rotateKeys(
+  crawlerIds: readonly CrawlerId[],
+  ports: RotationPorts,
+  rule: { readonly maxAgeDays: number; readonly resendMs: number },
+): Promise<number> {
+  if (crawlerIds.length === 0) return 0;
+  const due = await ports.identities.dueRotations(crawlerIds, { ...rule, now: ports.now() });
+  let sent = 0;
+  for (const rotation of due) if (await rotate(rotation, ports)) sent += 1;
+  return sent;
+}
+
+async function rotate(
+  { crawlerId, scopes, graceHours }: DueRotation,
+  { identities, gateway, secrets, log, now }: RotationPorts,
+): Promise<boolean> {
+  const { secret: key, hash: keyHash } = secrets.make();
+  await identities.issueKey({ crawlerId, keyHash, scopes }, now());
+  const oldKeySeconds = graceHours * 3600;
+  const isSent = gateway.send(crawlerId, {
+    type: "coordinator:key",
+    key,
+    scopes: [...scopes],
+    oldKeySeconds,
+  });
+  if (isSent) log.info({ crawlerId, graceHours }, "a crawler was sent a new key");
+  return isSent;
+}
+
+export function notedMoves(moves: MoveStore, note: NoteChange): MoveStore {
+  return {
+    ...moves,
+    async commit(moveId, now) {
+      const record = await moves.find(moveId);
+      const isDone = await moves.commit(moveId, now);
+      if (isDone && record) await note(moved(record));
+      return isDone;
+    },
+    async fail(moveId, words, now) {
+      const isNew = await moves.fail(moveId, words, now);
+      const record = isNew ? await moves.find(moveId) : null;
+      if (record) await note(moveFailed(record, words));
+      return isNew;
+    },
+  };
+}
+
+function moved({ moveId, name, otherName }: CrawlerMoveRecord): Change {
+  const words = `${name} has moved to the host of ${otherName}, which no longer exists.`;
+  return { action: "crawler-moved", target: name, words, after: { moveId, host: otherName } };
+}
+
+function moveFailed({ moveId, name, otherName }: CrawlerMoveRecord, why: string): Change {
+  const words = `${name} was not moved to the host of ${otherName}: ${why}.`;
+  return { action: "crawler-move-failed", target: name, words, after: { moveId, host: otherName } };
 }

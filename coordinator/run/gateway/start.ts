@@ -5,10 +5,11 @@ import { AtOnce } from "#core/coalesce";
 import { ClockError } from "#core/errors";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
+import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import type { Log } from "#core/log";
 import type { OwnClock } from "#core/own-clock";
-import type { Refusal } from "#protocol/coordinator-messages";
-import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
+import { type CoordinatorMessage, isKnownTo, type Refusal } from "#protocol/coordinator-messages";
+import { userAgentOf } from "#protocol/user-agent";
 import type { TakenResults } from "../../crawl/batch/accepted-result.ts";
 import type {
   FrontierSettings,
@@ -20,9 +21,8 @@ import { handOutTasks, nothing, withoutWork } from "../../crawl/frontier/hand-ou
 import type { IdleCrawlers } from "../../crawl/frontier/idle-crawlers.ts";
 import { frontierOrder } from "../../crawl/frontier/order/strategies.ts";
 import type { PlanInForce } from "../../crawl/recrawl/recrawl-plan.ts";
-import { takeResultsSettings } from "../../crawl/results/result-settings.ts";
 import type { ResultStore } from "../../crawl/results/result-store.ts";
-import { takeResults } from "../../crawl/results/take-results.ts";
+import { takeResults, takeResultsSettings } from "../../crawl/results/take-results.ts";
 import { withoutChecks } from "../../crawl/trust/double-checks.ts";
 import { refreshCrawlers, welcomeCrawler } from "../../place/balance/presence.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../../place/crawlers/admit-crawler.ts";
@@ -31,6 +31,7 @@ import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
 import type { Heartbeats } from "../../place/crawlers/heartbeats.ts";
 import type { IdentityStore } from "../../place/crawlers/identity-store.ts";
 import { admitUnlessMoved, type MoveDuties } from "../../place/crawlers/move-crawlers.ts";
+import { publishedKeySet } from "../../place/crawlers/published-key-set.ts";
 import type { ResultBatch } from "../../place/crawlers/result-batch.ts";
 import type { SigningKeyStore } from "../../place/crawlers/signing-key-store.ts";
 import { SigningKeyDesk } from "../../place/crawlers/signing-keys.ts";
@@ -41,8 +42,7 @@ import { domainSetFault } from "../../place/domain-sets/assign.ts";
 import { partitionOf } from "../../place/domain-sets/partition.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { CrawlerEvents } from "./crawler-events.ts";
-import type { GatewayHandlers } from "./gateway-settings.ts";
-import { type IntroductionSettings, introductionOf, seenFrom } from "./gateway-welcome.ts";
+import type { Arrival, GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
@@ -301,4 +301,33 @@ const whileWrongMs = 5000;
 /** The bytes of the pages; a batch that arrived partly before counts in full. */
 function wireBytesOf({ results }: ResultBatch): number {
   return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
+}
+
+export interface IntroductionSettings {
+  readonly userAgent: string;
+  readonly publicUrl: string | null;
+  readonly signRequests: boolean;
+}
+
+/** How a crawler identifies itself to sites; only one with a key of its own can sign. */
+export function introductionOf(
+  { hello, publicKey }: Pick<Arrival, "hello" | "publicKey">,
+  config: IntroductionSettings,
+): Pick<WelcomeExtras, "userAgent" | "signatureAgent" | "signingKeys"> {
+  const signatureAgent = publishedKeySet(config);
+  const signs = config.signRequests && publicKey !== null;
+  return {
+    ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(config.userAgent, hello.contact) }),
+    ...(signs && signatureAgent !== null
+      ? { signatureAgent, ...(hello.signingKeys && { signingKeys: true }) }
+      : {}),
+  };
+}
+
+/** Lets a partner see under which address others see the crawler. */
+export function seenFrom({
+  remoteAddress,
+}: Pick<Arrival, "remoteAddress">): Pick<WelcomeExtras, "seenAddress"> {
+  const address = parseAddress(remoteAddress);
+  return address === null ? {} : { seenAddress: formatAddress(unmapAddress(address)) };
 }

@@ -1,20 +1,34 @@
 /** Applies opt-outs at once when they are recorded, and periodically. */
 
+import type { FastifyRequest } from "fastify";
 import type { Pool } from "pg";
+import type { Change } from "#core/audit";
 import type { CrawlerId } from "#core/ids";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { Log } from "#core/log";
 import { createNameResolver, createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { contactOf, reachableContact } from "#protocol/user-agent";
-import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import { addOperations } from "../../ask/add-operations.ts";
+import type { WebPart } from "../../ask/web-part.ts";
+import { isoOrNull } from "../../database/cached-read.ts";
+import { type NoteChange, noteOwnChanges } from "../../database/own-changes-store.ts";
+import { createFleetOutside, type FleetOutside } from "../../place/crawlers/public-list-reads.ts";
 import { publishedKeySet } from "../../place/crawlers/published-key-set.ts";
+import { type Access, viewerOf } from "../../web/access.ts";
+import { type PageViewer, sendPage } from "../../web/page-frame.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
+import { type ComplaintStore, createComplaintStore } from "./complaint-store.ts";
+import { contactOperations, FormLimits } from "./contact-ask.ts";
+import { contactBody } from "./contact-page.ts";
 import { OptOutHonours } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
-import { notedOptOuts } from "./noted-opt-outs.ts";
+import { type OptOut, stateWords } from "./opt-out.ts";
+import { contactApi } from "./opt-outs-api.ts";
 import { proofFileOf, readProofFile } from "./proof-file.ts";
-import { createOptOutStore } from "./store.ts";
+import type { PublishedSettings } from "./published.ts";
+import { addPublishedRoutes } from "./published-routes.ts";
+import { createOptOutStore, type OptOutStore } from "./store.ts";
 
 /** A notice may be lost with its connection, and lapses are only found periodically. */
 const passMs = 20_000;
@@ -120,4 +134,104 @@ function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: ContactSettings): b
   const isEmulated =
     resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));
   return allowSpecialPurpose !== true && !isEmulated;
+}
+
+export interface ContactPorts {
+  readonly optOuts: Pick<OptOutStore, "request">;
+  readonly complaints: Pick<ComplaintStore, "add">;
+  readonly fleet: FleetOutside;
+}
+
+interface Context {
+  readonly settings: PublishedSettings & { readonly version: string };
+  readonly now: () => Date;
+  readonly log: Log;
+  readonly viewerOf: (request: FastifyRequest) => Promise<PageViewer | undefined>;
+}
+
+/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/settings/config). */
+const usualPolitenessSeconds = 1;
+
+export function contactPart({
+  pool,
+  config,
+  version,
+  access,
+  now,
+  log,
+}: {
+  readonly pool: Pool;
+  readonly config: ContactSettings;
+  readonly version: string;
+  readonly access: Access;
+  readonly now: () => Date;
+  readonly log: Log;
+}): WebPart {
+  const keySetUrl = publishedKeySet(config);
+  const { userAgent, contact } = config;
+  const signRequests = config.signRequests && keySetUrl !== null;
+  return contactPages(
+    {
+      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now })),
+      complaints: createComplaintStore(pool),
+      fleet: createFleetOutside(pool),
+    },
+    {
+      settings: {
+        ...{ version, userAgent, contact, signRequests, keySetUrl },
+        politenessSeconds: usualPolitenessSeconds,
+      },
+      ...{ now, log, viewerOf: async (request) => await viewerOf(access, request) },
+    },
+  );
+}
+
+export function contactPages(ports: ContactPorts, { settings, now, log, viewerOf }: Context): WebPart {
+  return (to) => {
+    const { app } = to;
+    app.pages?.push(contactApi.fleetAddresses);
+    app.get("/about-crawler", async (request, reply) => {
+      const viewer = await viewerOf(request);
+      if (viewer) reply.header("cache-control", "no-store").header("vary", "cookie");
+      const about = { title: "About this crawler", path: "/about-crawler", version: settings.version };
+      return sendPage(reply, { ...about, body: contactBody(settings), ...(viewer && { viewer }) });
+    });
+    addPublishedRoutes(app, ports.fleet, { settings, now });
+    const limits = new FormLimits(() => performance.now());
+    addOperations(contactOperations, { ...ports, limits, log })(to);
+  };
+}
+
+/** Requests by the form with proof by DNS or file, and lapses. */
+export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStore {
+  return {
+    ...optOuts,
+    async request(request, now) {
+      const optOut = await optOuts.request(request, now);
+      const by = { actor: "anybody", remoteAddress: request.requester };
+      if (request.source === "form") await note(optedOut(optOut), by);
+      return optOut;
+    },
+    async confirm(optOutId, by, now) {
+      const optOut = await optOuts.confirm(optOutId, by, now);
+      if (optOut && by === "site") await note(confirmed(optOut));
+      return optOut;
+    },
+    async lapse(now) {
+      const count = await optOuts.lapse(now);
+      const words = `${count} lapsed: nobody confirmed in time.`;
+      if (count > 0) await note({ action: "opt-outs-lapsed", target: null, words, after: { count } });
+      return count;
+    },
+  };
+}
+
+function optedOut({ optOutId, target, state, deletesAt }: OptOut): Change {
+  const words = `Somebody opted ${target} out with the form (${stateWords({ state, deletesAt })}).`;
+  return { action: "opted-out", target, words, after: { optOutId, state, deletesAt: isoOrNull(deletesAt) } };
+}
+
+function confirmed({ optOutId, target, state }: OptOut): Change {
+  const words = `${target} proved its opt-out, in its DNS or by a file: it is permanent.`;
+  return { action: "opt-out-confirmed", target, words, after: { optOutId, state } };
 }

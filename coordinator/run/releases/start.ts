@@ -6,11 +6,15 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
+import type { WebPart } from "../../ask/web-part.ts";
 import { noteOwnChanges } from "../../database/own-changes-store.ts";
+import { createInvitationStore } from "../../place/crawlers/invitation-store.ts";
 import type { ReleaseReport } from "../gateway/crawler-events.ts";
+import { addReleaseFiles } from "./download-routes.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
+import { createReleaseKeyStore } from "./key-store.ts";
 import { advanceReleases, type OfferPorts, ReleaseOffers, releaseMoved } from "./move-stage.ts";
-import { createReleaseStore } from "./release-store.ts";
+import { createReleaseFileStore, createReleaseStore, dockFile } from "./release-store.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;
 /** Also how soon a failed offer is retried. */
@@ -99,4 +103,26 @@ async function observe(
   for (const [version, counts] of await fleet.counts()) {
     for (const [state, crawlers] of Object.entries(counts)) releases.set({ version, state }, crawlers);
   }
+}
+
+/** Where crawlers and their partners get what they run. */
+export const releaseFilePart =
+  ({ pool, version, now, config }: ReleaseFileOptions): WebPart =>
+  ({ app }) =>
+    addReleaseFiles(app, {
+      files: createReleaseFileStore(pool),
+      releases: createReleaseStore(pool),
+      keys: createReleaseKeyStore(pool),
+      dock: dockFile(),
+      onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
+      ...{ now, version },
+      // All downloads come from the proxy's one address.
+      ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
+    });
+
+interface ReleaseFileOptions {
+  readonly pool: Pool;
+  readonly version: string;
+  readonly now: () => Date;
+  readonly config: { readonly behindProxy: boolean };
 }

@@ -3,6 +3,7 @@
  * something meanwhile) and saved as one version that can be undone.
  */
 
+import { readAnew } from "../../core/live-settings.ts";
 import { priorityLimitsFault } from "../../crawl/recrawl/priority-groups.ts";
 import {
   isPolicyName,
@@ -335,4 +336,15 @@ export function contradictionsIn(settings: PolicySettings, touched: Iterable<str
   return rules
     .filter((rule) => rule.names.some((name) => names.has(name)))
     .flatMap(({ fault }) => fault(settings) ?? []);
+}
+
+/** Combines the file's settings with the policies in force at each read. */
+export function liveConfig<Config extends PolicySettings>(config: Config, policies: PoliciesInForce): Config {
+  return readAnew((name) => Reflect.get(name in policies.settings ? policies.settings : config, name));
+}
+
+/** The policies of a file, which hold where no operator changed them. */
+export function policiesOf(config: PolicySettings): PolicySettings {
+  const sections = Object.keys(policySections) as (keyof PolicySettings)[];
+  return Object.fromEntries(sections.map((name) => [name, config[name]])) as unknown as PolicySettings;
 }

@@ -3,8 +3,7 @@
  * Crawlers answer at once and nothing is stored.
  */
 
-import { type CrawlerRecord, DayBudget } from "#coordinator/place/crawlers/crawler";
-import { watchRoom } from "#coordinator/place/crawlers/without-room";
+import { type CrawlerRecord, DayBudget, watchRoom } from "#coordinator/place/crawlers/crawler";
 import { AnycastRanges } from "#coordinator/place/delegation/anycast";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import type { PolicyName } from "#coordinator/place/delegation/policies/policies";
