@@ -133,7 +133,7 @@ async function apiReference(): Promise<string> {
   });
   return `# The API
 
-${madeBy("in the operations, `coordinator/*/*-ask.ts`")} What each takes and answers, with examples: \`/api\` of a coordinator, and
+${madeBy("in the operations, the files `*-ask.ts` of the rooms")} What each takes and answers, with examples: \`/api\` of a coordinator, and
 \`/api/openapi.json\`. Every answer that is a page is the page's, too: \`Accept: application/json\`, \`text/plain\` or \`format=csv\` at its address.
 
 ${tags.join("\n\n")}

@@ -7,7 +7,7 @@ const usualLingerMs = 40;
 /** A longer wait for requests of a fleet that connects at once, where each must wait anyway. */
 export const arrivalLingerMs = 250;
 
-/** The wait per item of the last batch, so that a few items hardly wait. */
+/** After a batch, the wait is this long for each of its items, so that few items hardly wait. */
 const lingerEachMs = 20;
 
 /**

@@ -86,7 +86,7 @@ const quickTimes = 2;
 const slowAgainAfter = 3;
 /** The average follows quicker answers faster than slower ones, so that gradual slowing stays visible. */
 const [quickerPart, slowerPart] = [1 / 8, 1 / 32];
-/** The average counts as usual from this many answers on. */
+/** The average is taken as the host's usual time after this many answers. */
 const answersUntilUsual = 3;
 /** Smaller differences are ordinary jitter of network and server. */
 const restlessMs = 50;

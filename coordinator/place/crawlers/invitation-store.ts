@@ -153,7 +153,7 @@ async function faultOf(
   return rowCount === 0 ? null : { type: "identity-taken" };
 }
 
-/** On repeated redemption by the same identity, the crawler's current state decides. */
+/** Judges a second redemption by the same identity, by what has become of its crawler since. Returns null when it is allowed. */
 function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   if (row.crawler_id === null) return { type: "gone" };
   if (row.shut_out) return { type: "shut-out" };

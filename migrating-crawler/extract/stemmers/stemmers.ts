@@ -147,8 +147,8 @@ function withoutSuffix(word: Word): Word | null {
     : { ...word, text: word.text.slice(0, -mayEnd), vowels: word.vowels - 1 };
 }
 
-// Stems German after snowballstem.org/algorithms/german/stemmer.html in the edition of Postgres 18: ae, oe and ue are
-// read as umlauts, -erin and -eln are endings, and -system has its own rule.
+// German stems by snowballstem.org/algorithms/german/stemmer.html, in the edition of Postgres 18, which reads ae, oe and ue
+// as umlauts, removes the endings -erin and -eln, and treats words in -system separately.
 
 const vowel = "[aeiouyäöü]";
 const vowelThenNot = new RegExp(`${vowel}+[^aeiouyäöü]`);
