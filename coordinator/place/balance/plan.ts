@@ -1,6 +1,6 @@
 /** Input and output of a balancing policy, which is pure and deterministic. A departed crawler has capacity 0. */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
+import { type DayLimits, defaultMeanPageBytes } from "../crawlers/crawler.ts";
 
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
@@ -38,10 +38,7 @@ export interface Move {
 }
 
 /** Pages per day that both limits allow, at this mean page size. */
-export function effectiveCapacity(
-  limits: { readonly pagesPerDay: number; readonly bytesPerDay: number },
-  meanPageBytes: number = defaultMeanPageBytes,
-): number {
+export function effectiveCapacity(limits: DayLimits, meanPageBytes: number = defaultMeanPageBytes): number {
   if (!(meanPageBytes > 0)) return limits.pagesPerDay;
   return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
 }

@@ -6,9 +6,14 @@ import type { KeyScope } from "#protocol/identity";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { Partition } from "../domain-sets/partition.ts";
 
-export interface CrawlerRecord {
+export const crawlerStates = ["online", "offline", "draining"] as const;
+
+export interface CrawlerIdentity {
   readonly crawlerId: CrawlerId;
   readonly name: string;
+}
+
+export interface CrawlerPlace {
   /** The address that locates it: stated by its partner, or else the observed one. */
   readonly address: string | null;
   /** Source of its last connection; absent until it first connects. */
@@ -18,32 +23,53 @@ export interface CrawlerRecord {
   readonly place: string | null;
   readonly latitude: number | null;
   readonly longitude: number | null;
+  /** When it moved to its current place, which voids earlier RTTs from and to it. Absent if it never moved. */
+  readonly placedAt?: Date;
+}
+
+export interface DayLimits {
   readonly pagesPerDay: number;
   readonly bytesPerDay: number;
+}
+
+/** What it may and can do. */
+export interface CrawlerLimits extends DayLimits {
   readonly concurrentHosts: number;
   readonly probeMethods: readonly ProbeMethod[];
   /** Set when its last hello said that it contacts no site over IPv6. */
   readonly withoutIpv6?: true;
-  readonly state: "online" | "offline" | "draining";
+  /** Set when its key only allows measurements: it gets no subnets or leases. */
+  readonly measuresOnly?: true;
+  /** Hosts allowed by its domain sets; any when absent. */
+  readonly partition?: Partition;
+}
+
+export interface CrawlerPresence {
+  readonly state: (typeof crawlerStates)[number];
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;
   /** When it began draining, online or not; null when it is not draining. */
   readonly drainingSince: Date | null;
   /** Since when it waits for the subnets nearest to it, having joined a working fleet; null when it has them. */
   readonly joiningSince: Date | null;
-  /** When it moved to its current place, which voids earlier RTTs from and to it. Absent if it never moved. */
-  readonly placedAt?: Date;
   /** The coordinator that it is or was last connected to. */
   readonly coordinatorNumber?: number;
-  /** Set when its key only allows measurements: it gets no subnets or leases. */
-  readonly measuresOnly?: true;
+}
+
+export interface CrawlerDoubts {
   /** Since when its results are not believed. */
   readonly distrustedSince?: Date;
   /** Since when its probe reports are not believed. */
   readonly probesDoubtedSince?: Date;
-  /** Hosts allowed by its domain sets; any when absent. */
-  readonly partition?: Partition;
 }
+
+/** The one record of a crawler; every other shape of a crawler is picked from it. */
+export interface CrawlerRecord
+  extends CrawlerIdentity,
+    CrawlerPlace,
+    CrawlerLimits,
+    CrawlerPresence,
+    CrawlerDoubts {}
 
 /**
  * The address at which other crawlers measure it. A stated address alone is not used when another public one is
@@ -107,12 +133,6 @@ interface Spent {
   readonly bytes: number;
 }
 
-interface DayLimits {
-  readonly crawlerId: CrawlerId;
-  readonly pagesPerDay: number;
-  readonly bytesPerDay: number;
-}
-
 const msPerDay = 86_400_000;
 const nothing: Spent = { pages: 0, bytes: 0 };
 
@@ -148,7 +168,10 @@ export class DayBudget {
   }
 
   /** Pages that both limits still allow today, at today's mean page size. */
-  left({ crawlerId, pagesPerDay, bytesPerDay }: DayLimits, now: Date): number {
+  left(
+    { crawlerId, pagesPerDay, bytesPerDay }: DayLimits & Pick<CrawlerIdentity, "crawlerId">,
+    now: Date,
+  ): number {
     const { pages, bytes } = this.spent(crawlerId, now);
     const meanPageBytes = (bytes + pagesOfUsualSize * defaultMeanPageBytes) / (pages + pagesOfUsualSize);
     const pagesInBytes = bytes >= bytesPerDay ? 0 : Math.ceil((bytesPerDay - bytes) / meanPageBytes);
@@ -164,10 +187,7 @@ export class DayBudget {
 }
 
 /** Pages and bytes per day; null means the partner's limit. */
-export interface Budget {
-  readonly pagesPerDay: number | null;
-  readonly bytesPerDay: number | null;
-}
+export type Budget = { readonly [Limit in keyof DayLimits]: DayLimits[Limit] | null };
 
 /** Omitted values stay as they are. */
 export type BudgetChange = Partial<Budget>;
@@ -176,7 +196,7 @@ export interface ChangedBudget {
   readonly before: Budget;
   readonly granted: Budget;
   /** The smaller of the grant and the partner's limit. */
-  readonly inForce: { readonly pagesPerDay: number; readonly bytesPerDay: number };
+  readonly inForce: DayLimits;
 }
 
 export interface Absence {
@@ -199,11 +219,7 @@ export interface IssuedKey {
   readonly revokedAt: Date | null;
 }
 
-export interface CrawlerName {
-  readonly crawlerId: number;
-  readonly name: string;
-  readonly state: "online" | "offline" | "draining";
-}
+export type CrawlerName = Pick<CrawlerRecord, "name" | "state"> & { readonly crawlerId: number };
 
 // Which crawlers are over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to
 // check each day"). A partner states pages and bytes per day; neither may be exceeded.

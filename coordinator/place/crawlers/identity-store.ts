@@ -7,7 +7,7 @@ import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import { tellOfCrawlers } from "./control-store.ts";
-import type { IssuedKey } from "./crawler.ts";
+import type { DayLimits, IssuedKey } from "./crawler.ts";
 import {
   type DueRotation,
   judgeFolder,
@@ -380,7 +380,7 @@ export const measuresOnly = `coalesce((
  */
 export async function registerCrawler(
   pool: Pool,
-  crawler: { name: string; keyHash: string; pagesPerDay?: number; bytesPerDay?: number },
+  crawler: Partial<DayLimits> & { readonly name: string; readonly keyHash: string },
 ): Promise<CrawlerId> {
   const { rows } = await pool.query<{ crawler_id: number }>(
     `with registered as (

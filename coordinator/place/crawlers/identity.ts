@@ -1,6 +1,7 @@
 /** Identities and keys of crawlers, and the invitations through which crawlers get them. */
 import type { CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
+import type { Budget } from "./crawler.ts";
 
 /** The crawler a key belongs to. */
 export interface KeyHolder {
@@ -71,15 +72,12 @@ export type RedemptionFault =
   | { readonly type: "expired"; readonly at: Date };
 
 /** An invitation as operators see it; its secret is not stored. */
-export interface InvitationRecord {
+export interface InvitationRecord extends Budget {
   readonly invitationId: number;
   readonly name: string;
   /** True when it gives an existing crawler a new identity. */
   readonly renews: boolean;
   readonly scopes: readonly KeyScope[];
-  /** Null means the partner's limit. */
-  readonly pagesPerDay: number | null;
-  readonly bytesPerDay: number | null;
   readonly createdBy: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;

@@ -3,6 +3,7 @@
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { DayLimits } from "../crawlers/crawler.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 
 export interface Delegation {
@@ -74,29 +75,18 @@ export interface WaitingSubnet {
   readonly hosts?: readonly HostToHold[];
 }
 
-export interface CrawlerLoad {
+export interface CrawlerLoad extends DayLimits {
   readonly crawlerId: CrawlerId;
   readonly subnets: number;
   /** Of those, subnets that it has only to relieve another crawler. */
   readonly displaced: number;
-  readonly pagesPerDay: number;
-  readonly bytesPerDay: number;
 }
 
-export interface SubnetLoad {
-  readonly subnetId: SubnetId;
-  readonly crawlerId: CrawlerId;
-  readonly pagesPerDay: number;
-  readonly bytesPerDay: number;
-  readonly rttMs: number | null;
-}
+export interface SubnetLoad extends DayLimits, Pick<Delegation, "subnetId" | "crawlerId" | "rttMs"> {}
 
 /** A delegation by a probe round, with its time (to the ms). */
-export interface AgedDelegation {
-  readonly subnetId: SubnetId;
+export interface AgedDelegation extends UnmeasuredSubnet {
   readonly decidedAt: Date;
-  /** Mean of the last week. */
-  readonly pagesPerDay: number;
 }
 
 /** A finished round's measurements, by the method that it compared. */
@@ -115,10 +105,7 @@ export interface UnmeasuredAsked {
   readonly recrawlDays: number;
 }
 
-export interface UnmeasuredSubnet {
-  readonly subnetId: SubnetId;
-  readonly pagesPerDay: number;
-}
+export type UnmeasuredSubnet = Pick<SubnetLoad, "subnetId" | "pagesPerDay">;
 
 // Records of samples of how near crawlers are to their subnets (accuracy.ts).
 

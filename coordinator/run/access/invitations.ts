@@ -2,21 +2,15 @@
 
 import type { Secrets } from "#core/access-types";
 import type { Change } from "#core/audit";
-import type { KeyScope } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { invitationPrefix } from "../../place/crawlers/admit-crawler.ts";
+import type { Budget } from "../../place/crawlers/crawler.ts";
+import type { InvitationRecord } from "../../place/crawlers/identity.ts";
 import type { InvitationStore } from "../../place/crawlers/invitation-store.ts";
 
-interface InvitationRequest {
-  readonly name: string;
-  /** True for an existing crawler that gets a new identity. */
-  readonly renews: boolean;
-  readonly scopes: readonly KeyScope[];
-  /** Null: only the partner's limit applies. */
-  readonly pagesPerDay: number | null;
-  readonly bytesPerDay: number | null;
+interface InvitationRequest
+  extends Pick<InvitationRecord, "name" | "renews" | "scopes" | "createdBy" | keyof Budget> {
   readonly expiresHours: number;
-  readonly createdBy: string;
 }
 
 /** The coordinator that the crawler connects to, and whose releases it runs. */
@@ -32,16 +26,9 @@ export interface InvitingCoordinator {
   readonly firstRelease: string | null;
 }
 
-export interface IssuedInvitation {
-  readonly invitationId: number;
-  readonly name: string;
-  readonly renews: boolean;
-  readonly coordinatorUrl: string;
-  readonly certificatePin: string | null;
-  readonly releaseKeys: readonly string[];
-  readonly releaseThreshold: number;
-  readonly firstRelease: string | null;
-  readonly expiresAt: Date;
+export interface IssuedInvitation
+  extends InvitingCoordinator,
+    Pick<InvitationRecord, "invitationId" | "name" | "renews" | "expiresAt"> {
   /** Shown only once, because the secret is stored as a hash. */
   readonly token: string;
   readonly commands: JoinCommands;

@@ -4,6 +4,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { mix32 } from "#core/random";
+import type { CrawlerIdentity } from "../../place/crawlers/crawler.ts";
 
 export type ReleaseStage = "none" | "one" | "percent" | "all";
 
@@ -29,9 +30,7 @@ export interface StagedRelease {
 }
 
 /** A crawler that a supervisor runs. */
-export interface DockedCrawler {
-  readonly crawlerId: CrawlerId;
-  readonly name: string;
+export interface DockedCrawler extends CrawlerIdentity {
   /** The digest of the bundle that it runs. */
   readonly digest: string;
   /** By version, for the releases that were offered to it. */

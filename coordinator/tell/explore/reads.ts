@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
+import type { SubnetLoad } from "../../place/delegation/delegation.ts";
 
 const mostHoldersCalled = 50;
 
@@ -90,9 +91,7 @@ async function named(
   return rows;
 }
 
-interface ExploredLoad {
-  readonly subnetId: SubnetId;
-  readonly pagesPerDay: number;
+interface ExploredLoad extends Pick<SubnetLoad, "subnetId" | "pagesPerDay"> {
   readonly dueHosts: number;
 }
 

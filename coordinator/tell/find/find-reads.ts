@@ -3,14 +3,10 @@ import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
 import { isOfSite } from "../../crawl/frontier/back-link-writes.ts";
 import { readsOver } from "../../database/cached-read.ts";
+import type { CrawlerRecord } from "../../place/crawlers/crawler.ts";
 import { boundedRead } from "../search/candidate-reads.ts";
 
-export interface FoundCrawler {
-  readonly name: string;
-  readonly state: string;
-  readonly place: string | null;
-  readonly country: string | null;
-}
+export type FoundCrawler = Pick<CrawlerRecord, "name" | "state" | "place" | "country">;
 
 export interface FoundHost {
   readonly host: string;

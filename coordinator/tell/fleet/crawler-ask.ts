@@ -60,6 +60,7 @@ import { absenceSection, insideNodes, pageOfLog } from "./crawler-past-ask.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
 import { blameNames } from "./failures-ask.ts";
 import type { Blame } from "./fleet-api.ts";
+import { fleetEntrySchema } from "./fleet-entry.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 import { inviteBounds } from "./invitations-ask.ts";
 import { isTrusted } from "./list.ts";
@@ -353,11 +354,7 @@ subnets and waiting results; the crawler that ran there ceases to exist. Both mu
 // Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
 
 const preview = record("ShutOutPreview", {
-  name: z.string(),
-  state: z.enum(["online", "offline", "draining"]),
-  revoked: z.boolean(),
-  openLeases: z.int(),
-  subnets: z.int(),
+  ...fleetEntrySchema.pick({ name: true, state: true, revoked: true, openLeases: true, subnets: true }).shape,
   heirs: z.array(
     z.strictObject({
       crawler: z.string().nullable().describe("Null: measured again."),

@@ -87,12 +87,10 @@ export type FailureLine = ReadOf<typeof failureLine>;
 
 export const fleetLine = crawlerReport
   .extend({
-    subnets: z.int(),
+    ...fleetEntrySchema.pick({ subnets: true, meanRttMs: true, openLeases: true }).shape,
     pages: z.int(),
     bodyBytes: z.number().describe("Decoded bytes of its pages that are stored."),
     shippedBytes: z.number().describe("What the results of these pages took on the wire, compressed."),
-    meanRttMs: z.number().nullable(),
-    openLeases: z.int(),
   })
   .meta({ id: "FleetLine" });
 

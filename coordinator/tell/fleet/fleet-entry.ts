@@ -5,6 +5,7 @@ import { keyScopes } from "#protocol/identity";
 import { trustStandings } from "../../crawl/trust/trust-api.ts";
 import { adviceOnEnd } from "../../place/crawlers/session-ends.ts";
 import { dateTime, orNull, type ReadOf, record } from "../../web/api-operation.ts";
+import { crawlerReport } from "../who/who-api.ts";
 
 export const budgetSchema = record(
   "Budget",
@@ -67,35 +68,27 @@ export const fleetIdentitySchema = record("FleetIdentity", {
 });
 
 export const fleetEntrySchema = record("FleetEntry", {
-  crawlerId: z.int(),
-  name: z.string(),
-  place: z.string().nullable(),
-  country: z.string().nullable().describe("ISO 3166 code; null: not told."),
-  state: z.enum(["online", "offline", "draining"]),
-  offlineReason: z.string().nullable(),
+  ...crawlerReport.pick({
+    ...({ crawlerId: true, name: true, place: true, country: true, state: true, revoked: true } as const),
+    ...({ offlineReason: true, lastSeenAt: true, connectedAt: true } as const),
+    ...({ softwareVersion: true, pagesPerDay: true } as const),
+  }).shape,
   offlineCode: orNull(
     z.string(),
-    "Of the reason; null: nothing but the words is known. More codes may follow.",
+    "The code of the reason; null when only its words are known. More codes may follow.",
   ),
-  lastSeenAt: dateTime().nullable(),
-  connectedAt: dateTime().nullable().describe("Of its last session, whether it is open or not."),
-  revoked: z.boolean(),
-  softwareVersion: z.string().nullable(),
   subnets: z.int(),
   unmeasured: z
     .int()
-    .describe("Of these, those for which no crawlers have been compared yet, or none had an answer."),
-  meanRttMs: z.number().nullable().describe("To the subnets that it has, as measured; null: none was."),
+    .describe("Subnets of these for which no crawlers have been compared yet, or none had an answer."),
+  meanRttMs: orNull(z.number(), "The mean of the measured RTTs to its subnets; null when none was measured."),
   openLeases: z.int(),
   pagesToday: z.int().describe("Fetches since midnight (UTC)."),
-  bytesToday: z.number().describe("What these fetches took on the wire."),
-  bodyBytesToday: z.number().describe("The bodies of these fetches, decoded."),
-  shippedBytesToday: z
-    .number()
-    .describe("What their results took on the wire to the coordinator, compressed."),
-  pagesPerDay: z.int(),
+  bytesToday: z.number().describe("Bytes on the wire of these fetches."),
+  bodyBytesToday: z.number().describe("Decoded bytes of the bodies of these fetches."),
+  shippedBytesToday: z.number().describe("Compressed bytes of their results, as sent to the coordinator."),
   bytesPerDay: z.number(),
-  /** What operators give it at most, and what its partner allows, as it said last. */
+  /** The operators' limit, and the partner's as it last stated it. */
   granted: budgetSchema,
   partnerAllows: budgetSchema,
   draining: drainingSchema.nullable(),

@@ -1,5 +1,6 @@
 /** Table gauge_sample, and how crawlers stand in crawler_figures: what charts need of the past, written by the clock. */
 import type { Pool } from "pg";
+import type { FleetLine } from "../fleet/fleet-api.ts";
 import { gaugeDays } from "./minute-figures.ts";
 import { type QueueAges, waitReasons } from "./queue-api.ts";
 
@@ -12,12 +13,7 @@ export interface Standing {
   readonly crawlers: readonly CrawlerStanding[];
 }
 
-export interface CrawlerStanding {
-  readonly crawlerId: number;
-  readonly state: "online" | "draining" | "offline";
-  readonly subnets: number;
-  readonly meanRttMs: number | null;
-}
+export type CrawlerStanding = Pick<FleetLine, "crawlerId" | "state" | "subnets" | "meanRttMs">;
 
 /** Seconds between two samples of the fleet. */
 export const gaugeSeconds = 300;

@@ -10,6 +10,7 @@ import type { Timekeeper } from "#core/scheduler";
 import type { WebPart } from "../../ask/web-part.ts";
 import { forgetTurns } from "../../crawl/frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../../crawl/frontier/of-the-future-writes.ts";
+import { crawlerStates } from "../../place/crawlers/crawler.ts";
 import {
   accuracyDays,
   accuracyEstimate,
@@ -234,7 +235,7 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   metrics.subnets.set({ state: "delegated" }, totals.subnetsDelegated);
   metrics.subnets.set({ state: "waiting" }, totals.subnetsWaiting);
   const crawlers = fleet.filter(({ revoked }) => !revoked);
-  for (const state of ["online", "draining", "offline"] as const)
+  for (const state of crawlerStates)
     metrics.crawlers.set({ state }, crawlers.filter((crawler) => crawler.state === state).length);
   const subnets = new Map(fleet.map((one) => [one.name, one.subnets]));
   setEach(metrics.crawlerUp, "crawler", gauges, ({ online }) => (online ? 1 : 0));

@@ -3,6 +3,7 @@
  * with what is known of it, its daily fetches and its distance.
  */
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
+import type { CrawlerRecord } from "../../place/crawlers/crawler.ts";
 
 export interface CrawlPiece {
   readonly subnetId: SubnetId;
@@ -22,11 +23,7 @@ export interface CrawlPiece {
   readonly pagesPerDay: number;
 }
 
-export interface ReportedCrawler {
-  readonly crawlerId: CrawlerId;
-  readonly name: string;
-  readonly country: string | null;
-  readonly state: "online" | "offline" | "draining";
+export interface ReportedCrawler extends Pick<CrawlerRecord, "crawlerId" | "name" | "country" | "state"> {
   /** Neither blocked nor untrusted, so it may get subnets. */
   readonly isTrusted: boolean;
 }

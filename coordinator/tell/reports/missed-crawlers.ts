@@ -6,11 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import { mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
 import type { MeasuredPiece, PieceDistances } from "./piece-distances.ts";
 
-interface MissedCrawler {
-  readonly crawlerId: CrawlerId;
-  readonly name: string;
-  readonly country: string | null;
-  readonly state: ReportedCrawler["state"];
+interface MissedCrawler extends Omit<ReportedCrawler, "isTrusted"> {
   /** Its compared pieces, and all its pieces. */
   readonly subnets: number;
   readonly pagesPerDay: number;

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { rangeText } from "#db/range-text";
 import { readsOver } from "../../database/cached-read.ts";
+import type { PeerRtt } from "../../place/crawlers/crawler.ts";
 import { pagesPerDaySql, probedRtts } from "../../place/delegation/load-store.ts";
 import { coverageOn, coverageOverTime } from "./coverage-store.ts";
 import type { CrawlPiece, ReportedCrawler } from "./crawl-pieces.ts";
@@ -68,15 +69,12 @@ export async function measuredRtts(pool: Pool, subnetIds: readonly SubnetId[]): 
   return measured;
 }
 
-export interface PeerRtt {
-  readonly from: CrawlerId;
-  readonly to: CrawlerId;
-  readonly rttMs: number;
-}
-
 /** Between these crawlers. */
-export async function peerRtts(pool: Pool, crawlerIds: readonly CrawlerId[]): Promise<PeerRtt[]> {
-  const { rows } = await pool.query<PeerRtt>(
+export async function peerRtts(
+  pool: Pool,
+  crawlerIds: readonly CrawlerId[],
+): Promise<Omit<PeerRtt, "method">[]> {
+  const { rows } = await pool.query<Omit<PeerRtt, "method">>(
     `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms as "rttMs"
      from crawler_rtt
      where from_crawler_id = any($1::int[]) and to_crawler_id = any($1::int[])`,

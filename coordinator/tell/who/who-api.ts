@@ -8,6 +8,7 @@ import {
   waitingReport,
 } from "../../crawl/frontier/frontier-reports-api.ts";
 import { orderNames } from "../../crawl/frontier/order/strategies.ts";
+import { crawlerStates } from "../../place/crawlers/crawler.ts";
 import { delegationChange, finerReport, probeRound } from "../../place/delegation/rounds-api.ts";
 import {
   chainSubnet,
@@ -31,9 +32,9 @@ const publishedReport = record("PublishedReport", {
 export const crawlerReport = record("CrawlerReport", {
   crawlerId: z.int(),
   name: z.string(),
-  state: z.enum(["online", "offline", "draining"]),
+  state: z.enum(crawlerStates),
   place: z.string().nullable(),
-  country: z.string().nullable(),
+  country: orNull(z.string(), "ISO 3166 code; null when unknown."),
   latitude: z.number().nullable(),
   longitude: z.number().nullable(),
   address: z.string().nullable(),
@@ -42,7 +43,7 @@ export const crawlerReport = record("CrawlerReport", {
   probeMethods: z.array(z.string()),
   speaksIpv6: orNull(z.boolean(), "Whether it contacts sites over IPv6, too; null: not known yet."),
   softwareVersion: z.string().nullable(),
-  connectedAt: dateTime().nullable(),
+  connectedAt: orNull(dateTime(), "The start of its last session, open or not."),
   lastSeenAt: dateTime().nullable(),
   offlineReason: z.string().nullable(),
   holdingBack: z.array(z.string()).describe("What holds it back right now, in its own words."),
