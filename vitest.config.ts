@@ -14,28 +14,22 @@ const bounds = {
   hookTimeout: 120_000,
   maxWorkers: 4,
   /**
-   * What did not come within its time is waited for once more: of thousands of tests beside each other, on a machine that may have
-   * other work, one is late now and then. The run marks it (retry x1); what is wrong in itself is never tried again.
+   * A test that timed out runs once more: of thousands that run beside each other, on a machine that may have other work, one is
+   * late now and then. The report marks it (retry x1). No other failure is retried.
    */
   retry: { count: 1, condition: /^not within \d+ ms|^(Test|Hook) timed out/ },
   setupFiles: ["test/support/every-file.ts"],
 };
 
 const all = ["test/**/*.test.ts"];
-/**
- * Whole journeys whose every step has a test of its own, or a shorter journey beside it: `npm run test:long` runs them each night.
- * The first crawler's and the second partner's order is in small-internet and balance/second-partner, anycast in test/delegation,
- * first fetches and changed routes as well, recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in
- * test/journal.
- */
-const journeys =
-  "test/end-to-end/{second-partner,anycast-address,changing-pages,swapped-fleet,restore-drill,route-change}.test.ts";
+/** Journeys whose steps all have shorter tests as well: `npm run test:long` runs them each night. */
+const journeys = "test/end-to-end/{restore-drill,whole-crawl}.test.ts";
 const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
-/** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
+/** They take twenty seconds and more, and begin first: the run would wait for one that began last. */
 const long =
-  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change|takeover|killed-moves)\.test\.ts$/;
-/** Finds installed what another file installs; beside that it would wait for it. */
+  /(evening|killed-run|backup|registry\.browser|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|takeover|killed-moves)\.test\.ts$/;
+/** Uses what another file installs, and would wait for it if it ran at the same time. */
 const late = /packed-program\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
@@ -44,24 +38,24 @@ class LongFirst extends BaseSequencer {
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }
 }
-/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; two wait together. */
+/** They measure time on the wire, and beside all other tests would measure how busy the machine is. */
 const alone = [
-  "test/end-to-end/{changing-pages,hosts-and-parts,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+  "test/end-to-end/{hosts-and-parts,one-crawler-per-address}.test.ts",
   "test/ops/world/running-world.test.ts",
 ];
-/** Compares distances within five milliseconds: when nothing else runs. */
+/** It compares distances within five milliseconds, which needs an idle machine. */
 const last = ["test/end-to-end/whole-way.test.ts"];
 
 export default defineConfig({
   ...doors,
   test: {
-    // Once for all of them: projects that are stated in full inherit no set-up of their own.
+    // Here and not in the projects, so that it runs once.
     globalSetup: ["test/support/global-setup.ts"],
     sequence: { sequencer: LongFirst },
-    // What the first project has compiled, and the run before, the others need not compile again.
+    // Projects and runs share what was compiled.
     experimental: { fsModuleCache: true },
     projects: [
-      // Files share a process and its modules, loaded once and not hundreds of times: each closes what it opens.
+      // Files share processes and loaded modules (isolate: false), so each closes what it opens.
       {
         ...doors,
         test: {

@@ -1,7 +1,7 @@
 /**
  * The emulated Internet as a value: who is where, which addresses they have, how the registries have filed
- * them, and how long a round trip takes. Made by `generateWorld` from a seed or by `worldFromFixture` from
- * measurements; everything else in this folder only reads it. Whoever makes the same world twice (the
+ * them, and how long a round trip takes. Made by `generateWorld` from a seed;
+ * everything else in this folder only reads it. Whoever makes the same world twice (the
  * `nearcrawl` command and the world's own process) gets the same values.
  */
 
@@ -54,7 +54,7 @@ export interface WorldHolder {
 export interface WorldCrawler {
   readonly name: string;
   readonly address: string;
-  /** Index in `World.places`, or null when unknown (a world from measurements). */
+  /** Index in `World.places`; null when unknown. */
   readonly place: number | null;
   /** Country as registered. */
   readonly country: string | null;

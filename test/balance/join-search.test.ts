@@ -11,7 +11,7 @@ import { parseRange } from "#core/ip/range";
 import { worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { type JoinFigures, joinAgain } from "../delegation/joining-crawler-world.ts";
-import { checkFixture } from "../lab/simulate/read-fixture.ts";
+import { parseFixture } from "../lab/simulate/measured.ts";
 import { sharedData } from "../support/shared-data.ts";
 
 const place = (subnetKey: number, holderKey: string | null = null, country = "GR"): Placement => ({
@@ -175,7 +175,7 @@ describe("a crawler that was taken out, and joins again", () => {
     (name, every, bounds) => {
       const file = sharedData(`latency/${name}`);
       if (file === null) return;
-      const instance = checkFixture(JSON.parse(readFileSync(file, "utf8")), file);
+      const instance = parseFixture(readFileSync(file, "utf8"), file);
 
       const each = instance.crawlers.map((_, crawler) => crawler).filter((crawler) => crawler % every === 0);
       const found = together(each.map((crawler) => joinAgain(instance, crawler, settings)));

@@ -1,8 +1,8 @@
 /**
  * One of four crawlers ships other pages than the sites have, a third of them, and states a version of its own, on the
  * emulated Internet over real sockets and a real Postgres: it is found out, gets nothing more, and what it shipped is replaced. Every page is
- * compared here, and two hosts are enough, so that it takes seconds; test/lab/trust.bench.ts has the figures of every
- * day.
+ * compared here, and two hosts are enough, so that it takes seconds; test/bench/results/trust.md has figures for usual
+ * settings.
  */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

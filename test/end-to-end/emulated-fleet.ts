@@ -2,8 +2,7 @@
  * The emulated Internet, a database, coordinators and crawlers in one process, over real sockets and a real Postgres:
  * what most end-to-end tests begin with. A test adds only the settings that it is about.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
 import type { CrawlScope } from "#coordinator/crawl/frontier/frontier";
@@ -23,7 +22,6 @@ import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import type { StartOptions } from "#ops/world/world-state";
 import { applyImport } from "#rir-import/apply";
-import { builtProgram } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { testReleaseKey } from "../support/releases.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -51,8 +49,8 @@ export interface FleetOptions {
 export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
 
 /**
- * With the world's registries imported, where nothing else is said, and nobody started yet. Crawlers are named by their place in the world, and all
- * connect to the coordinator that was started last.
+ * Nobody is started yet, and the world's registries are imported unless the options say otherwise. Crawlers are named by their
+ * index in the world and connect to the coordinator that was started last.
  */
 export async function emulatedFleet(options: FleetOptions) {
   const { world } = options;
@@ -64,7 +62,6 @@ export async function emulatedFleet(options: FleetOptions) {
   const coordinators: RunningCoordinator[] = [];
   const crawlers = new Map<number, Resident>();
   const settingsOfStarted = new Map<number, CrawlerSettings>();
-  const children: ChildProcess[] = [];
   const rows = rowsOf(database);
 
   /** `port`: of one that was there before; left out, any free one. */
@@ -137,12 +134,6 @@ export async function emulatedFleet(options: FleetOptions) {
     ) => {
       for (const index of world.crawlers.keys()) await startOne(index, own(index), surroundings(index));
     },
-    /** In a process of its own, so that it can be killed. */
-    startApart: async (index: number): Promise<ChildProcess> => {
-      const child = await startProcess(folder, await settingsOf(index, {}));
-      children.push(child);
-      return child;
-    },
     /** From the same folder as before. */
     restartOne: async (index: number) => {
       await crawlers.get(index)?.stop();
@@ -160,7 +151,6 @@ export async function emulatedFleet(options: FleetOptions) {
     one: async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row> =>
       (await rows<Row>(text, values))[0]!,
     close: async () => {
-      for (const child of children) child.kill("SIGKILL");
       await Promise.all([...crawlers.values()].map((crawler) => crawler.stop()));
       await Promise.all(coordinators.map((coordinator) => coordinator.stop()));
       await internet.close();
@@ -178,14 +168,6 @@ export const frontPages = (sites: readonly { readonly host: string }[]): string[
 export function excessMs(world: World, name: string, addressOf: (crawlerIndex: number) => string): number {
   const rtts = world.crawlers.map((_, index) => world.rttMs(index, addressOf(index)) ?? Number.NaN);
   return rtts[world.crawlers.findIndex((crawler) => crawler.name === name)]! - Math.min(...rtts);
-}
-
-/** A crawler in a process of its own; its settings are kept in the folder. */
-export async function startProcess(folder: string, settings: CrawlerSettings): Promise<ChildProcess> {
-  const file = join(folder, `${settings.name}.json`);
-  writeFileSync(file, JSON.stringify(settings));
-  const main = await builtProgram("migrating-crawler/main");
-  return spawn(process.execPath, [main, file], { stdio: "ignore" });
 }
 
 const rowsOf =

@@ -4,8 +4,8 @@
  * crawlers at a time, nor by one faster than its pace. Real crawlers, a real coordinator and database, the emulated
  * Internet.
  */
-import type { ChildProcess } from "node:child_process";
-import { rmSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunningCoordinator } from "#coordinator/main";
@@ -16,11 +16,11 @@ import { crawlerConfig } from "#crawler/settings/config";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { builtProgram } from "../support/built-command.ts";
 import { FaultyRelay } from "../support/relay.ts";
 import { newWorld, type World } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
-import { startProcess } from "./emulated-fleet.ts";
 import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
 import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 
@@ -134,7 +134,10 @@ const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
 
 /** In a process of its own, so that it can be killed. */
 async function startApart(owner: Owner, index: number): Promise<ChildProcess> {
-  const child = await startProcess(folder, settingsOf(owner, index, coordinator.webUrl));
+  const file = join(folder, `${owner.name}.json`);
+  writeFileSync(file, JSON.stringify(settingsOf(owner, index, coordinator.webUrl)));
+  const main = await builtProgram("migrating-crawler/main");
+  const child = spawn(process.execPath, [main, file], { stdio: "ignore" });
   children.push(child);
   return child;
 }

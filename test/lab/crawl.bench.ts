@@ -10,10 +10,8 @@ import { availableParallelism } from "node:os";
 import { type CrawlGround, crawlGround, realHosts, realUrls } from "./crawl/crawl-ground.ts";
 import type { MeasuredProcess } from "./crawl/measured-process.ts";
 import { type OurCrawler, startOurCrawler } from "./crawl/our-crawler.ts";
-import { goodHosts } from "./crawl/site-hosts.ts";
-import { spread } from "./crawl/spread.ts";
-import { figure } from "./figure.ts";
-import { median } from "./runner/compare-figures.ts";
+import { goodHosts } from "./crawl/real-pages.ts";
+import { figure, median, spread } from "./figure.ts";
 
 const asked = new Set(process.argv.slice(2));
 const parts = ["real", "made"].filter((part) => asked.has(part));

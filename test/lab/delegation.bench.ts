@@ -17,7 +17,6 @@ import {
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { spread } from "./crawl/spread.ts";
 import { stateWith } from "./delegation/delegated-state.ts";
 import { liveRounds } from "./delegation/live-rounds.ts";
 import {
@@ -27,8 +26,7 @@ import {
   type Target,
   targetsIn,
 } from "./delegation/registry-world.ts";
-import { figure } from "./figure.ts";
-import { median } from "./runner/compare-figures.ts";
+import { cpuUs, figure, median, spread } from "./figure.ts";
 
 const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest";
 const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000, 3000, 10_000];
@@ -187,9 +185,4 @@ function bytesInUse(): number {
   globalThis.gc();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
-}
-
-function cpuUs(): number {
-  const { user, system } = process.cpuUsage();
-  return user + system;
 }

@@ -1,15 +1,15 @@
 /**
- * What a bench measured, for the comparison of two commits (runner/). A bench prints for people as it likes, and states
- * the few figures that tell whether it got slower here; without `NEARCRAWL_BENCH_FIGURES` nothing becomes of them.
+ * The figures by which two commits are compared (runner/). A bench prints for people as it likes, and states the few
+ * figures that show whether it got slower here; they are dropped unless `NEARCRAWL_BENCH_FIGURES` names a file.
  */
 import { appendFileSync } from "node:fs";
 
 export interface Figure {
-  /** Unique within its bench, and kept over its life: it is what two commits are compared by. */
+  /** Unique within its bench, and kept over its life: two commits are matched by it. */
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** Of rates and recall; times, bytes and the like are better when less. */
+  /** Set for rates and recall; times and bytes are better when lower. */
   readonly higherIsBetter?: boolean;
 }
 
@@ -25,4 +25,22 @@ export function figure(
   if (!Number.isFinite(value) || value < 0) throw new Error(`the figure "${name}" is ${value} ${unit}`);
   const file = process.env[figuresVariable];
   if (file) appendFileSync(file, `${JSON.stringify({ name, value, unit, higherIsBetter })}\n`);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** `2.41 (2.30 to 2.66)`: median, smallest and largest. */
+export function spread(values: readonly number[], digits = 2): string {
+  const shown = [median(values), Math.min(...values), Math.max(...values)].map((one) => one.toFixed(digits));
+  return `${shown[0]} (${shown[1]} to ${shown[2]})`;
+}
+
+/** CPU time of this process so far, in µs. */
+export function cpuUs(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
 }

@@ -21,9 +21,7 @@ import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { FetchResult } from "#protocol/result";
-import { spread } from "./crawl/spread.ts";
-import { figure } from "./figure.ts";
-import { median } from "./runner/compare-figures.ts";
+import { figure, median, spread } from "./figure.ts";
 
 const texts = Number(process.argv[2] ?? 200_000);
 const rounds = Number(process.argv[3] ?? 12);

@@ -4,22 +4,23 @@
  * of ids and records. Addresses in random order: within
  * a range taken at random, anywhere that some range holds, and where none does. Run: npm run bench -- ip-tree
  */
+import { createReadStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
+import { columnsOf, type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
 import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { nestRanges } from "#coordinator/place/subnets/tree-columns";
 import { readTreeSnapshot, writeTreeSnapshot } from "#coordinator/place/subnets/tree-snapshot-store";
 import type { IpAddress } from "#core/ip/address";
+import { type IpRange, parseRange } from "#core/ip/range";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../support/shared-data.ts";
-import { spread } from "./crawl/spread.ts";
-import { figure } from "./figure.ts";
-import { realRanges } from "./ip-tree/real-ranges.ts";
+import { figure, median, spread } from "./figure.ts";
 import { registryLikeIpv4, registryLikeIpv6 } from "./ip-tree/registry-like-ranges.ts";
-import { addressesAnywhere, addressesWithin } from "./ip-tree/sample-addresses.ts";
-import { median } from "./runner/compare-figures.ts";
 
 const seed = Number(process.argv[2] ?? 20260301);
 const scale = Number(process.argv[3] ?? 1);
@@ -151,4 +152,37 @@ function sumOfRecords(tree: SubnetTree, addresses: readonly IpAddress[]): number
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
+}
+
+/** From a gzip file with lines of a block, or `net:` and a block. */
+async function realRanges(path: string): Promise<Readonly<Record<4 | 6, RangeColumns>>> {
+  const found = { 4: new Map<string, IpRange>(), 6: new Map<string, IpRange>() };
+  for await (const line of createInterface({ input: createReadStream(path).pipe(createGunzip()) })) {
+    const text = line.startsWith("net:") ? line.slice(4).trim() : line;
+    const range = /^[0-9a-f.:]+\/\d+$/i.test(text) ? parseRange(text) : null;
+    if (range) found[range.family].set(text, range);
+  }
+  const sorted = (family: 4 | 6) => nestRanges(columnsOf([...found[family].values()])).columns;
+  return { 4: sorted(4), 6: sorted(6) };
+}
+
+/** Each within a range taken at random: most ranges are small and at the bottom. */
+function addressesWithin(columns: RangeColumns, count: number, random: () => number): IpAddress[] {
+  return Array.from({ length: count }, (): IpAddress => {
+    const range = rangeAt(columns, Math.floor(random() * columns.count));
+    if (range.family === 4)
+      return { family: 4, value: range.first + Math.floor(random() * (range.last - range.first + 1)) };
+    const offset = ((range.last - range.first + 1n) * BigInt(Math.floor(random() * 2 ** 32))) >> 32n;
+    return { family: 6, value: range.first + offset };
+  });
+}
+
+/** Each with the same chance over the unicast space (IPv6: where the registries hold blocks, 2000::/4). */
+function addressesAnywhere(family: 4 | 6, count: number, random: () => number): IpAddress[] {
+  return Array.from({ length: count }, (): IpAddress => {
+    if (family === 4) return { family, value: Math.floor(random() * 224 * 2 ** 24) };
+    const high = BigInt(0x20000000 + Math.floor(random() * 0x10000000));
+    const low = BigInt(Math.floor(random() * 2 ** 32));
+    return { family, value: (high << 96n) | (low << 64n) };
+  });
 }

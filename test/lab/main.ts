@@ -21,13 +21,13 @@ import { benchesCalled, benchNames, runOpenly } from "./runner/run-bench.ts";
 import { delegationCommand } from "./simulate/delegation-command.ts";
 import { evaluateCommand } from "./simulate/evaluate.ts";
 import { orderCommand } from "./simulate/order/order-command.ts";
-import { ncisCommand } from "./simulate/recrawl/ncis.ts";
 import { recrawlCommand } from "./simulate/recrawl/recrawl-command.ts";
 
 const programs = Object.fromEntries(
-  [delegationCommand, evaluateCommand, orderCommand, recrawlCommand, ncisCommand, generateCommand].map(
-    (make) => [make().name(), make],
-  ),
+  [delegationCommand, evaluateCommand, orderCommand, recrawlCommand, generateCommand].map((make) => [
+    make().name(),
+    make,
+  ]),
 );
 
 const helpText = `npm run lab -- NAME [its arguments]

@@ -11,9 +11,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { DescribedCommand } from "#ops/cli/described-command";
-import { spread } from "./crawl/spread.ts";
-import { figure } from "./figure.ts";
-import { median } from "./runner/compare-figures.ts";
+import { figure, median, spread } from "./figure.ts";
 
 const { values: options } = parseArgs({
   options: {

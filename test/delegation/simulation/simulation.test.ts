@@ -8,7 +8,7 @@ import {
   simulatePolicies,
 } from "#coordinator/place/delegation/simulation/simulation";
 import { seededRandom } from "#core/random";
-import { parseFixture } from "../../lab/simulate/read-fixture.ts";
+import { parseFixture } from "../../lab/simulate/measured.ts";
 import { sharedData } from "../../support/shared-data.ts";
 
 const threePlaces = read(new URL("../../fixtures/latency/three-places.json", import.meta.url).pathname);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { bundleCrawler } from "../../../ops/bundle-crawler.mjs";
-import { goodHosts } from "./site-hosts.ts";
+import { goodHosts } from "./real-pages.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
@@ -38,7 +38,7 @@ type SitesReady = Pick<CrawlGround, "port" | "pageBytes" | "realPages">;
 
 export async function crawlGround(): Promise<CrawlGround> {
   const scratch = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
-  const sites = fork(join(import.meta.dirname, "../crawl-site.ts"), { execArgv: process.execArgv });
+  const sites = fork(join(import.meta.dirname, "crawl-site.ts"), { execArgv: process.execArgv });
   const [{ port, pageBytes, realPages }] = (await once(sites, "message")) as [SitesReady];
   const bundle = join(scratch, "crawler-bundle.mjs");
   await bundleCrawler({ root, outfile: bundle, stopWords: readStopWords() });

@@ -6,7 +6,6 @@ import { join } from "node:path";
 export interface Usage {
   /** User and system time of all threads since the start. */
   readonly cpuMs: number;
-  readonly rssBytes: number;
   readonly peakBytes: number;
 }
 
@@ -29,16 +28,8 @@ export class MeasuredProcess {
       });
   }
 
-  get pid(): number {
-    return this.#child.pid!;
-  }
-
   usage(): Promise<Usage> {
     return this.ask<Usage>({ type: "usage" }, "usage");
-  }
-
-  tell(message: object): void {
-    if (this.#child.connected) this.#child.send(message, () => {});
   }
 
   /** Sends a message and resolves with the answer of that type; throws with the process's words when it ends. */

@@ -20,7 +20,6 @@ export async function startOurCrawler(
   bundle: string,
   scratch: string,
   changes: Partial<CrawlerSettings> = {},
-  execArgv: readonly string[] = [oneHelper],
 ): Promise<OurCrawler> {
   const giver = await WorkGiver.start();
   const home = mkdtempSync(join(scratch, "home-"));
@@ -36,7 +35,7 @@ export async function startOurCrawler(
   };
   const file = join(home, "settings.json");
   writeFileSync(file, JSON.stringify(settings));
-  const process = new MeasuredProcess(bundle, { args: [file], execArgv });
+  const process = new MeasuredProcess(bundle, { args: [file], execArgv: [oneHelper] });
   const stop = async () => {
     await process.stop();
     await giver.stop();
@@ -48,7 +47,7 @@ export async function startOurCrawler(
   return { process, giver, crawl, stop };
 }
 
-export function byHost(urls: readonly string[]): ReadonlyMap<string, readonly string[]> {
+function byHost(urls: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const urlsOfHost = new Map<string, string[]>();
   for (const url of urls) {
     const { hostname } = new URL(url);

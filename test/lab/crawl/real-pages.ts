@@ -18,6 +18,11 @@ export interface RealPage {
 const otherShare = 0.4;
 const editedShare = 0.05;
 
+/** The loopback addresses of the benchmark's sites: each is a host of its own. */
+export const goodHosts: readonly string[] = ["127.0.1", "127.0.2"].flatMap((prefix) =>
+  Array.from({ length: 250 }, (_, index) => `${prefix}.${index + 1}`),
+);
+
 /** Null, said out loud, where the shared data is absent. */
 export function realPages(): RealPages | null {
   const folder = sharedData("suites/pages");

@@ -8,7 +8,6 @@ process.on("message", async (message) => {
     process.send({
       type: "usage",
       cpuMs: (user + system) / 1000,
-      rssBytes: process.memoryUsage.rss(),
       peakBytes: maxRSS * 1024,
     });
   }

@@ -1,5 +1,5 @@
 /** Holds the figures of one bench on two commits against each other. */
-import type { Figure } from "../figure.ts";
+import { type Figure, median } from "../figure.ts";
 
 /** What a figure may change by without being told. */
 const noticed = 1.05;
@@ -82,10 +82,4 @@ function markOf(worseBy: number, low: readonly number[], high: readonly number[]
 
 function ratioOf(value: number, of: number): number {
   return value === of ? 1 : value / of;
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }

@@ -5,26 +5,17 @@ import { defaultParameters } from "#coordinator/place/delegation/policies/round"
 import { UsageError } from "#core/errors";
 import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/bounded-number";
 import { formatTable, printJson } from "#ops/cli/output";
-import { sharedFile } from "#ops/cli/shared-data";
 import { worldLimits } from "#ops/world/generate-world";
 import {
-  instanceFamilies,
-  matrixFile,
-  parseInstanceName,
-  readLatencyMatrix,
-} from "./instances/named-instance.ts";
-import { readFixture } from "./read-fixture.ts";
-import {
-  fixedSource,
+  familySource,
+  fixtureSource,
   type InstanceSource,
-  noNoise,
-  type RepeatedResult,
-  repeatPolicies,
-  seedsFrom,
-  spreadText,
-  tuningOfFixture,
+  instanceFamilies,
+  parseInstanceName,
   tuningWords,
-} from "./repeat-policies.ts";
+} from "./instances.ts";
+import { readFixture } from "./measured.ts";
+import { noNoise, type RepeatedResult, repeatPolicies, seedsFrom, spreadText } from "./repeat-policies.ts";
 import { workProgress } from "./work-progress.ts";
 
 const help = `
@@ -34,8 +25,7 @@ const help = `
 
 Families of --instance:
 ${instanceFamilies.map(({ name, words, tuning }) => `  ${name.padEnd(19)} ${words}; ${tuningWords[tuning]}`).join("\n")}
-"Tuned on": constants of "nearest" were chosen on it (test/bench/results/delegation.md). The measured matrices are in
-latency/ of the folder NEARCRAWL_DATA (default ../shared/data).
+"Tuned on": constants of "nearest" were chosen on it (test/bench/results/delegation.md).
 
 Choices are judged by the undisturbed round-trip times; under noise the row of "exhaustive" says what the
 same disturbed probes allow at best.
@@ -144,15 +134,11 @@ async function sourcesOf({
   seed: firstSeed,
 }: DelegationOptions): Promise<NamedSource[]> {
   const files = fixture.map(async (name) => {
-    const json = await readFixture(name);
-    return { name, source: fixedSource(json, tuningOfFixture(json.name)), firstSeed };
+    return { name, source: fixtureSource(await readFixture(name)), firstSeed };
   });
-  const families = instance.map(async (name) => {
+  const families = instance.map((name) => {
     const { family, crawlers, seed } = parseInstanceName(name);
-    const file = family.matrix === null ? null : sharedFile(matrixFile(family.matrix));
-    if (file !== null && !file.isThere) throw new UsageError(`--instance "${name}": ${file.absence}`);
-    const matrix = file === null ? null : await readLatencyMatrix(file.path);
-    return { name, source: family.source({ crawlers, sites }, matrix), firstSeed: seed ?? firstSeed };
+    return { name, source: familySource(family, { crawlers, sites }), firstSeed: seed ?? firstSeed };
   });
   return await Promise.all([...files, ...families]);
 }
@@ -176,8 +162,7 @@ function simulate({ name, source, firstSeed }: NamedSource, options: DelegationO
       variants: policy.map((one) => ({ policy: one, parameters: { thresholdMs, lambdaMs, getFirst } })),
       seeds: seedsFrom(firstSeed, options.seeds),
       noise: { noiseMs, spikeShare, spikeMs, lossShare: loss, tries },
-      onProgress: ({ run, runs, doneTargets, targets }) =>
-        progress.show(name, (run - 1) * targets + doneTargets, runs * targets),
+      onProgress: (done, total) => progress.show(name, done, total),
     });
   } finally {
     progress.done();

@@ -11,19 +11,9 @@ import { sharedFile } from "#ops/cli/shared-data";
 import { downloadTimeMs, worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
-import { worldFromFixture } from "./fixture-world.ts";
-import { familyOf } from "./instances/named-instance.ts";
-import { readFixture } from "./read-fixture.ts";
-import {
-  fixedSource,
-  generatedSource,
-  type InstanceSource,
-  noNoise,
-  repeatPolicies,
-  spreadText,
-  tuningOfFixture,
-  tuningWords,
-} from "./repeat-policies.ts";
+import { familySource, fixtureSource, type InstanceSource, tuningWords } from "./instances.ts";
+import { measuredWorld, readFixture } from "./measured.ts";
+import { noNoise, repeatPolicies, spreadText } from "./repeat-policies.ts";
 import { workProgress } from "./work-progress.ts";
 
 interface NamedVariant {
@@ -74,7 +64,7 @@ interface Measured {
 
 const worldRun = (plan: Plan, crawlers: number, compared: readonly NamedVariant[]): Run => ({
   name: `${crawlers} crawlers, ${plan.sites} sites, generated`,
-  source: generatedSource({ crawlers, sites: plan.sites }),
+  source: familySource("world", { crawlers, sites: plan.sites }),
   compared,
   // Fifty crawlers and more have few worlds: these take longer than all the rest.
   seeds: crawlers < 50 ? plan.seeds : plan.seeds.slice(0, 1),
@@ -101,7 +91,7 @@ const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
       plan.fleets.map((crawlers) => ({
         ...worldRun(plan, crawlers, usual),
         name: `${family}, ${crawlers} crawlers`,
-        source: familyOf(family)!.source({ crawlers, sites: plan.sites }, null),
+        source: familySource(family, { crawlers, sites: plan.sites }),
       })),
     ),
 };
@@ -142,8 +132,7 @@ async function readMeasured(): Promise<Measured[]> {
   return await Promise.all(
     files.map(async ({ path }) => {
       const json = await readFixture(path);
-      const world = worldFromFixture({ json, seed: 1, sites: json.targets.length });
-      return { name: json.name, source: fixedSource(json, tuningOfFixture(json.name)), world };
+      return { name: json.name, source: fixtureSource(json), world: measuredWorld(json) };
     }),
   );
 }
@@ -156,8 +145,7 @@ function table(figure: string, plan: Plan): string {
       variants: compared.map(({ variant }) => variant),
       seeds,
       noise: noNoise,
-      onProgress: ({ run, runs, doneTargets, targets }) =>
-        progress.show(`${figure}: ${name}`, (run - 1) * targets + doneTargets, runs * targets),
+      onProgress: (done, total) => progress.show(`${figure}: ${name}`, done, total),
     });
     return results.map(({ figures, results: runs, tuning }, at) => [
       name,
@@ -185,11 +173,13 @@ const pageBytes = 12_800;
 /** The paper states a tenth of the time for the nearest of 4 crawlers against a random one. */
 function downloadTable(plan: Plan): string {
   const worlds = [
-    ...[4, 12].map((crawlers) => generateWorld({ crawlers, sites: plan.sites, seed: 1 })),
-    ...plan.measured.map(({ world }) => world),
+    ...[4, 12].map((crawlers) => {
+      const world = generateWorld({ crawlers, sites: plan.sites, seed: 1 });
+      return { world, instance: worldInstance(world) };
+    }),
+    ...plan.measured.map(({ world, source }) => ({ world, instance: source.instance(1) })),
   ];
-  const rows = worlds.flatMap((world) => {
-    const instance = worldInstance(world);
+  const rows = worlds.flatMap(({ world, instance }) => {
     const compared = [...usual, exhaustive];
     const results = simulatePolicies(
       instance,

@@ -3,70 +3,18 @@
  * orders of the same targets where it was measured.
  */
 import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/place/delegation/simulation/run";
-import {
-  type SimulationInstance,
-  type SimulationResult,
-  simulatePolicies,
-} from "#coordinator/place/delegation/simulation/simulation";
+import { type SimulationResult, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
 import { mix32, seededRandom } from "#core/random";
 import { triesAgree } from "#crawler/probe/http-head";
-import { worldInstance } from "#ops/world/compare";
-import { generateWorld } from "#ops/world/generate-world";
-
-export interface InstanceSource {
-  /** What another seed changes. */
-  readonly seedChanges: "world" | "order";
-  readonly tuning: Tuning;
-  instance(seed: number): SimulationInstance;
-}
-
-/**
- * Whether constants of a policy were fitted or chosen on it, so that good figures may say less than they seem to: on this
- * very instance, on others of its kind (the same generator or matrix, another seed), or on nothing like it. What
- * was done with an instance that somebody brings is not known.
- */
-export type Tuning = "itself" | "kind" | "none" | "unknown";
-
-export const tuningWords: Readonly<Record<Tuning, string>> = {
-  itself: "tuned on",
-  kind: "tuned on its kind",
-  none: "not tuned on",
-  unknown: "unknown",
-};
-
-/** Instances from measured round trips that constants of `nearest` were chosen on (test/bench/results/delegation.md). */
-const tunedFixtures: readonly string[] = ["PL12", "PL50"];
-
-/** Of an instance from a file, by the name that stands in it. */
-export const tuningOfFixture = (name: string): Tuning =>
-  tunedFixtures.includes(name) ? "itself" : "unknown";
-
-export function generatedSource(size: { readonly crawlers: number; readonly sites: number }): InstanceSource {
-  return {
-    seedChanges: "world",
-    tuning: "kind",
-    instance: (seed) => worldInstance(generateWorld({ ...size, seed })),
-  };
-}
-
-export function fixedSource(instance: SimulationInstance, tuning: Tuning): InstanceSource {
-  return { seedChanges: "order", tuning, instance: () => instance };
-}
+import type { InstanceSource, Tuning } from "./instances.ts";
 
 interface RepeatSettings {
   readonly source: InstanceSource;
   readonly variants: readonly PolicyVariant[];
   readonly seeds: readonly number[];
   readonly noise: ProbeNoise;
-  readonly onProgress?: (progress: SimulationProgress) => void;
-}
-
-interface SimulationProgress {
-  /** From 1. */
-  readonly run: number;
-  readonly runs: number;
-  readonly doneTargets: number;
-  readonly targets: number;
+  /** Called with targets, over all seeds. */
+  readonly onProgress?: (done: number, total: number) => void;
 }
 
 /** What several runs of one policy came to. */
@@ -86,8 +34,7 @@ export function repeatPolicies(settings: RepeatSettings): RepeatedResult[] {
     simulatePolicies(source.instance(seed), variants, {
       seed,
       observe: noisyProbes(noise, seed),
-      onProgress: (doneTargets, targets) =>
-        settings.onProgress?.({ run: index + 1, runs: seeds.length, doneTargets, targets }),
+      onProgress: (done, targets) => settings.onProgress?.(index * targets + done, seeds.length * targets),
     }),
   );
   return variants.map((variant, index) => {
@@ -96,19 +43,15 @@ export function repeatPolicies(settings: RepeatSettings): RepeatedResult[] {
   });
 }
 
-function spreadsOf(results: readonly Figures[]): Readonly<Record<keyof Figures, Spread>> {
-  const of = (field: keyof Figures) => spreadOf(results.map((result) => result[field]));
-  return {
-    optimalPct: of("optimalPct"),
-    within2msPct: of("within2msPct"),
-    within5msPct: of("within5msPct"),
-    meanExcessMs: of("meanExcessMs"),
-    p95ExcessMs: of("p95ExcessMs"),
-    probesPerUrl: of("probesPerUrl"),
-    p95ProbesPerUrl: of("p95ProbesPerUrl"),
-    probesPerUrlLast50: of("probesPerUrlLast50"),
-  };
-}
+const figureNames = [
+  ...(["optimalPct", "within2msPct", "within5msPct", "meanExcessMs", "p95ExcessMs"] as const),
+  ...(["probesPerUrl", "p95ProbesPerUrl", "probesPerUrlLast50"] as const),
+];
+
+const spreadsOf = (results: readonly Figures[]) =>
+  Object.fromEntries(
+    figureNames.map((name) => [name, spreadOf(results.map((result) => result[name]))]),
+  ) as Record<keyof Figures, Spread>;
 
 /** `count` seeds from `first`, one after the other; past the largest they begin again at 0. */
 export function seedsFrom(first: number, count: number): number[] {

@@ -8,15 +8,15 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { comparePolicies, nearness, policyTable, worldParameters } from "#ops/cli/up/policy-comparison";
 import type { World } from "#ops/world/model";
-import { worldFromFixture } from "../../lab/simulate/fixture-world.ts";
+import { type Fixture, measuredWorld, parseFixture } from "../../lab/simulate/measured.ts";
 import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";
 
-let fixture: { readonly targets: readonly object[] };
+let fixture: Fixture;
 let world: World;
 beforeAll(() => {
   const file = new URL("../../fixtures/latency/three-places.json", import.meta.url);
-  fixture = JSON.parse(readFileSync(file, "utf8"));
-  world = worldFromFixture({ json: fixture });
+  fixture = parseFixture(readFileSync(file, "utf8"), file.pathname);
+  world = measuredWorld(fixture);
 });
 
 const [athens, berlin, tokyo] = [0, 1, 2] as const;
@@ -49,10 +49,9 @@ describe("how near the choices came", () => {
 
   it("tells a choice that is a few milliseconds off from the best, and from one that is far off", () => {
     const rttsMs = [4, 8, 10];
-    const json = { ...fixture, targets: rttsMs.map(() => ({ ...fixture.targets[0], rtt: rttsMs })) };
-    const apart = json.targets.map((target, index) => ({ ...target, path: ["root", `1${index}`, "x", "y"] }));
+    const targets = rttsMs.map(() => ({ ...fixture.targets[0]!, rtt: rttsMs }));
 
-    const near = nearness(worldFromFixture({ json: { ...json, targets: apart } }), {
+    const near = nearness(measuredWorld({ ...fixture, targets }), {
       crawlerOfSite: [athens, berlin, tokyo],
       probes: 3,
     });

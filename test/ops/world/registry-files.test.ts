@@ -9,7 +9,6 @@ import type { World } from "#ops/world/model";
 import { writePublishedFiles } from "#ops/world/published-files";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
-import { worldFromFixture } from "../../lab/simulate/fixture-world.ts";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -102,26 +101,6 @@ describe("the registry files of a generated world", () => {
     expect(await text("ripe.db.organisation.gz")).toMatch(/^organisation: +ORG-\w+-RIPE\norg-name: /m);
     expect(await text("delegated-arin-extended-20261001")).toMatch(/^2\.3\|arin\|20261001\|\d+\|/);
     expect(await text("ipv4-address-space.xml")).toContain("<prefix>002/8</prefix>");
-  });
-});
-
-describe("the registry files of a world from a fixture", () => {
-  it("are read back as the tree of the fixture's paths", async () => {
-    const host = (path: string[], org: string, cc: string) => ({ path: ["root", ...path], org, cc });
-    const fixture = worldFromFixture({
-      json: {
-        name: "two branches",
-        crawlers: [host(["a", "b", "c"], "one", "x1")],
-        crawlerRtt: [[0]],
-        targets: [
-          { ...host(["a", "b", "d"], "two", "x1"), rtt: [3] },
-          { ...host(["e", "f"], "two", "x2"), rtt: [4] },
-        ],
-      },
-    });
-    const { byRange } = await readBack(await writeRegistryFiles(fixture, join(folder, "fixture")));
-
-    expect(byRange).toEqual(expected(fixture));
   });
 });
 

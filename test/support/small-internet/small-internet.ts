@@ -32,8 +32,6 @@ export interface InternetOptions {
   readonly sitesPerPlace: number;
   /** Host → its address of each family, in the place named; beside h0.nl.example, h1.nl.example, … */
   readonly hosts?: Readonly<Record<string, { readonly place: Place; readonly v6: string }>>;
-  /** Host → an address that answers in every place. */
-  readonly everywhere?: Readonly<Record<string, string>>;
   /** Machines of these places have no IPv6. */
   readonly withoutV6?: readonly Place[];
 }
@@ -108,7 +106,7 @@ export type SmallInternet = Awaited<ReturnType<typeof smallInternet>>;
 
 export async function smallInternet(options: InternetOptions) {
   removeAbandoned();
-  const { places, sitesPerPlace, hosts = {}, everywhere = {}, withoutV6 = [] } = options;
+  const { places, sitesPerPlace, hosts = {}, withoutV6 = [] } = options;
   const folder = temporaryFolder("nearcrawl-small-internet-");
   const running: Running[] = [];
   const v4Of = (place: Place, block: number) => `${countries[place].firstOctet}.${20 + block}.7.80`;
@@ -134,7 +132,6 @@ export async function smallInternet(options: InternetOptions) {
     records[host] = { AAAA: v6 };
     placeOf[v6] = place;
   }
-  for (const [host, address] of Object.entries(everywhere)) records[host] = { A: address };
 
   const router = command("python3", [join(import.meta.dirname, "router.py")], {});
   const tell = async (line: object) => {
@@ -170,8 +167,7 @@ export async function smallInternet(options: InternetOptions) {
     inside("route", "add", "default", "dev", "tun0", "src", v4);
     if (hasV6) inside("-6", "route", "add", "default", "dev", "tun0", "src", v6);
     const here = Object.entries(placeOf).flatMap(([address, at]) => (at === place ? [address] : []));
-    for (const address of [...here, ...Object.values(everywhere)])
-      if (address !== v4 && address !== v6) addAddress(inside, address);
+    for (const address of here) if (address !== v4 && address !== v6) addAddress(inside, address);
   }
 
   await tell({ oneWayMs, places: placeOf });
@@ -191,8 +187,6 @@ export async function smallInternet(options: InternetOptions) {
     addressOf: (host: string) => records[host]!.A ?? records[host]!.AAAA!,
     /** Delegated files of the registries, in which every site lies in a block of its own holder. */
     registryFiles: () => places.map((place) => writeRegistryFile(folder, place, sitesPerPlace)),
-    /** New one-way delays between places: "jp nl" is that of Japan and the Netherlands. */
-    setOneWayMs: async (delays: Readonly<Record<string, number>>) => await tell({ oneWayMs: delays }),
     close: async () => {
       await Promise.all(running.map(({ stop }) => stop()));
       router.child.stdin!.end();
@@ -228,15 +222,13 @@ function writeRegistryFile(folder: string, place: Place, sites: number): string 
 export interface FleetOptions {
   /** Where the coordinator is. */
   readonly coordinatorAt: Place;
-  /** Of the coordinator's file. */
-  readonly settings?: Readonly<Record<string, unknown>>;
 }
 
 export type PlacedFleet = Awaited<ReturnType<typeof placedFleet>>;
 
 /** A coordinator behind TLS in one place, with the registries imported, and crawlers that join it by invitation from any place. */
 export async function placedFleet(internet: SmallInternet, options: FleetOptions) {
-  const { coordinatorAt, settings = {} } = options;
+  const { coordinatorAt } = options;
   const { folder } = internet;
   const home = join(folder, "coordinator");
   mkdirSync(home);
@@ -255,7 +247,6 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
       tls,
       publicUrl,
       contact: "noc@coordinator.small-internet.net",
-      ...settings,
     }),
   );
 
@@ -268,7 +259,7 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
   }
   await mustRun("rir", "apply", ...internet.registryFiles());
 
-  async function startCoordinator(): Promise<Running> {
+  async function startCoordinator(): Promise<void> {
     const coordinator = internet.run(
       coordinatorAt,
       [process.execPath, main, "coordinator", "--config", config, "--home", home],
@@ -276,18 +267,15 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
     );
     await until(() => coordinator.text().includes(`coordinator at `) || hasEnded(coordinator), 60_000);
     if (hasEnded(coordinator)) throw new Error(coordinator.text());
-    return coordinator;
   }
 
   const homeOf = (name: string) => join(folder, `crawler-${name}`);
 
-  /** `settings`: its settings.toml. */
-  async function joinFrom(name: string, place: Place, settings = ""): Promise<Running> {
+  async function joinFrom(name: string, place: Place): Promise<void> {
     const invitation = JSON.parse(await mustRun("fleet", "invite", "--name", name, "--json")) as {
       readonly token: string;
     };
     mkdirSync(homeOf(name), { mode: 0o700 });
-    if (settings !== "") writeFileSync(join(homeOf(name), "settings.toml"), settings);
     const joining = [
       process.execPath,
       main,
@@ -300,25 +288,17 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
     ];
     const joined = internet.run(place, joining);
     if ((await joined.ended) !== 0) throw new Error(joined.text());
-    return await startCrawler(name, place);
-  }
-
-  /** One that has joined, from wherever its machine is now; online when this resolves. */
-  async function startCrawler(name: string, place: Place): Promise<Running> {
-    const crawler = internet.run(place, [process.execPath, main, "crawler", "run", "--home", homeOf(name)]);
+    internet.run(place, [process.execPath, main, "crawler", "run", "--home", homeOf(name)]);
     const online = "select from crawler where name = $1 and state = 'online'";
     await until(async () => (await database.pool.query(online, [name])).rowCount === 1, 30_000);
-    return crawler;
   }
 
+  await startCoordinator();
   return {
-    database,
-    coordinator: await startCoordinator(),
     /** Operators' commands, which throw where the exit code is not 0. */
     run: mustRun,
     /** Invites it, joins from this place, and starts it there: it is online when this resolves. */
     join: joinFrom,
-    startCrawler,
     rows: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
       (await database.pool.query<Row>(text, [...values])).rows,
     /** Host → the crawler to which its subnet, or the nearest less specific one with a delegation, is delegated. */

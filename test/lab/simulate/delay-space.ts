@@ -13,7 +13,6 @@
  */
 import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { hashUnit, SeededRandom } from "#ops/world/seeded-random";
-import { type DrawnHost, type InstanceSize, instanceOf } from "./drawn-fleet.ts";
 
 const dimensions = 3;
 const clusterCount = { least: 4, most: 9 } as const;
@@ -30,25 +29,43 @@ interface Neighbourhood {
   readonly at: Point;
 }
 
+interface DrawnHost {
+  /** What the last stretch to it adds to a round trip, in ms. */
+  readonly lastMileMs: number;
+}
+
 interface PlacedHost extends SimulatedHost, DrawnHost {
   /** Position in the list of neighbourhoods. */
   readonly neighbourhood: number;
   readonly at: Point;
 }
 
-export function delaySpaceInstance({ crawlers, sites, seed }: InstanceSize): SimulationInstance {
-  const random = new SeededRandom(seed ^ 0x64656c61);
-  const space = new DelaySpace(random, seed);
+export function delaySpaceInstance(size: {
+  readonly crawlers: number;
+  readonly sites: number;
+  readonly seed: number;
+}): SimulationInstance {
+  const random = new SeededRandom(size.seed ^ 0x64656c61);
+  const space = new DelaySpace(random, size.seed);
   const tree = new DrawnTree(random, space.neighbourhoods);
-  const hostIn = (kind: string, index: number): PlacedHost => {
-    const host = space.drawHost();
-    return { ...host, ...tree.register(host.neighbourhood, `${kind} ${index}`) };
+  const hosts = (kind: string, count: number) =>
+    Array.from({ length: count }, (_, index): PlacedHost => {
+      const host = space.drawHost();
+      return { ...host, ...tree.register(host.neighbourhood, `${kind} ${index}`) };
+    });
+  const [crawlers, targets] = [hosts("crawler", size.crawlers), hosts("site", size.sites)];
+  const known = ({ path, org, cc }: PlacedHost): SimulatedHost => ({ path, org, cc });
+  return {
+    crawlers: crawlers.map(known),
+    crawlerRtt: crawlers.map((a) => crawlers.map((b) => (a === b ? 0 : space.rttMs(a, b)))),
+    targets: targets.map((target) => ({
+      ...known(target),
+      // Computed when it is read: large instances need no more memory than their hosts.
+      get rtt() {
+        return Float64Array.from(crawlers, (crawler) => space.rttMs(crawler, target));
+      },
+    })),
   };
-  return instanceOf({
-    crawlers: Array.from({ length: crawlers }, (_, index) => hostIn("crawler", index)),
-    targets: Array.from({ length: sites }, (_, index) => hostIn("site", index)),
-    rttMs: (a, b) => space.rttMs(a, b),
-  });
 }
 
 class DelaySpace {

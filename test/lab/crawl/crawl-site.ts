@@ -12,8 +12,7 @@ import { gzipSync } from "node:zlib";
 import { generateWorld } from "#ops/world/generate-world";
 import { pageHtml, siteFurniture } from "#ops/world/page-html";
 import { planSite } from "#ops/world/site-plan";
-import { realPages } from "./crawl/real-pages.ts";
-import { goodHosts } from "./crawl/site-hosts.ts";
+import { goodHosts, realPages } from "./real-pages.ts";
 
 const distinctPages = 400;
 
