@@ -9,7 +9,7 @@ import { type Answer, AUTHORITATIVE_ANSWER, decode, encode, type Packet } from "
 import { addressSeenBy, type World } from "./model.ts";
 import { type RequestLog, startOrigin } from "./origin.ts";
 import { startProxy } from "./proxy.ts";
-import { type RouteChange, type StartOptions, type WorldState, worldState } from "./world-state.ts";
+import { type StartOptions, type WorldState, worldState } from "./world-state.ts";
 
 export interface RunningWorld {
   readonly world: World;
@@ -25,7 +25,6 @@ export interface RunningWorld {
    * and answers with the nearest.
    */
   dnsAddressOf(crawlerIndex: number): string;
-  changeRoute(change: RouteChange): void;
   close(): Promise<void>;
 }
 
@@ -47,7 +46,6 @@ export async function startWorld(world: World, options: StartOptions = {}): Prom
       if (!proxy) throw new RangeError(`no crawler ${crawlerIndex}: the world has ${proxies.length}`);
       return `http://127.0.0.1:${proxy.port}`;
     },
-    changeRoute: (change) => state.conditions.changeRoute(change),
     close: async () => {
       await Promise.all([...proxies.map((proxy) => proxy.close()), names.close()]);
       await origin.close();

@@ -65,10 +65,10 @@ function answer(context: ProxyContext, socket: Socket, request: ProxyRequest): v
 }
 
 /** When a handshake is answered, in ms from its start. */
-function answerMs({ conditions, timeoutMs }: WorldState, reach: Reach | Refusal): number {
+function answerMs({ drawNoiseMs, timeoutMs }: WorldState, reach: Reach | Refusal): number {
   if (reach.type === "timeout") return timeoutMs;
   if (reach.type === "unreachable") return unreachableAfterMs;
-  return reach.rttMs + conditions.drawNoiseMs();
+  return reach.rttMs + drawNoiseMs();
 }
 
 function open(
@@ -76,15 +76,11 @@ function open(
   { socket, request, reach }: { socket: Socket; request: ProxyRequest; reach: Reach },
 ): void {
   if (socket.destroyed) return;
-  const { address, site } = reach;
+  const { address, rttMs, site } = reach;
+  const { queue, drawNoiseMs } = state;
+  const { bandwidthKbps } = site;
   const connection = new WorldConnection({
-    crawlerIndex,
-    address,
-    socket,
-    bandwidthKbps: site.bandwidthKbps,
-    queue: state.queue,
-    rttMs: () => state.conditions.rttMs(crawlerIndex, address) ?? reach.rttMs,
-    drawNoiseMs: () => state.conditions.drawNoiseMs(),
+    ...{ crawlerIndex, address, rttMs, bandwidthKbps, socket, queue, drawNoiseMs },
   });
   connect(connection);
   const early = request.accept();
@@ -129,7 +125,7 @@ function reachOf(
   const address = named ? addressSeenBy(state.world, named, crawlerIndex) : target.host;
   const parsed = parseAddress(address);
   if (parsed === null) return { type: "unreachable" };
-  const rttMs = state.conditions.rttMs(crawlerIndex, address);
+  const rttMs = state.world.rttMs(crawlerIndex, address);
   if (rttMs === null) {
     const isRegistered = state.world.subnets.some(
       ({ range, kind }) => kind !== "iana" && rangeHolds(range, parsed),

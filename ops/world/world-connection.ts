@@ -19,8 +19,7 @@ export interface ConnectionSettings {
   readonly socket: Socket;
   readonly bandwidthKbps: number;
   readonly queue: DueQueue;
-  /** The current round-trip time. */
-  readonly rttMs: () => number;
+  readonly rttMs: number;
   readonly drawNoiseMs: () => number;
 }
 
@@ -68,7 +67,7 @@ export class WorldConnection extends Duplex {
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     const { queue } = this.#settings;
     const nowMs = performance.now();
-    const rtt = this.#settings.rttMs();
+    const rtt = this.#settings.rttMs;
     let from = 0;
     this.#downBytes += chunk.length;
     for (const piece of this.#slowStart.send(chunk.length, nowMs, rtt)) {
@@ -83,7 +82,7 @@ export class WorldConnection extends Duplex {
 
   override _final(done: () => void): void {
     const { queue, socket } = this.#settings;
-    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + this.#settings.rttMs() / 2);
+    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + this.#settings.rttMs / 2);
     queue.at(this.#downDueMs, () => socket.end());
     done();
   }
@@ -125,7 +124,7 @@ export class WorldConnection extends Duplex {
     const { queue, drawNoiseMs } = this.#settings;
     const nowMs = performance.now();
     const noise = this.#upDueMs <= nowMs ? drawNoiseMs() : 0;
-    this.#upDueMs = Math.max(this.#upDueMs, nowMs + this.#settings.rttMs() / 2 + noise);
+    this.#upDueMs = Math.max(this.#upDueMs, nowMs + this.#settings.rttMs / 2 + noise);
     queue.at(this.#upDueMs, run);
   }
 }

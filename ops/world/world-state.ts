@@ -7,7 +7,8 @@ import type { PlannedPage } from "./site-plan.ts";
 export interface WorldState {
   readonly world: World;
   readonly queue: DueQueue;
-  readonly conditions: NetworkConditions;
+  /** The extra delay of one flight (a handshake or a request). */
+  readonly drawNoiseMs: () => number;
   /** Null: every page stays as planned. */
   readonly changes: PageChanges | null;
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
@@ -30,6 +31,7 @@ export function worldState(
   world: World,
   { noiseMs = 0, timeoutMs = 10_000, changes }: StartOptions,
 ): WorldState {
+  const random = new SeededRandom(world.seed ^ 0x6e6f6973);
   const siteByAddress = new Map<string, WorldSite>();
   for (const site of world.sites) {
     for (const address of site.addresses) if (!siteByAddress.has(address)) siteByAddress.set(address, site);
@@ -37,57 +39,12 @@ export function worldState(
   return {
     world,
     queue: new DueQueue(),
-    conditions: new NetworkConditions(world, noiseMs),
+    drawNoiseMs: () => (noiseMs === 0 ? 0 : random.exponential(noiseMs)),
     changes: changes === undefined ? null : new PageChanges(changes),
     siteByHost: new Map(world.sites.map((site) => [site.host, site])),
     siteByAddress,
     timeoutMs,
   };
-}
-
-export interface RouteChange {
-  readonly crawlerIndex: number;
-  readonly host: string;
-  /** A factor on the world's RTT; 1 ends the change. */
-  readonly factor: number;
-}
-
-/**
- * Disturbances of the emulated Internet: noise on every flight, and changed routes. Without them round trips take the world's
- * times.
- */
-class NetworkConditions {
-  readonly #world: World;
-  readonly #noiseMs: number;
-  readonly #random: SeededRandom;
-  /** By crawler and address. */
-  readonly #factors = new Map<string, number>();
-
-  constructor(world: World, noiseMs: number) {
-    this.#world = world;
-    this.#noiseMs = noiseMs;
-    this.#random = new SeededRandom(world.seed ^ 0x6e6f6973);
-  }
-
-  /** Takes effect at once, on open connections too. */
-  changeRoute({ crawlerIndex, host, factor }: RouteChange): void {
-    for (const site of this.#world.sites) {
-      if (site.host !== host) continue;
-      for (const address of site.addresses) this.#factors.set(`${crawlerIndex} ${address}`, factor);
-    }
-  }
-
-  /** The current round trip without noise; null when nobody has the address. */
-  rttMs(crawlerIndex: number, address: string): number | null {
-    const rttMs = this.#world.rttMs(crawlerIndex, address);
-    if (rttMs === null || this.#factors.size === 0) return rttMs;
-    return rttMs * (this.#factors.get(`${crawlerIndex} ${address}`) ?? 1);
-  }
-
-  /** The delay of one flight (a handshake or a request). */
-  drawNoiseMs(): number {
-    return this.#noiseMs === 0 ? 0 : this.#random.exponential(this.#noiseMs);
-  }
 }
 
 /**

@@ -140,17 +140,6 @@ describe("the crawler's systemd unit", () => {
     expect([code, text]).toEqual([2, expect.stringContaining("temporary folder")]);
   });
 
-  it.skipIf(!hasSystemd)("below a home it is right in systemd's eyes, too", () => {
-    const file = join(temporaryFolder("units-"), "nearcrawl-crawler.service");
-    writeFileSync(file, systemdUnit({ program: "/home/ann/near.mjs", node: process.execPath }));
-    const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
-
-    expect([status, stderr.split("\n").filter((line) => line.includes("nearcrawl-crawler"))]).toEqual([
-      0,
-      [],
-    ]);
-  });
-
   it("names commands that exist, and does not start again what the coordinator refused", () => {
     const commands = [...unit.matchAll(/^(?:#.* |ExecStart=\S+ )\S+\.mjs (join|run|uninstall)(.*)$/gm)];
 

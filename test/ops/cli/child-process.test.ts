@@ -1,6 +1,6 @@
 /** Supervised real processes, with the supervisor on a manual clock. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { isRunning } from "#core/running-process";
@@ -200,13 +200,4 @@ it.each([
   await until(() => !isRunning(innerPid), 10_000).finally(
     () => isRunning(innerPid) && process.kill(innerPid, "SIGKILL"),
   );
-});
-
-it("gives the last lines of a log for an error message, and nothing where there is none", () => {
-  const file = join(root, "some.log");
-  writeFileSync(file, "one\ntwo\nthree\n");
-
-  expect(lastLines(file, 2)).toBe("two\nthree");
-  expect(lastLines(join(root, "none.log"), 2)).toBe("");
-  expect(readFileSync(file, "utf8")).toContain("one");
 });

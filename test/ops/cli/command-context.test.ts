@@ -11,7 +11,7 @@ import {
   readCurrentRun,
   writeCurrentRun,
 } from "#ops/cli/command-context";
-import { formatTable, ProgressLine } from "#ops/cli/output";
+import { ProgressLine } from "#ops/cli/output";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const root = temporaryFolder("nearcrawl-context-");
@@ -150,23 +150,6 @@ describe("what a command prints", () => {
     const written = () => String((stream as unknown as PassThrough).read() ?? "");
     return { stream, written };
   };
-
-  it("is a table with aligned columns and nothing behind the last", () => {
-    const table = formatTable(
-      [{ title: "name" }, { title: "RTT", align: "right" }, { title: "note" }],
-      [
-        ["athens", "4 ms", ""],
-        ["rio", "152 ms", "far"],
-      ],
-    );
-
-    expect(table.split("\n")).toEqual([
-      "name       RTT  note",
-      "──────  ──────  ────",
-      "athens    4 ms",
-      "rio     152 ms  far",
-    ]);
-  });
 
   it("is one line that is rewritten on a terminal, cut to its width, and ended once", () => {
     const { stream, written } = streamOf(true, 30);

@@ -1,6 +1,5 @@
 /** The operators' commands: texts over a seeded database, exit codes, and watched answers. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { barLine } from "#coordinator/ask/history-text";
 import { alertFacts } from "#coordinator/tell/overview/alert-reads";
 import { alertsOf } from "#coordinator/tell/overview/alert-rules";
 import { nearcrawl } from "../../support/built-command.ts";
@@ -48,9 +47,4 @@ it("a slow database is told of by the clock that the reads were given", async ()
 
   expect(facts.databaseMs).toBe(300);
   expect(alertsOf(facts).map(({ name }) => name)).toContain("database-slow");
-});
-
-it("a history in one line has eight heights, and a dot where nothing is known", () => {
-  expect(barLine([0, 1, null, 7, 8])).toBe("▁▂·██");
-  expect(barLine([0, 0])).toBe("▁▁");
 });

@@ -1,4 +1,4 @@
-/** Commands of rooms: each is answered from a seeded database, as the API describes it and as text. */
+/** Commands made from rooms' operations answer from a seeded database as the API describes, and as text. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { z } from "zod";
 import { apiOperations } from "#coordinator/open-api";
@@ -60,6 +60,13 @@ it.each([
   ["set example.org --seconds soon", "site-caps", 2, "--seconds soon: must be a number\n"],
   ["nowhere", "explore", 2, "at: nowhere is not an address"],
   ["--country CY", "explore", 3, ""],
+  [
+    "set lease.seconds=10",
+    "policy",
+    2,
+    "lease.seconds: it is read at the start, from the coordinator's file",
+  ],
+  ["show delegation.moon", "policy", 3, ""],
   ["move athens --to nobody", "fleet", 3, "nobody"],
   ["move athens --to athens", "fleet", 2, "athens was not moved: name another crawler"],
 ])("%s ends with a code of its own, and what is wrong is named", async (words, command, code, err) => {

@@ -36,11 +36,6 @@ describe("the parameters of a run", () => {
       /^--sites: .*\n--crawlers: .*\n--policy: .*\n--pages-per-site: .*$/,
     );
   });
-
-  it("take no empty text for a number", () => {
-    expect(() => worldParameters({ seed: "" })).toThrow(/^--seed: /);
-    expect(() => worldParameters({ noiseMs: " " })).toThrow(/^--noise-ms: /);
-  });
 });
 
 describe("the line of a run", () => {
@@ -100,12 +95,6 @@ describe("the line of a run", () => {
     );
   });
 
-  it("says so when nothing is known yet", () => {
-    const measure = new RunClock(0).measure(progress({}), at(1));
-
-    expect(progressText(measure, 12)).toContain("– probes/subnet · 0 pages · 0.0/s · ETA –");
-  });
-
   it("tells the rate of the last seconds, not of the whole run", () => {
     const clock = new RunClock(0);
     clock.measure(progress({ pages: 0 }), at(0));
@@ -115,12 +104,5 @@ describe("the line of a run", () => {
 
     expect(measure.pagesPerSecond).toBe(0);
     expect(measure.etaSeconds).toBeNull();
-  });
-
-  it("counts the pages to come that no link has led to yet", () => {
-    const clock = new RunClock(0);
-    clock.measure(progress({ pages: 0 }), at(0));
-
-    expect(clock.measure(progress({ pages: 100, urlsPending: 10 }), at(10, 600)).etaSeconds).toBe(50);
   });
 });

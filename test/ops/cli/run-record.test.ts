@@ -179,17 +179,6 @@ it("opens one of twenty runs that start at once", async () => {
   expect(opened.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-it("may run beside a run in another schema", async () => {
-  await open();
-  const other = `${own.schema}_b`;
-  try {
-    const second = await open({ database: { databaseUrl: own.url, home: root, schema: other } });
-    expect(second.resumed).toBe(false);
-  } finally {
-    await own.pool.query(`drop schema "${other}" cascade`);
-  }
-});
-
 it("a server that lost the home's database, or has another one, is refused before anything is made there", async () => {
   const journalRoot = join(root, "journal");
   const isThere = async () =>

@@ -3,7 +3,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { Database } from "#db/server-database";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
@@ -49,35 +48,11 @@ describe("nearcrawl who", () => {
     expect(out).toContain("Did you mean\n· Example Networks (ORG-EX1-AP)");
   });
 
-  it("knows how far operators let the crawl go", async () => {
-    await database.pool.query(
-      `insert into setting (name, value, changed_by) values ('scope.pagesPerHost', '1', 'anna')`,
-    );
-
-    const { out } = await inHand(["who", "https://www.example.org/not-yet"]);
-
-    expect(out).toContain("the host has its full 1 page, the most that the settings allow per host");
-    await database.pool.query("delete from setting");
-  });
-
   it("lets no escape sequence of a registry through to the terminal", async () => {
     const { out } = await inHand(["who", "5.6.7.8"]);
 
     expect(out).toContain("Bad [31m Org");
     expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
-  });
-
-  it("says that a host is in none of the coordinator's own domain sets, until it started without any", async () => {
-    const place = { webUrl: "https://search.example", certificatePin: null };
-    const whoCrawls = async () => (await inHand(["who", "https://www.example.org/f"])).out;
-    await stateCoordinatorPlace(database.pool, { ...place, domainSets: [".gr"] }, new Date());
-    const outside = await whoCrawls();
-    await stateCoordinatorPlace(database.pool, place, new Date());
-
-    expect(outside).toContain(
-      "www.example.org is in none of the domain sets of this coordinator (.gr): it is not crawled from here.",
-    );
-    expect(await whoCrawls()).not.toContain("domain set");
   });
 
   it("says so when nothing has been set up", async () => {

@@ -4,47 +4,33 @@ import { isUnary, prefixLengthOf, rangeCovers, rangeHolds } from "#core/ip/range
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
-import { pathOf, type World } from "#ops/world/model";
+import { addressSeenBy, pathOf, type World, type WorldSite } from "#ops/world/model";
+import { HeavyTail } from "#ops/world/organisations";
+import { distanceKm } from "#ops/world/places";
+import { SeededRandom } from "#ops/world/seeded-random";
 
-const world = generateWorld({ seed: 7, sites: 600, crawlers: 20 });
+const size = { seed: 7, sites: 600, crawlers: 20 };
+const world = generateWorld(size);
 
 describe("a generated world", () => {
   it("is the same for the same seed and another for another", () => {
-    const again = generateWorld({ seed: 7, sites: 600, crawlers: 20 });
-    const other = generateWorld({ seed: 8, sites: 600, crawlers: 20 });
-
-    expect(rowsOf(again)).toEqual(rowsOf(world));
-    expect(again.sites).toEqual(world.sites);
-    expect(again.subnets).toEqual(world.subnets);
-    expect(other.sites).not.toEqual(world.sites);
+    expect(rowsOf(generateWorld(size))).toEqual(rowsOf(world));
+    expect(generateWorld({ ...size, seed: 8 }).sites).not.toEqual(world.sites);
   });
 
-  it("nests every subnet inside a parent that stands before it and is larger", () => {
-    for (const [index, subnet] of world.subnets.entries()) {
-      if (subnet.parent === null) continue;
-      const parent = world.subnets[subnet.parent]!;
-
-      expect(subnet.parent).toBeLessThan(index);
-      expect(rangeCovers(parent.range, subnet.range), subnet.name).toBe(true);
-      expect(parent.range, subnet.name).not.toEqual(subnet.range);
-    }
-  });
-
-  it("has siblings that do not overlap, in the order of their addresses", () => {
+  it("nests every subnet in a larger parent, beside siblings that do not overlap, aligned as registries do", () => {
     const lastOf = new Map<number | null, bigint>();
-    for (const { parent, range, name } of world.subnets) {
-      const before = lastOf.get(parent);
-      if (range.family === 4 && before !== undefined)
-        expect(BigInt(range.first), name).toBeGreaterThan(before);
-      if (range.family === 4) lastOf.set(parent, BigInt(range.last));
-    }
-  });
-
-  it("aligns every range whose size is a power of two, as registries do", () => {
-    for (const { range, name } of world.subnets) {
-      if (range.family === 4 && Number.isInteger(Math.log2(range.last - range.first + 1))) {
-        expect(prefixLengthOf(range), name).not.toBeNull();
+    for (const [index, { parent, range, name }] of world.subnets.entries()) {
+      if (parent !== null) {
+        expect(parent).toBeLessThan(index);
+        expect(rangeCovers(world.subnets[parent]!.range, range), name).toBe(true);
+        expect(world.subnets[parent]!.range, name).not.toEqual(range);
       }
+      if (range.family !== 4) continue;
+      expect(BigInt(range.first), name).toBeGreaterThan(lastOf.get(parent) ?? 0n);
+      lastOf.set(parent, BigInt(range.last));
+      if (Number.isInteger(Math.log2(range.last - range.first + 1)))
+        expect(prefixLengthOf(range), name).not.toBeNull();
     }
   });
 
@@ -116,19 +102,66 @@ describe("a generated world", () => {
     expect(typical("randomWithin5Ms")).toBeLessThan(0.15);
   });
 
-  it("makes 10,000 sites and 200 crawlers", () => {
-    const large = generateWorld({ seed: 1, sites: 10_000, crawlers: 200 });
-
-    expect(large.sites.length).toBe(10_000);
-    expect(new Set(large.crawlers.map((crawler) => crawler.name)).size).toBe(200);
-  });
-
   it.each([
     [{ seed: 1, sites: 0, crawlers: 1 }, /sites is 0/],
     [{ seed: 1, sites: 10, crawlers: 1.5 }, /crawlers is 1.5/],
     [{ seed: -1, sites: 10, crawlers: 1 }, /seed is -1/],
+    [{ ...size, oddities: { geoDns: 2 } }, /geoDns is 2/],
   ])("refuses %j", (settings, reason) => {
     expect(() => generateWorld(settings)).toThrow(reason);
+  });
+});
+
+it("has as many holders as announced ranges have: 788, 5,702 and 31,494 of 1,000, 10,000 and 100,000", () => {
+  for (const [ranges, holders] of [
+    [1000, 788],
+    [10_000, 5702],
+    [100_000, 31_494],
+  ] as const) {
+    const tail = new HeavyTail(new SeededRandom(9), { concentration: 300, discount: 0.75 });
+    const found = new Set(Array.from({ length: ranges }, () => tail.next())).size;
+
+    expect(found / holders).toBeGreaterThan(0.88);
+    expect(found / holders).toBeLessThan(1.12);
+  }
+});
+
+describe("the oddities that a world is asked for", () => {
+  const odd = generateWorld({
+    seed: 5,
+    sites: 800,
+    crawlers: 20,
+    oddities: { geoDns: 0.04, splitLeaves: 0.04 },
+  });
+  const leafOf = (address: string) =>
+    odd.subnets.findLastIndex(({ range }) => !isUnary(range) && rangeHolds(range, parseAddress(address)!));
+
+  it("are names with two to four addresses in ranges of their own, of which each crawler sees the nearest", () => {
+    const named = odd.sites.filter(({ addresses }) => addresses.length > 1);
+
+    expect(named.length).toBeGreaterThan(20);
+    expect(world.sites.filter(({ addresses }) => addresses.length > 1)).toEqual([]);
+    for (const site of named) {
+      expect(site.addresses.length).toBeLessThanOrEqual(4);
+      expect(leafOf(site.addresses[0]!)).toBe(site.subnet);
+      expect(new Set(site.addresses.map(leafOf)).size).toBe(site.addresses.length);
+      expect(addressSeenBy(odd, site, null)).toBe(site.address);
+      const rttsMs = site.addresses.map((address) => odd.rttMs(3, address)!);
+      expect(odd.rttMs(3, addressSeenBy(odd, site, 3))).toBe(Math.min(...rttsMs));
+    }
+  });
+
+  it("are ranges used in one place below their boundary and far away above it", () => {
+    expect(odd.splitLeaves.length).toBeGreaterThan(2);
+    expect(world.splitLeaves).toEqual([]);
+    for (const { subnet, boundary, places } of odd.splitLeaves) {
+      const isBelow = ({ address }: WorldSite) => Number(parseAddress(address)!.value) < boundary;
+      const used = odd.sites.filter((site) => site.subnet === subnet);
+
+      expect(rangeHolds(odd.subnets[subnet]!.range, { family: 4, value: boundary })).toBe(true);
+      for (const site of used) expect(site.place).toBe(places[isBelow(site) ? 0 : 1]);
+      expect(distanceKm(odd.places[places[0]]!, odd.places[places[1]]!)).toBeGreaterThan(1500);
+    }
   });
 });
 

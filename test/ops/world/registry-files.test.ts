@@ -12,7 +12,7 @@ import { readState } from "#rir-import/check";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const world = generateWorld({ seed: 5, sites: 400, crawlers: 30 });
+const world = generateWorld({ seed: 5, sites: 250, crawlers: 20 });
 let folder: string;
 let files: string[];
 
@@ -38,7 +38,8 @@ async function readBack(paths: readonly string[]) {
     const name = holder === null ? null : state.holders.at(holder).name;
     byRange.set(formatRange(range), { parent, holder: name, country, registry });
   }
-  return { reports, byRange, summary: state.summary };
+  const holders = [...state.holders.all()].map(({ name }) => name);
+  return { reports, byRange, summary: state.summary, holders };
 }
 
 function expected(of: World): Map<string, ReadSubnet> {
@@ -53,38 +54,21 @@ function expected(of: World): Map<string, ReadSubnet> {
 }
 
 describe("the registry files of a generated world", () => {
-  it("are read back as the same tree: every range with its parent, holder, country and registry", async () => {
-    const { byRange, summary } = await readBack(files);
+  it("are read back as the same tree, without a malformed record, and with each holder once", async () => {
+    const { byRange, reports, summary, holders } = await readBack(files);
 
     expect(byRange).toEqual(expected(world));
     expect(summary.crossings).toBe(0);
-  });
-
-  it("hold nothing that the importer finds malformed or warns of", async () => {
-    const { reports } = await readBack(files);
-
     expect(reports).toHaveLength(files.length);
-    for (const report of reports) {
-      expect(JSON.stringify(report), report.file).not.toMatch(/"malformed":[1-9]/);
-    }
-  });
-
-  it("name one holder once, wherever it holds ranges", async () => {
-    const { state } = await readState(files, () => {});
-    const names = [...state.holders.all()].map((holder) => holder.name);
-
-    expect(names.length).toBe(new Set(names).size);
+    expect(reports.filter(({ malformed }) => malformed > 0)).toEqual([]);
+    expect(holders.length).toBe(new Set(holders).size);
   });
 
   it("are the same bytes for the same world", async () => {
-    const again = await writeRegistryFiles(
-      generateWorld({ seed: 5, sites: 400, crawlers: 30 }),
-      join(folder, "again"),
-    );
+    const again = await writeRegistryFiles(world, join(folder, "again"));
 
-    for (const [index, file] of files.entries()) {
+    for (const [index, file] of files.entries())
       expect((await readFile(again[index]!)).equals(await readFile(file)), basename(file)).toBe(true);
-    }
   });
 
   it("are written in each registry's own manner", async () => {

@@ -1,4 +1,5 @@
 /** The emulated Internet over real sockets: what a crawler behind its proxy sees. */
+import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { gunzipSync } from "node:zlib";
@@ -6,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { downloadTimeMs } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { addressSeenBy } from "#ops/world/model";
+import { PageChanges, type StartOptions } from "#ops/world/world-state";
 import { type Asked, ask, latestMs, openTunnel, quickest, timeToConnect } from "./behind-a-proxy.ts";
 
 const world = generateWorld({ seed: 11, sites: 60, crawlers: 4 });
@@ -128,39 +131,17 @@ describe("a proxy of the emulated Internet", () => {
   );
 });
 
-describe("disturbances", () => {
-  it("make a changed route longer, for that crawler and that site only, until it is taken back", async () => {
-    const [site, other] = [world.sites[3]!, world.sites[20]!];
-    const toSite = `${site.address}:80`;
-    const rttMs = world.rttMs(1, site.address)!;
-    const otherMs = world.rttMs(1, other.address)!;
-    const fromElsewhereMs = world.rttMs(2, site.address)!;
+it("noise delays every handshake by its mean, and never makes one early", async () => {
+  const site = world.sites[8]!;
+  const rttMs = world.rttMs(0, site.address)!;
+  const noisy = await startWorld(world, { noiseMs: 20 });
+  const taken: number[] = [];
+  for (let time = 0; time < 24; time++)
+    taken.push(await timeToConnect(noisy.proxyUrlOf(0), `${site.address}:80`));
+  await noisy.close();
 
-    running.changeRoute({ crawlerIndex: 1, host: site.host, factor: 2 });
-    expect(await connectMs(1, toSite)).toBeGreaterThan(2 * rttMs - 1.5);
-    expect(await quickest(latestMs(otherMs), () => connectMs(1, `${other.address}:80`))).toBeLessThan(
-      latestMs(otherMs),
-    );
-    expect(await quickest(latestMs(fromElsewhereMs), () => connectMs(2, toSite))).toBeLessThan(
-      latestMs(fromElsewhereMs),
-    );
-
-    running.changeRoute({ crawlerIndex: 1, host: site.host, factor: 1 });
-    expect(await quickest(latestMs(rttMs), () => connectMs(1, toSite))).toBeLessThan(latestMs(rttMs));
-  });
-
-  it("add noise to every handshake, never less than none, and as much in the mean as was asked for", async () => {
-    const site = world.sites[8]!;
-    const rttMs = world.rttMs(0, site.address)!;
-    const noisy = await startWorld(world, { noiseMs: 20 });
-    const taken: number[] = [];
-    for (let time = 0; time < 24; time++)
-      taken.push(await timeToConnect(noisy.proxyUrlOf(0), `${site.address}:80`));
-    await noisy.close();
-
-    expect(Math.min(...taken)).toBeGreaterThan(rttMs - 1.5);
-    expect(taken.reduce((sum, ms) => sum + ms, 0) / taken.length - rttMs).toBeGreaterThan(10);
-  });
+  expect(Math.min(...taken)).toBeGreaterThan(rttMs - 1.5);
+  expect(taken.reduce((sum, ms) => sum + ms, 0) / taken.length - rttMs).toBeGreaterThan(10);
 });
 
 describe("an origin", () => {
@@ -266,4 +247,59 @@ describe("an origin", () => {
       userAgent: "test/1",
     });
   });
+});
+
+it("changing pages have other texts and validators from their process's seed on, and never go back", async () => {
+  const dayMs = 86_400_000;
+  const process = {
+    seed: 3,
+    startMs: 0,
+    changesPerDay: (_: string, path: string) => (path === "/still" ? 0 : 10),
+  };
+  const [one, other] = [new PageChanges(process), new PageChanges(process)];
+  const versions = Array.from(
+    { length: 100 },
+    (_, page) => one.at("a.example", `/${page}`, 10 * dayMs).version,
+  );
+  const { host } = world.sites[0]!;
+  const frontPage = async (options: StartOptions) => {
+    const internet = await startWorld(world, options);
+    const { headers, body } = await ask({ port: internet.originPort }, { host });
+    await internet.close();
+    return { etag: headers.etag, modifiedMs: Date.parse(headers["last-modified"]!), text: body.toString() };
+  };
+  const changed = await frontPage({ changes: { ...process, startMs: Date.now() - dayMs } });
+  const planned = await frontPage({});
+
+  expect(Math.abs(versions.reduce((sum, count) => sum + count, 0) / 10_000 - 1)).toBeLessThan(0.05);
+  expect(other.at("a.example", "/7", 4 * dayMs).version).toBeLessThan(versions[7]!);
+  expect(other.at("a.example", "/7", 10 * dayMs)).toMatchObject({ version: versions[7] });
+  expect(other.at("a.example", "/7", dayMs)).toMatchObject({ version: versions[7] });
+  expect(one.at("a.example", "/still", 1e15).version).toBe(0);
+  expect(changed.text).not.toBe(planned.text);
+  expect(changed.etag).not.toBe(planned.etag);
+  expect(changed.modifiedMs).toBeGreaterThan(Date.now() - 2 * dayMs);
+});
+
+it("name servers lead each crawler to the nearest of a name's addresses, the coordinator to the first", async () => {
+  const odd = generateWorld({ seed: 4, sites: 80, crawlers: 5, oddities: { geoDns: 0.1 } });
+  const site = odd.sites.find(({ addresses }) => addresses.length > 1)!;
+  const internet = await startWorld(odd);
+  const resolved = async (server: string) => {
+    const resolver = new Resolver({ timeout: 2000, tries: 2 });
+    resolver.setServers([server]);
+    return (await resolver.resolve4(site.host))[0]!;
+  };
+
+  const told = await Promise.all(odd.crawlers.map((_, crawler) => resolved(internet.dnsAddressOf(crawler))));
+  const common = await resolved(internet.dnsAddress);
+  const tunnel = await openTunnel(internet.proxyUrlOf(0), `${site.addresses[1]}:80`);
+  const { status } = await ask(tunnel, { host: site.host });
+  await internet.close();
+
+  expect(told).toEqual(odd.crawlers.map((_, crawler) => addressSeenBy(odd, site, crawler)));
+  expect(new Set(told).size).toBeGreaterThan(1);
+  expect([common, status]).toEqual([site.address, 200]);
+  expect(running.dnsAddressOf(1)).toBe(running.dnsAddress);
+  expect(() => internet.dnsAddressOf(5)).toThrow(/no crawler 5/);
 });

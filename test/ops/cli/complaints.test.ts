@@ -1,12 +1,8 @@
-/**
- * `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process, and their output.
- */
+/** `nearcrawl complaints` and the paragraph that answers a complaint. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Complaint, deedsParagraph } from "#coordinator/run/opt-outs/complaints";
-import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import type { Database } from "#db/server-database";
-import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
@@ -18,55 +14,11 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-const nearcrawl = (...args: readonly string[]) => run(args, { database });
-
 const placed = (args: readonly string[]) => [
   ...args,
   ...["--database-url", database.url, "--schema", database.schema],
 ];
-/** Runs in this process, which is faster, and returns the output. */
 const told = (name: string, ...args: readonly string[]) => said(commandNamed(name), placed(args));
-
-it("opt-outs are added, confirmed, listed and lifted, of networks, too", async () => {
-  const { optOutId } = await createOptOutStore(database.pool).request(
-    {
-      target: { site: "www.example.org", network: null },
-      source: "form",
-      words: "go away\u001b[31m",
-      replyTo: null,
-      requester: "192.0.2.7",
-      confirmed: false,
-    },
-    new Date(),
-  );
-
-  const added = await told("opt-outs", "add", "192.0.2.0/24", "--words", "by letter", "--json");
-  const previewed = await told("opt-outs", "preview", "www.example.org", "--json");
-  await told("opt-outs", "confirm", String(optOutId));
-  const listed = await told("opt-outs", "list");
-  const lifted = await told("opt-outs", "lift", String(optOutId), "--json");
-  const unknown = await nearcrawl("opt-outs", "lift", "99");
-
-  expect(JSON.parse(added)).toMatchObject({ target: "192.0.2.0/24", state: "confirmed", scope: "network" });
-  expect(JSON.parse(previewed)).toMatchObject({ known: { optOutId, state: "unconfirmed" } });
-  expect(listed).toMatch(/www\.example\.org site .* confirmed .* 192\.0\.2\.7 \(go away/);
-  expect(listed).not.toContain("\u001b");
-  expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
-  expect(unknown.code).toBe(3);
-  expect(await inProcess(commandNamed("opt-outs"), placed(["add", "not a site"]))).toMatchObject({
-    code: 2,
-    err: expect.stringContaining("is not the name of a site"),
-  });
-});
-
-it("much goes once an operator says how many pages, and not before", async () => {
-  const suffix = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io"]));
-  const wrong = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io", "--yes-remove", "7"]));
-  const done = await inProcess(commandNamed("opt-outs"), placed(["add", "github.io", "--yes-remove", "0"]));
-
-  expect([suffix.code, wrong.code, done.code]).toEqual([2, 2, 0]);
-  expect(suffix.err).toContain("github.io is a public suffix: many people's sites");
-});
 
 it("a complaint is written down with its answer, and closed", async () => {
   const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
@@ -75,7 +27,7 @@ it("a complaint is written down with its answer, and closed", async () => {
 
   await told("complaints", "close", number, "--words", "answered");
   const listed = await told("complaints", "list", "--all");
-  const missing = await nearcrawl("complaints", "close", number, "--words", "again");
+  const missing = await inProcess(commandNamed("complaints"), placed(["close", number, "--words", "again"]));
 
   expect(listed).toMatch(
     /www\.example\.org \(.*abuse@isp\.example\)\ntoo fast\n.*no record of a request.* answered/s,
