@@ -1,8 +1,11 @@
 /** Which subnets are worth a probe of a crawler that joined, and what that finds on measured matrices. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { NewcomerFindings, type PossibleGain } from "#coordinator/place/balance/join-search";
-import { UnmeasuredSearch } from "#coordinator/place/balance/unmeasured-search";
+import {
+  NewcomerFindings,
+  type PossibleGain,
+  UnmeasuredSearch,
+} from "#coordinator/place/balance/newcomer-search";
 import type { Placement } from "#coordinator/place/delegation/placement";
 import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";

@@ -3,8 +3,8 @@
  * subnets of 3 pages each, both 10 ms away; the first is 40 ms from south. South is 25 ms from north.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/place/balance/rebalance";
-import { rebalanceLoad } from "#coordinator/place/balance/rebalance-load";
+import type { PutOffMoves } from "#coordinator/place/balance/input";
+import { rebalanceLoad } from "#coordinator/place/balance/relief";
 import { AnycastRanges } from "#coordinator/place/delegation/anycast";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";

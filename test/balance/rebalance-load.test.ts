@@ -4,8 +4,8 @@
  * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/place/balance/rebalance";
-import { rebalanceLoad } from "#coordinator/place/balance/rebalance-load";
+import type { PutOffMoves } from "#coordinator/place/balance/input";
+import { rebalanceLoad } from "#coordinator/place/balance/relief";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";

@@ -1,7 +1,7 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
 import { expect, it } from "vitest";
+import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/place/balance/hand-overs";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/place/balance/presence";
-import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/place/balance/successors";
 import { AnycastRanges } from "#coordinator/place/delegation/anycast";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/place/delegation/measure-peers";

@@ -3,7 +3,7 @@
  * 10 ms away; the first is 40 ms from south, which has room and is 25 ms from north.
  */
 
-import { PutOffMoves } from "#coordinator/place/balance/rebalance";
+import { PutOffMoves } from "#coordinator/place/balance/input";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { FlowWorld } from "./flow-world.ts";

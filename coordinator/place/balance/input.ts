@@ -15,10 +15,12 @@ import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
 import { unmeasurableMs } from "../distances/predicted-rtts.ts";
-import { type BalanceInput, effectiveCapacity, overloads } from "./plan.ts";
-import type { PutOffMoves } from "./rebalance.ts";
+import { type BalanceInput, overloads } from "./plan.ts";
 
-interface ReliefPorts {
+/** Measured RTTs in ms. */
+export type Rtts = Map<SubnetId, Map<CrawlerId, number>>;
+
+export interface ReliefPorts {
   readonly state: CoordinatorState;
   readonly fleet: Pick<Fleet, "online">;
   readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
@@ -30,14 +32,13 @@ interface ReliefPorts {
 }
 
 export interface ReliefInput extends BalanceInput {
+  /** The subnets' RTTs; what is measured later is added to them. */
+  readonly known: Rtts;
   /** Crawlers denied each subnet by their partners; planning treats them as unable to measure it. */
   readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
   /** The method by which each subnet's RTTs were measured; only these are comparable. Missing when nothing is known. */
   readonly methods: ReadonlyMap<SubnetId, ProbeMethod>;
 }
-
-/** Subnets whose RTTs or targets are read at once. */
-const batchSize = 5000;
 
 /** Null when there is nothing to relieve and nothing away from home. */
 export async function reliefInput(
@@ -45,20 +46,41 @@ export async function reliefInput(
   recrawlDays: number,
   now: Date,
 ): Promise<ReliefInput | null> {
-  const { state, delegations, anycast } = ports;
-  const crawlers = ports.fleet
-    .online()
-    .map((crawlerId) => state.crawler(crawlerId))
-    .filter((crawler): crawler is CrawlerRecord => crawler !== null && crawler.drainingSince === null);
-  const fleetLoads = await delegations.crawlerLoads(recrawlDays);
-  const over = overloaded(crawlers, fleetLoads);
-  if (over.length === 0 && fleetLoads.every(({ displaced }) => displaced === 0)) return null;
+  const { state, delegations, anycast, fleet, putOff } = ports;
+  const crawlers = recordsOf(fleet.online(), state).filter(({ drainingSince }) => drainingSince === null);
+  const fleetLoads = new Map(
+    (await delegations.crawlerLoads(recrawlDays)).map((load) => [load.crawlerId, load]),
+  );
+  const over = overloads(
+    new Map(
+      crawlers.map(({ crawlerId, pagesPerDay, bytesPerDay }) => {
+        const { pagesPerDay: pages, bytesPerDay: bytes, subnets } = fleetLoads.get(crawlerId) ?? idle;
+        return [crawlerId, { pages, bytes, subnets, mostPages: pagesPerDay, mostBytes: bytesPerDay }];
+      }),
+    ),
+  );
+  if (over.length === 0 && [...fleetLoads.values()].every(({ displaced }) => displaced === 0)) return null;
   const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
   const loads = (await delegations.loads(recrawlDays, over, { displaced: true })).filter(
     ({ subnetId, crawlerId }) =>
       present.has(crawlerId) && (over.includes(crawlerId) || !anycast?.has(subnetId)),
   );
-  const { known, methods } = await knownRtts(loads, ports, now);
+  const known: Rtts = new Map(
+    loads.map(({ subnetId, rttMs, crawlerId }) => [
+      subnetId,
+      new Map(rttMs === null ? [] : [[crawlerId, rttMs]]),
+    ]),
+  );
+  const methods = new Map<SubnetId, ProbeMethod>();
+  for (const some of batchesOf([...known.keys()])) {
+    for (const { subnetId, crawlerId, rttMs, method } of await delegations.probedRtts(some)) {
+      known.get(subnetId)?.set(crawlerId, rttMs);
+      methods.set(subnetId, method);
+    }
+  }
+  for (const [subnetId, rtts] of known)
+    for (const [crawlerId, rttMs] of putOff.of(subnetId, now, methods.get(subnetId)))
+      rtts.set(crawlerId, rttMs ?? unmeasurableMs);
   const denied = await deniedIn(new Map(loads.map(({ subnetId }) => [subnetId, [...present]])), ports, now);
   // An owner that was refused something keeps its subnet for now, since another round handles that.
   for (const { subnetId, crawlerId } of loads)
@@ -66,97 +88,62 @@ export async function reliefInput(
   for (const [subnetId, crawlerIds] of denied)
     for (const crawlerId of crawlerIds) known.get(subnetId)?.set(crawlerId, unmeasurableMs);
   return {
-    denied,
-    methods,
-    crawlers: crawlers.map((crawler) => capacityFor(crawler, fleetLoads, loads)),
+    ...{ known, denied, methods },
+    crawlers: crawlers.map((crawler) => roomFor(crawler, fleetLoads.get(crawler.crawlerId) ?? idle, loads)),
     subnets: loads.map(({ subnetId, crawlerId, pagesPerDay, bytesPerDay }) => ({
-      subnetId,
-      crawlerId,
-      loadPagesPerDay: pagesPerDay,
-      loadBytesPerDay: bytesPerDay,
-      rttMs: known.get(subnetId) ?? new Map(),
+      ...{ subnetId, crawlerId, loadPagesPerDay: pagesPerDay, loadBytesPerDay: bytesPerDay },
+      rttMs: known.get(subnetId)!,
     })),
     crawlerRttMs: (a, b) => state.peerRtts.rttMs(a, b) ?? undefined,
   };
 }
 
-function overloaded(crawlers: readonly CrawlerRecord[], loads: readonly CrawlerLoad[]): CrawlerId[] {
-  const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
-  return overloads({
-    crawlers: crawlers.map(limitsOf),
-    // Whether a crawler is overloaded does not depend on how its load is divided, so it counts as one subnet.
-    subnets: loads
-      .filter(({ crawlerId, subnets }) => present.has(crawlerId) && subnets > 0)
-      .map(({ crawlerId, pagesPerDay, bytesPerDay }) => ({
-        subnetId: crawlerId as number as SubnetId,
-        crawlerId,
-        loadPagesPerDay: pagesPerDay,
-        loadBytesPerDay: bytesPerDay,
-        rttMs: new Map(),
-      })),
-  });
-}
-
-const limitsOf = ({ crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord) => ({
-  crawlerId,
-  capacityPagesPerDay: pagesPerDay,
-  capacityBytesPerDay: bytesPerDay,
-});
+const idle = { pagesPerDay: 0, bytesPerDay: 0, subnets: 0 };
 
 /** What the limits leave for the planned subnets. */
-function capacityFor(
-  crawler: CrawlerRecord,
-  fleetLoads: readonly CrawlerLoad[],
+function roomFor(
+  { crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord,
+  all: typeof idle,
   loads: readonly SubnetLoad[],
 ): BalanceInput["crawlers"][number] {
-  const all = fleetLoads.find(({ crawlerId }) => crawlerId === crawler.crawlerId);
-  const planned = loads.filter(({ crawlerId }) => crawlerId === crawler.crawlerId);
-  const othersPages =
-    (all?.pagesPerDay ?? 0) - planned.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
-  const othersBytes =
-    (all?.bytesPerDay ?? 0) - planned.reduce((sum, { bytesPerDay }) => sum + bytesPerDay, 0);
+  const planned = loads.filter((load) => load.crawlerId === crawlerId);
+  const room = (limit: number, figure: "pagesPerDay" | "bytesPerDay") =>
+    Math.max(0, limit - Math.max(0, all[figure] - sumOf(planned, figure)));
   return {
-    crawlerId: crawler.crawlerId,
-    capacityPagesPerDay: Math.max(0, crawler.pagesPerDay - Math.max(0, othersPages)),
-    capacityBytesPerDay: Math.max(0, crawler.bytesPerDay - Math.max(0, othersBytes)),
+    crawlerId,
+    capacityPagesPerDay: room(pagesPerDay, "pagesPerDay"),
+    capacityBytesPerDay: room(bytesPerDay, "bytesPerDay"),
   };
 }
 
-async function knownRtts(
-  loads: readonly SubnetLoad[],
-  { delegations, putOff }: ReliefPorts,
-  now: Date,
-): Promise<{ readonly known: Map<SubnetId, Map<CrawlerId, number>> } & Pick<ReliefInput, "methods">> {
-  const known = new Map<SubnetId, Map<CrawlerId, number>>();
-  const methods = new Map<SubnetId, ProbeMethod>();
-  for (const { subnetId, rttMs, crawlerId } of loads) {
-    known.set(subnetId, new Map(rttMs === null ? [] : [[crawlerId, rttMs]]));
-  }
-  const subnetIds = [...known.keys()];
-  for (let start = 0; start < subnetIds.length; start += batchSize) {
-    const rtts = await delegations.probedRtts(subnetIds.slice(start, start + batchSize));
-    for (const { subnetId, crawlerId, rttMs, method } of rtts) {
-      known.get(subnetId)?.set(crawlerId, rttMs);
-      methods.set(subnetId, method);
-    }
-  }
-  for (const [subnetId, rtts] of known) {
-    const believed = putOff.of(subnetId, now, methods.get(subnetId));
-    for (const [crawlerId, rttMs] of believed) rtts.set(crawlerId, rttMs ?? unmeasurableMs);
-  }
-  return { known, methods };
+export function recordsOf(
+  crawlerIds: readonly CrawlerId[],
+  state: Pick<CoordinatorState, "crawler">,
+): CrawlerRecord[] {
+  return crawlerIds.map((crawlerId) => state.crawler(crawlerId)).filter((crawler) => crawler !== null);
+}
+
+/** Subnets read by one statement. */
+const batchSize = 5000;
+
+export function* batchesOf(subnetIds: readonly SubnetId[]): Generator<readonly SubnetId[]> {
+  for (let start = 0; start < subnetIds.length; start += batchSize)
+    yield subnetIds.slice(start, start + batchSize);
+}
+
+export interface DenialPorts {
+  readonly delegations: Pick<DelegationStore, "targetsFor">;
+  /** Nobody denies anything when omitted. */
+  readonly denied?: DeniedTargets;
 }
 
 /**
  * Crawlers that may not have a subnet, judged by its probe target; unrestricted subnets are missing. Reads nothing
  * while nobody denies anything.
  */
-export async function deniedIn(
+async function deniedIn(
   crawlersOf: ReadonlyMap<SubnetId, readonly CrawlerId[]>,
-  {
-    delegations,
-    denied,
-  }: { readonly delegations: Pick<DelegationStore, "targetsFor">; readonly denied?: DeniedTargets },
+  { delegations, denied }: DenialPorts,
   now: Date,
 ): Promise<Map<SubnetId, Set<CrawlerId>>> {
   const found = new Map<SubnetId, Set<CrawlerId>>();
@@ -167,54 +154,77 @@ export async function deniedIn(
   };
   const subnetIds = [...crawlersOf.keys()].filter((subnetId) => denied.concerns(subnetId));
   for (const subnetId of subnetIds) note(subnetId, (crawlerId) => denied.deniesSubnet(crawlerId, subnetId));
-  for (let start = 0; start < subnetIds.length; start += batchSize) {
-    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize)))
+  for (const some of batchesOf(subnetIds))
+    for (const target of await delegations.targetsFor(some))
       note(target.subnetId, (crawlerId) => denied.denies(crawlerId, target, now.getTime()));
-  }
   return found;
 }
 
-// The fleet's daily fetches against its partners' limits, in pages of the mean size.
-
-export interface FleetLoad {
-  /** Crawlers that may take subnets. */
-  readonly crawlers: readonly CrawlerRecord[];
-  readonly loads: readonly CrawlerLoad[];
-  /** Load of a subnet to be placed; 0 when unknown. */
-  readonly pagesOf: (subnetId: SubnetId) => number;
-}
-
-export function fleetLoad(
-  crawlers: readonly CrawlerRecord[],
-  loads: readonly CrawlerLoad[],
-  subnets: readonly SubnetLoad[],
-): FleetLoad {
-  const pages = new Map(subnets.map(({ subnetId, pagesPerDay }) => [subnetId, pagesPerDay]));
-  return { crawlers, loads, pagesOf: (subnetId) => pages.get(subnetId) ?? 0 };
-}
-
-/** Mean page size over the fleet's fetches. */
-function meanPageBytes(loads: readonly CrawlerLoad[]): number {
-  const pages = loads.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
-  const bytes = loads.reduce((sum, { bytesPerDay }) => sum + bytesPerDay, 0);
-  return pages > 0 && bytes > 0 ? bytes / pages : defaultMeanPageBytes;
+/** Removes crawlers denied the subnet's probe target, and subnets nobody is left for. */
+export async function withoutDenied(measured: Rtts, ports: DenialPorts, now: Date): Promise<void> {
+  const crawlersOf = new Map([...measured].map(([subnetId, rtts]) => [subnetId, [...rtts.keys()]]));
+  for (const [subnetId, refused] of await deniedIn(crawlersOf, ports, now)) {
+    const rtts = measured.get(subnetId)!;
+    for (const crawlerId of refused) rtts.delete(crawlerId);
+    if (rtts.size === 0) measured.delete(subnetId);
+  }
 }
 
 /**
- * Pages per day that each crawler can still take; full ones have none. If the fleet is too small, all capacities grow
- * by the same factor.
+ * Pages of the mean size per day that each crawler can still take; full ones have none. If the fleet is too small, all
+ * capacities grow by the same factor.
  */
-export function roomsOf({ crawlers, loads }: FleetLoad): Map<CrawlerId, number> {
-  const pageBytes = meanPageBytes(loads);
+export function roomsOf(
+  crawlers: readonly CrawlerRecord[],
+  loads: readonly CrawlerLoad[],
+): Map<CrawlerId, number> {
+  const [pages, bytes] = [sumOf(loads, "pagesPerDay"), sumOf(loads, "bytesPerDay")];
+  const pageBytes = pages > 0 && bytes > 0 ? bytes / pages : defaultMeanPageBytes;
   const load = new Map(loads.map(({ crawlerId, pagesPerDay }) => [crawlerId, pagesPerDay]));
-  const total = loads.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
-  const capacities = crawlers.map((crawler) => effectiveCapacity(crawler, pageBytes));
-  const carried = capacities.reduce((sum, capacity) => sum + capacity, 0);
-  const factor = carried > 0 && total > carried ? total / carried : 1;
+  const capacityOf = ({ pagesPerDay, bytesPerDay }: CrawlerRecord) =>
+    Math.min(pagesPerDay, Math.floor(bytesPerDay / pageBytes));
+  const carried = crawlers.reduce((sum, crawler) => sum + capacityOf(crawler), 0);
+  const factor = carried > 0 && pages > carried ? pages / carried : 1;
   return new Map(
-    crawlers.map(({ crawlerId }, index) => [
-      crawlerId,
-      Math.max(0, (capacities[index] ?? 0) * factor - (load.get(crawlerId) ?? 0)),
-    ]),
+    crawlers.map((crawler) => {
+      const room = capacityOf(crawler) * factor - (load.get(crawler.crawlerId) ?? 0);
+      return [crawler.crawlerId, Math.max(0, room)];
+    }),
   );
+}
+
+export const sumOf = <Name extends string>(rows: readonly Readonly<Record<Name, number>>[], figure: Name) =>
+  rows.reduce((sum, row) => sum + row[figure], 0);
+
+// Remembers measurements for postponed moves for an hour, so that later passes do not plan the same moves again.
+
+interface Attempt {
+  /** Null when the crawler could not measure the subnet. */
+  readonly rttMs: number | null;
+  readonly method?: ProbeMethod;
+}
+
+const believedMs = 3_600_000;
+
+export class PutOffMoves {
+  readonly #attempts = new Map<SubnetId, Map<CrawlerId, Attempt & { readonly atMs: number }>>();
+
+  note(
+    { subnetId, to, ...attempt }: Attempt & { readonly subnetId: SubnetId; readonly to: CrawlerId },
+    now: Date,
+  ): void {
+    const known = this.#attempts.get(subnetId) ?? new Map();
+    this.#attempts.set(subnetId, known.set(to, { ...attempt, atMs: now.getTime() }));
+  }
+
+  /** Valid measurements by this method (by any, when omitted); null for crawlers that could not measure. */
+  of(subnetId: SubnetId, now: Date, method?: ProbeMethod): ReadonlyMap<CrawlerId, number | null> {
+    const believed = new Map<CrawlerId, number | null>();
+    for (const [crawlerId, attempt] of this.#attempts.get(subnetId) ?? []) {
+      const isComparable = [attempt.method, method].includes(undefined) || attempt.method === method;
+      if (isComparable && now.getTime() - attempt.atMs <= believedMs) believed.set(crawlerId, attempt.rttMs);
+    }
+    if (believed.size === 0) this.#attempts.delete(subnetId);
+    return believed;
+  }
 }

@@ -9,14 +9,17 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { expectedGainMs, RttTable } from "../distances/predicted-rtts.ts";
 import { Auction, type AuctionInput } from "./auction.ts";
-import { burdenOf, plannedCapacities, wholeUnits } from "./capacities.ts";
 import {
   type BalanceInput,
   type BalanceSettings,
   type BalanceSubnet,
+  burdensOf,
   defaultBalanceSettings,
   leaveCostMs,
   type Move,
+  plannedCapacities,
+  unlisted,
+  wholeUnits,
 } from "./plan.ts";
 
 interface BalancePlan {
@@ -63,18 +66,19 @@ export function planPlacement(
   for (const subnet of subnets) rtts.add(subnet);
   const owners = subnets.map(({ crawlerId }) => rtts.indexOf(crawlerId));
   const known = { subnets, owners, rtts };
-  const burden = burdenOf({ crawlers, subnets }, rtts);
-  const mostPages = Math.max(...plannedCapacities(burden, settings).pages);
+  const byCrawler = burdensOf({ crawlers, subnets });
+  const burdens = rtts.crawlerIds.map((crawlerId) => ({ ...(byCrawler.get(crawlerId) ?? unlisted) }));
+  const mostPages = Math.max(...plannedCapacities(burdens, settings).pages);
   // Moving a subnet larger than any crawler's capacity relieves nobody, so it stays and uses up its crawler's room.
   const isFixed = subnets.map(({ loadPagesPerDay }) => loadPagesPerDay > mostPages);
-  for (const [row, owner] of owners.entries()) {
-    const capacity = burden.capacityPages[owner]!;
-    if (!isFixed[row] || capacity === 0) continue;
-    burden.pages[owner]! -= subnets[row]!.loadPagesPerDay;
-    burden.bytes[owner]! -= subnets[row]!.loadBytesPerDay ?? 0;
-    burden.capacityPages[owner] = Math.max(usedUpShare * capacity, capacity - subnets[row]!.loadPagesPerDay);
+  for (const [row, { loadPagesPerDay, loadBytesPerDay = 0 }] of subnets.entries()) {
+    const burden = burdens[owners[row]!]!;
+    if (!isFixed[row] || burden.mostPages === 0) continue;
+    burden.pages -= loadPagesPerDay;
+    burden.bytes -= loadBytesPerDay;
+    burden.mostPages = Math.max(usedUpShare * burden.mostPages, burden.mostPages - loadPagesPerDay);
   }
-  const limits = plannedCapacities(burden, settings);
+  const limits = plannedCapacities(burdens, settings);
   const pages = Float64Array.from(subnets, (one, row) => (isFixed[row] ? 0 : one.loadPagesPerDay));
   const bytes = Float64Array.from(subnets, (one, row) => (isFixed[row] ? 0 : (one.loadBytesPerDay ?? 0)));
   const capacityPages = inWholeSubnets(limits.pages, pages);

@@ -1,6 +1,5 @@
 /** Input and output of a balancing policy, which is pure and deterministic. A departed crawler has capacity 0. */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type DayLimits, defaultMeanPageBytes } from "../crawlers/crawler.ts";
 
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
@@ -37,31 +36,37 @@ export interface Move {
   readonly predicted: boolean;
 }
 
-/** Pages per day that both limits allow, at this mean page size. */
-export function effectiveCapacity(limits: DayLimits, meanPageBytes: number = defaultMeanPageBytes): number {
-  if (!(meanPageBytes > 0)) return limits.pagesPerDay;
-  return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
+/** A crawler's daily load and limits; a limit in bytes that nobody stated is infinite. */
+export interface Burden {
+  pages: number;
+  bytes: number;
+  subnets: number;
+  mostPages: number;
+  mostBytes: number;
 }
 
-/** Crawlers over capacity in pages or bytes, and departed ones that still have a subnet; most overloaded in pages first. */
-export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): CrawlerId[] {
+/** A crawler that is not listed has no capacity. */
+export const unlisted: Readonly<Burden> = {
+  ...{ pages: 0, bytes: 0, subnets: 0, mostPages: 0, mostBytes: Number.POSITIVE_INFINITY },
+};
+
+/** The burdens of the listed crawlers and of all that have a subnet. */
+export function burdensOf({ crawlers, subnets }: Omit<BalanceInput, "crawlerRttMs">): Map<CrawlerId, Burden> {
   const burdens = new Map<CrawlerId, Burden>();
-  const burdenOf = (crawlerId: CrawlerId) => {
-    const known = burdens.get(crawlerId) ?? { ...unlisted };
-    burdens.set(crawlerId, known);
-    return known;
-  };
-  for (const { crawlerId, capacityPagesPerDay, capacityBytesPerDay } of input.crawlers)
-    Object.assign(burdenOf(crawlerId), {
-      mostPages: capacityPagesPerDay,
-      mostBytes: capacityBytesPerDay ?? Number.POSITIVE_INFINITY,
-    });
-  for (const { crawlerId, loadPagesPerDay, loadBytesPerDay } of input.subnets) {
-    const burden = burdenOf(crawlerId);
-    burden.subnets++;
+  for (const { crawlerId, capacityPagesPerDay: mostPages, capacityBytesPerDay } of crawlers)
+    burdens.set(crawlerId, { ...unlisted, mostPages, mostBytes: capacityBytesPerDay ?? unlisted.mostBytes });
+  for (const { crawlerId, loadPagesPerDay, loadBytesPerDay = 0 } of subnets) {
+    const burden = burdens.get(crawlerId) ?? { ...unlisted };
+    burdens.set(crawlerId, burden);
+    burden.subnets += 1;
     burden.pages += loadPagesPerDay;
-    burden.bytes += loadBytesPerDay ?? 0;
+    burden.bytes += loadBytesPerDay;
   }
+  return burdens;
+}
+
+/** Crawlers over a limit, and departed ones that still have a subnet; most overloaded in pages first. */
+export function overloads(burdens: ReadonlyMap<CrawlerId, Readonly<Burden>>): CrawlerId[] {
   return [...burdens]
     .filter(([, { pages, bytes, mostPages, mostBytes, subnets }]) => {
       return pages > mostPages || bytes > mostBytes || (mostPages === 0 && subnets > 0);
@@ -69,11 +74,6 @@ export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): Cr
     .sort(([a, one], [b, other]) => other.pages - other.mostPages - (one.pages - one.mostPages) || a - b)
     .map(([crawlerId]) => crawlerId);
 }
-
-type Burden = { -readonly [Name in keyof typeof unlisted]: number };
-
-/** No byte limit. */
-const unlisted = { pages: 0, bytes: 0, mostPages: 0, mostBytes: Number.POSITIVE_INFINITY, subnets: 0 };
 
 /**
  * What keeps subnets from wandering. A move has to pay: leaving its crawler costs a subnet something on top, so that
@@ -127,11 +127,66 @@ function loadClass(pagesPerDay: number): number {
   return Math.floor(Math.log2(Math.max(pagesPerDay, 2 ** -10)));
 }
 
-/** The planning capacity from a crawler's capacity and load, in the same unit. */
-export function plannedCapacity(capacity: number, load: number, { deadBandShare }: BalanceSettings): number {
-  const mark = (1 - deadBandShare) * capacity;
-  return load > capacity ? mark : Math.max(mark, load);
+/** Pages and bytes per day that a plan may give each crawler. */
+interface Capacities {
+  readonly pages: Float64Array;
+  readonly bytes: Float64Array;
 }
+
+/**
+ * Leaves the dead band free if the fleet has room for it, and otherwise uses the stated capacities. If even these do
+ * not suffice, all grow by the same factor, so that everyone is equally overloaded.
+ */
+export function plannedCapacities(
+  burdens: readonly Readonly<Burden>[],
+  { deadBandShare }: BalanceSettings = noHysteresis,
+): Capacities {
+  const of = (figure: (burden: Readonly<Burden>) => number) => Float64Array.from(burdens, figure);
+  const banded = (capacity: number, load: number) => {
+    const mark = (1 - deadBandShare) * capacity;
+    return load > capacity ? mark : Math.max(mark, load);
+  };
+  const [pages, bytes] = [sum(of((one) => one.pages)), sum(of((one) => one.bytes))];
+  const usual = {
+    pages: of((one) => banded(one.mostPages, one.pages)),
+    bytes: of((one) => banded(one.mostBytes, one.bytes)),
+  };
+  if (sum(usual.pages) >= pages && sum(usual.bytes) >= bytes) return usual;
+  return {
+    pages: grownTo(
+      of((one) => one.mostPages),
+      pages,
+    ),
+    bytes: grownTo(
+      of((one) => one.mostBytes),
+      bytes,
+    ),
+  };
+}
+
+function grownTo(capacities: Float64Array, load: number): Float64Array {
+  const carried = sum(capacities);
+  return carried > 0 && load > carried
+    ? capacities.map((capacity) => (capacity * load) / carried)
+    : capacities;
+}
+
+/**
+ * With equal loads, rounds capacities to whole subnets. If the lost fractions are needed, the crawlers with the
+ * largest ones take another subnet.
+ */
+export function wholeUnits(capacities: Float64Array, unit: number, subnets: number): Float64Array {
+  // Adds a margin, so that a capacity of 0.3 carries three subnets of 0.1.
+  const units = capacities.map((capacity) => capacity / unit + 1e-9);
+  const whole = units.map(Math.floor);
+  const fraction = (crawler: number) => units[crawler]! % 1;
+  const byFraction = [...units.keys()].sort((a, b) => fraction(b) - fraction(a) || a - b);
+  const missing = subnets - sum(whole);
+  for (const crawler of byFraction.slice(0, Math.max(0, missing))) whole[crawler]! += 1;
+  return whole.map((count) => count * unit);
+}
+
+const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
 /** The balancing policies' names in settings. */
 export const balancePolicyNames = ["min-cost-flow", "variance-rule"] as const;

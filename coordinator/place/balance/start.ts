@@ -7,12 +7,11 @@ import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { ProbingSettings } from "../delegation/delegation-settings.ts";
 import type { DelegationJobPorts } from "../delegation/job-ports.ts";
 import type { BalanceSettings } from "./balance-settings.ts";
-import { type HandOverPorts, HandOvers } from "./hand-overs.ts";
+import { type HandOverPorts, HandOvers, type HeirLine, successionOf } from "./hand-overs.ts";
+import { PutOffMoves } from "./input.ts";
 import { NewcomerSettling } from "./join.ts";
 import { refreshCrawlers } from "./presence.ts";
-import { PutOffMoves } from "./rebalance.ts";
-import { rebalanceLoad } from "./rebalance-load.ts";
-import { type HeirLine, successionOf } from "./successors.ts";
+import { rebalanceLoad } from "./relief.ts";
 
 const handOverMs = 5000;
 /** With ten probes per pass: 120 a minute. */

@@ -6,7 +6,7 @@ import type { TimeRange } from "#core/time-range";
 import { createFrontierStore } from "../../crawl/frontier/frontier-store.ts";
 import { restoreTrust } from "../../crawl/trust/distrust-writes.ts";
 import { readsOver } from "../../database/cached-read.ts";
-import type { HeirLine } from "../../place/balance/successors.ts";
+import type { HeirLine } from "../../place/balance/hand-overs.ts";
 import { grantBudget } from "../../place/crawlers/control-store.ts";
 import { readCoordinatorPlace } from "../../place/crawlers/coordinator-place-store.ts";
 import { createCrawlerStore } from "../../place/crawlers/crawler-store.ts";
