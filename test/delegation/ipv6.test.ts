@@ -5,10 +5,10 @@
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
-import { welcomeCrawler } from "#coordinator/place/balance/presence";
-import { PutOffMoves } from "#coordinator/place/balance/input";
-import { rebalanceLoad } from "#coordinator/place/balance/relief";
 import { replaceCrawler } from "#coordinator/place/balance/hand-overs";
+import { PutOffMoves } from "#coordinator/place/balance/input";
+import { welcomeCrawler } from "#coordinator/place/balance/presence";
+import { rebalanceLoad } from "#coordinator/place/balance/relief";
 import { AnycastRanges } from "#coordinator/place/delegation/anycast";
 import { DeniedTargets, strandedSubnets } from "#coordinator/place/delegation/denied-targets";
 import { explainReason } from "#coordinator/place/delegation/policies/reason";

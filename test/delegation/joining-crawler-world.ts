@@ -3,7 +3,11 @@
  * about the most promising leaves first. Figures: of the leaves that it is the best for by more than the
  * margin, how many it got back, and at how many probes.
  */
-import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/place/balance/newcomer-search";
+import {
+  joinMarginMs,
+  NewcomerFindings,
+  type PossibleGain,
+} from "#coordinator/place/balance/newcomer-search";
 import { placementNumbers } from "#coordinator/place/delegation/simulation/run";
 import {
   type SimulationInstance,
