@@ -10,7 +10,7 @@ import { membershipFile, readMembership, writeMembership } from "./core/membersh
 import { writePrivateJson } from "./core/private-file.ts";
 import { Crawler } from "./crawler.ts";
 import type { LimitUsage } from "./limits/limit-usage.ts";
-import type { CrawlerStatus } from "./link/crawler-status.ts";
+import type { CrawlerStatus } from "./link/crawler-hello.ts";
 import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { identityFile } from "./membership/identity.ts";
 import { signingKeysFolder } from "./membership/signing-keys.ts";

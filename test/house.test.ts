@@ -135,11 +135,9 @@ it("lets few files of the crawler reach the network or start a program, and one 
     "fetch/http1-transport.ts: undici",
     "fetch/site-client.ts: http2",
     "link/link-connection.ts: ws",
-    // The authorities that the system trusts.
-    "net/connector.ts: tls",
+    // The authorities that the system trusts, and a datagram socket that sends nothing: it asks the system for a route.
+    "net/connector.ts: dgram, tls",
     "net/dial.ts: net, tls",
-    // Sends nothing: it asks the system for a route.
-    "net/ipv6-route.ts: dgram",
     "net/name-cache.ts: dns/promises",
     "probe/icmp-echo.ts: child_process",
     // Within the machine: Unix sockets of the crawler's folder, and the status page.

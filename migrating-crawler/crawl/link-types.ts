@@ -9,7 +9,6 @@ import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
 import { failureOf } from "../core/failure.ts";
-import { dropBody } from "../fetch/ask-robots.ts";
 import { gateInHeaders } from "../fetch/bot-gate.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
@@ -68,7 +67,7 @@ export async function headType(
       headers: { "user-agent": setting.userAgent, accept: "text/html,*/*;q=0.1" },
       method: "HEAD",
     });
-    await dropBody(head, setting.take);
+    await head.drop(setting.take);
     const { status, headers } = head;
     const wait = retryAfterSeconds(headers["retry-after"], setting.now());
     if (gateInHeaders(head) !== null)

@@ -12,7 +12,7 @@ import {
   maxListedUrls,
   type PageExtract,
 } from "#protocol/result";
-import { shipLinks } from "../traps/ship-links.ts";
+import { shipLinks } from "../traps/link-trap.ts";
 import {
   documentKind,
   kindOf,

@@ -2,11 +2,11 @@
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { maxPageLinks, type OtherReading, type PageExtract } from "#protocol/result";
-import { robotsWords } from "../preferences/robots-words.ts";
+import { robotsWords } from "../preferences/content-usage.ts";
 import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
-import { shipLinks, withoutSession } from "../traps/ship-links.ts";
+import { shipLinks, withoutSession } from "../traps/link-trap.ts";
 import { decodeSource } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";

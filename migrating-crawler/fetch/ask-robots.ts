@@ -20,8 +20,13 @@ import type { Connector } from "../net/connector.ts";
 import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from "./bot-gate.ts";
 import { codingsOf, decodeBody } from "./content-codings.ts";
 import { headBytes, type SiteAnswer, type TakeBytes } from "./exchange.ts";
-import { maxRobotsBytes, parseRobots, type RobotsRules, robotsVerdict } from "./robots-rules.ts";
-import { robotsDifference } from "./robots-second-opinion.ts";
+import {
+  maxRobotsBytes,
+  parseRobots,
+  type RobotsRules,
+  robotsDifference,
+  robotsVerdict,
+} from "./robots-rules.ts";
 import { noUses } from "./robots-uses.ts";
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
@@ -243,9 +248,6 @@ export type { TakeBytes };
 /** The maximum kept on the wire and decoded; 99.9 % of real pages are smaller. */
 export const maxBodyBytes = 5 * 1024 * 1024;
 
-/** Some sites send the whole page with a redirect; an unannounced longer body is abuse. */
-const maxRedirectBytes = 256 * 1024;
-
 interface Body {
   readonly bytes: Buffer;
   readonly wireBytes: number;
@@ -259,25 +261,22 @@ interface BodyBounds {
   readonly wants?: (head: Buffer) => boolean;
 }
 
-/** Returns at most `limit` decoded bytes. Throws a Failure. */
-async function readBody(answer: SiteAnswer, limit: number, take: TakeBytes): Promise<Body> {
-  return (await readWantedBody(answer, { limit, take }))!;
-}
-
 /** Also unpacks gzip that the header does not announce. */
 async function readPacked(
   answer: SiteAnswer,
   limit: number,
   take: TakeBytes,
 ): Promise<{ readonly bytes: Buffer }> {
-  const { bytes, truncated } = await readBody(answer, limit, take);
+  const { bytes, truncated } = (await readWantedBody(answer, { limit, take }))!;
   return isGzip(bytes) ? decodeBody("gzip", { bytes, cut: truncated, limit }) : { bytes };
 }
 
-/** Returns null when the first bytes were not wanted. */
-export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Promise<Body | null> {
-  const { codings, unknown } = await codingsOrDrop(answer, bounds.take);
-  const { limit, take, wants } = bounds;
+/** Returns at most `limit` decoded bytes, or null when the first ones were not wanted. Throws a Failure. */
+export async function readWantedBody(
+  answer: SiteAnswer,
+  { limit, take, wants }: BodyBounds,
+): Promise<Body | null> {
+  const { codings, unknown } = await codingsOrDrop(answer, take);
   const isLegible = (head: Buffer) => unknown === null || isReadable(head);
   const isWanted = (head: Buffer) => isLegible(head) && wants?.(head) !== false;
   const wire = await answer.read({ limit, take, wants: codings.length === 0 ? isWanted : undefined });
@@ -300,11 +299,6 @@ async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Retur
   }
 }
 
-/** Reads no more, and closes the connection unless little is left. */
-export async function dropBody(answer: SiteAnswer, take: TakeBytes): Promise<void> {
-  await answer.drop(take);
-}
-
 /** Drops an error's body, but throws a Failure when it is a bot gate's. */
 export async function dropUnlessGate(
   answer: SiteAnswer,
@@ -312,8 +306,8 @@ export async function dropUnlessGate(
   take: TakeBytes,
 ): Promise<void> {
   const announced = Number(answer.headers["content-length"] ?? 0);
-  if (!mayBeGate(answer) || announced > mostGateBytes) return dropBody(answer, take);
-  const body = await readBody(answer, mostGateBytes, take).catch(() => null);
+  if (!mayBeGate(answer) || announced > mostGateBytes) return void (await answer.drop(take));
+  const body = await readWantedBody(answer, { limit: mostGateBytes, take }).catch(() => null);
   if (body === null || body.truncated) return;
   const { provider } = gateInBody(body.bytes, answer, of);
   if (provider !== null) throw gateFailure(provider, of, answer.status);
@@ -327,11 +321,6 @@ export async function throwGateInHeader(
 ): Promise<void> {
   const provider = gateInHeaders(answer);
   if (provider === null) return;
-  await dropBody(answer, take);
+  await answer.drop(take);
   throw gateFailure(provider, of, answer.status);
-}
-
-/** A redirect's body is not needed, but it must end. */
-export async function hasEndedRedirect(answer: SiteAnswer, take: TakeBytes): Promise<boolean> {
-  return answer.drop(take, maxRedirectBytes);
 }

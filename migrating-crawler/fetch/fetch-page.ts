@@ -12,17 +12,12 @@ import { documentKind } from "../extract/document-kind.ts";
 import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import type { ConnectPhases } from "../net/connector.ts";
-import { askedPrice } from "../preferences/asked-price.ts";
-import { contentSignal } from "../preferences/content-signal.ts";
-import { contentUsage } from "../preferences/content-usage.ts";
-import { robotsWords } from "../preferences/robots-words.ts";
+import { contentSignal, contentUsage, robotsWords } from "../preferences/content-usage.ts";
 import { licenseLinks } from "../preferences/rsl.ts";
 import { boundedValues, mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import {
   dropUnlessGate,
-  hasEndedRedirect,
   maxBodyBytes,
   readWantedBody,
   type TakeBytes,
@@ -121,19 +116,14 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
 
 type Phases = Omit<FetchTiming, "totalMs"> & { readonly totalMs: number | null };
 
-interface Part {
+interface Part
+  extends Partial<Pick<PageResult, "wireBytes" | "bodyBytes" | "etag" | "lastModified">>,
+    Partial<Pick<FetchedPage, "status" | "body" | "retryAfterSeconds">> {
   readonly outcome: FetchOutcome;
   readonly contacted: boolean;
   readonly timing: Phases;
-  readonly status?: number;
-  readonly wireBytes?: number;
-  readonly bodyBytes?: number;
-  readonly etag?: string | null;
-  readonly lastModified?: string | null;
-  readonly body?: PageBody;
   /** The statements about the page's uses read so far. */
   readonly stated?: readonly StatedPreference[];
-  readonly retryAfterSeconds?: number | null;
   readonly found?: GateFinding | null;
 }
 
@@ -181,18 +171,19 @@ async function judge(
     retryAfterSeconds: retryAfterSeconds(headers["retry-after"], setting.now()),
   };
   const connected = setting.client.tellConnected();
-  const timing = () => timingOf(answer, connected, setting.startedMs);
+  const timing = (): Phases => ({
+    ...noTiming,
+    ...connected,
+    firstByteMs: answer.firstByteMs,
+    totalMs: performance.now() - setting.startedMs,
+  });
   const contentType = contentTypeOf(headers["content-type"]);
-  const { retryAfterSeconds: wait } = known;
   const stated = statedBefore(request.url, headers, setting);
-  const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
-  if (without !== null) {
-    const { take } = setting;
-    const isEnded =
-      without.type === "redirected"
-        ? await hasEndedRedirect(answer, take)
-        : await dropUnlessGate(answer, "page", take);
-    const outcome = isEnded === false ? endlessRedirect : without;
+  let outcome = outcomeOfHeader(answer, request, known.retryAfterSeconds);
+  if (outcome !== null) {
+    if (outcome.type !== "redirected") await dropUnlessGate(answer, "page", setting.take);
+    // A redirect's body is not needed, but it must end.
+    else if (!(await answer.drop(setting.take, maxRedirectBytes))) outcome = endlessRedirect;
     return { ...known, outcome, timing: timing(), ...(outcome.type === "unchanged" ? { stated } : {}) };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
@@ -203,15 +194,13 @@ async function judge(
   const type = body && typeOfBody(body.bytes.subarray(0, headBytes), contentType, headers);
   const sizes = { wireBytes: body?.wireBytes ?? 0, bodyBytes: body?.bytes.length ?? 0 };
   if (body === null || type === null || documentKind({ contentType: type, bytes: body.bytes }) === "other") {
-    const outcome = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
-    return { ...known, ...sizes, outcome, timing: complete };
+    return { ...known, ...sizes, outcome: unsupported(answer), timing: complete };
   }
   const digest = request.digest === undefined ? undefined : bodyDigest(body.bytes);
   if (digest !== undefined && digest === request.digest) {
     return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete, stated };
   }
-  const truncated = body.truncated || partOf(answer) === "start";
-  const outcome = { type: "fetched", status, truncated } as const;
+  outcome = { type: "fetched", status, truncated: body.truncated || partOf(answer) === "start" };
   const toExtract = {
     url: request.url,
     bytes: body.bytes,
@@ -257,15 +246,6 @@ function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting)
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
 
-function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPage {
-  return { url, redirects: redirects ?? 0, conditional: etag !== null || lastModified !== null };
-}
-
-function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs: number): Phases {
-  const none: { [Phase in keyof ConnectPhases]: null } = { dnsMs: null, connectMs: null, tlsMs: null };
-  return { ...(connected ?? none), firstByteMs: answer.firstByteMs, totalMs: performance.now() - startedMs };
-}
-
 /** Returns the first value, printable and limited in length. */
 function headerText(header: string | string[] | undefined, most: number): string | null {
   const text = [header ?? []].flat()[0];
@@ -278,23 +258,16 @@ function headerText(header: string | string[] | undefined, most: number): string
 /** 305 and 306 name proxies; 304 answers a condition. */
 const redirecting = new Set([300, 301, 302, 303, 307, 308]);
 
+/** Some sites send the whole page with a redirect; an unannounced longer body is abuse. */
+const maxRedirectBytes = 256 * 1024;
+
 const toldCharacters = 100;
 
-interface RedirectingAnswer {
-  readonly status: number;
-  readonly location: string | readonly string[] | undefined;
-}
-
-interface RedirectedPage {
-  readonly url: string;
-  readonly redirects: number;
-}
-
 /** Returns an absolute http(s) URL, a Failure for an invalid target, or null for no redirect. */
-function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string | Failure | null {
-  const locations = new Set([answer.location ?? []].flat().map((value) => value.trim()));
+function redirectTarget({ status, headers }: SiteAnswer, page: PageRequest): string | Failure | null {
+  const locations = new Set([headers.location ?? []].flat().map((value) => value.trim()));
   const [location] = locations;
-  if (!redirecting.has(answer.status) || location === undefined || location === "") return null;
+  if (!redirecting.has(status) || location === undefined || location === "") return null;
   if (locations.size > 1) return new Failure("bad-redirect", `${locations.size} different Locations`);
   const target = resolveUrl(location, page.url);
   if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
@@ -303,7 +276,7 @@ function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string
     const whereto = isSpelledAlike ? "itself" : "another spelling of its own URL";
     return new Failure("redirect-loop", `the page redirects to ${whereto}`);
   }
-  if (page.redirects < maxRedirects) return target;
+  if ((page.redirects ?? 0) < maxRedirects) return target;
   return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);
 }
 
@@ -322,40 +295,33 @@ function withoutFragment(url: string): string {
 
 // Judges an answer by its header: an outcome, or the body must be read.
 
-interface AskedPage {
-  readonly url: string;
-  readonly redirects: number;
-  /** The request carried validators. */
-  readonly conditional: boolean;
-}
-
-interface HeaderSaid {
-  readonly contentType: string;
-  readonly retryAfterSeconds: number | null;
-}
-
 /** Returns null when the body must be read. */
 function outcomeOfHeader(
   answer: SiteAnswer,
-  page: AskedPage,
-  { contentType, retryAfterSeconds }: HeaderSaid,
+  page: PageRequest,
+  retryAfterSeconds: number | null,
 ): FetchOutcome | null {
   const { status, headers } = answer;
-  if (status === 304 && page.conditional) return { type: "unchanged", status };
-  const target = redirectTarget({ status, location: headers.location }, page);
+  if (status === 304 && (page.etag ?? page.lastModified) !== null) return { type: "unchanged", status };
+  const target = redirectTarget(answer, page);
   if (typeof target === "string") return { type: "redirected", status, location: target };
   if (target !== null) return outcomeOfFailure(target);
   if (status < 200 || status >= 300) {
     const price = status === 402 ? askedPrice(headers) : null;
     return { type: "http-error", status, retryAfterSeconds, ...(price === null ? {} : { price }) };
   }
-  const unsupported = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
-  if (status === 204 || status === 205) return unsupported;
+  if (status === 204 || status === 205) return unsupported(answer);
   if (status === 206 && partOf(answer) === "other") {
     const words = "a part of the page, which was not asked for (status 206)";
     return outcomeOfFailure(new Failure("bad-response", words));
   }
-  return judgeHeader(contentType, headers) === "leave" ? unsupported : null;
+  return judgeHeader(contentTypeOf(headers["content-type"]), headers) === "leave"
+    ? unsupported(answer)
+    : null;
+}
+
+function unsupported({ status, headers }: SiteAnswer): FetchOutcome {
+  return { type: "unsupported", status, contentType: contentTypeOf(headers["content-type"]).slice(0, 200) };
 }
 
 /**
@@ -384,4 +350,47 @@ export function outcomeOfFailure(failure: Failure): FetchOutcome {
   const { blame, code, challenge } = failure;
   const reason = failure.message.slice(0, 300);
   return { type: "failed", blame, code, reason, ...(challenge === null ? {} : { challenge }) };
+}
+
+// Reads the price that a site asks with a 402: `crawler-price` (Cloudflare's pay per crawl, as of April 2026: `USD
+// 0.01`), else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). The price is
+// shown to people; we do not pay.
+
+const maxPriceCharacters = 80;
+const maxOfferCharacters = 16_384;
+
+/** Returns null when no readable price is named. */
+export function askedPrice(headers: Readonly<Record<string, string | string[] | undefined>>): string | null {
+  const stated = legible([headers["crawler-price"] ?? []].flat()[0] ?? "");
+  return stated === "" ? offeredPrice([headers["payment-required"] ?? []].flat()[0] ?? "") : stated;
+}
+
+/** The amount is in the asset's smallest units, as offered: `10000 USDC on eip155:84532 (x402)`. */
+function offeredPrice(header: string): string | null {
+  if (header === "" || header.length > maxOfferCharacters) return null;
+  try {
+    const offer: unknown = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+    const first = fieldOf(fieldOf(offer, "accepts"), "0");
+    const amount = fieldOf(first, "amount");
+    if (typeof amount !== "string" && typeof amount !== "number") return null;
+    const asset = fieldOf(fieldOf(first, "extra"), "name") ?? "units";
+    const network = fieldOf(first, "network") ?? "?";
+    return legible(`${amount} ${asset} on ${network} (x402)`);
+  } catch {
+    return null;
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+function legible(text: string): string {
+  return text
+    .slice(0, 200)
+    .replace(/[^\x21-\x7e]+/g, " ")
+    .trim()
+    .slice(0, maxPriceCharacters);
 }

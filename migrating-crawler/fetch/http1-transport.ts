@@ -6,8 +6,7 @@
 import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
 import { Failure } from "../core/failure.ts";
-import type { AnswerHeaders, Exchange } from "./exchange.ts";
-import { framingFailure } from "./exchange-watch.ts";
+import { type AnswerHeaders, type Exchange, framingFailure } from "./exchange.ts";
 import { FramingMender } from "./odd-framing.ts";
 
 /** Larger headers end the request (undici's default is 16 KiB, but some sites set long cookies). */

@@ -9,8 +9,7 @@
  */
 import { type ContentUse, contentUses, type StatedPreference } from "#protocol/preferences";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import { contentSignal } from "../preferences/content-signal.ts";
-import { contentUsage } from "../preferences/content-usage.ts";
+import { contentSignal, contentUsage } from "../preferences/content-usage.ts";
 import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "../preferences/robots-match.ts";
 import { namedLicense } from "../preferences/rsl.ts";
 import { boundedValue, legible, statementsOf } from "../preferences/statements.ts";

@@ -5,9 +5,11 @@
  * and nonce. The key's name is its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as in the key directory.
  */
 import { randomBytes } from "node:crypto";
-import { isSignatureAgent, keyThumbprint } from "#protocol/identity";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { isSignatureAgent, keySetUrlOf, keyThumbprint } from "#protocol/identity";
 import { signatureSeconds } from "#protocol/signing-key";
-import type { RequestKey } from "../membership/signing-keys.ts";
+import type { Identity } from "../membership/identity.ts";
+import type { RequestKey, SigningKeys } from "../membership/signing-keys.ts";
 
 /**
  * Returns header fields (names in lower case) for one request to this URL's origin. Plain http gets none: anybody on
@@ -70,4 +72,42 @@ function signatureBase(of: {
     `"signature-agent";key="${label}": ${of.agent}`,
     `"@signature-params": ${of.parameters}`,
   ].join("\n");
+}
+
+// Identifies this crawler to sites by the User-Agent of the coordinator's latest welcome and, if asked for, a
+// signature. Nothing is requested before the first welcome.
+
+export class Introduction {
+  readonly #identity: Identity | null;
+  readonly #keys: Pick<SigningKeys, "current"> | null;
+  #userAgent: string | null = null;
+  #sign: SignRequest | null = null;
+
+  /** Without its own key a crawler cannot sign requests. */
+  constructor(identity: Identity | null, keys: Pick<SigningKeys, "current"> | null = null) {
+    this.#identity = identity;
+    this.#keys = keys;
+  }
+
+  onWelcome({
+    userAgent,
+    signatureAgent,
+    signingKeys,
+  }: Pick<CoordinatorWelcome, "userAgent" | "signatureAgent" | "signingKeys">): void {
+    const [identity, keys] = [this.#identity, this.#keys];
+    this.#userAgent = userAgent;
+    const keySetUrl = signatureAgent === undefined ? null : keySetUrlOf(signatureAgent);
+    // An older coordinator publishes only identities.
+    const key = signingKeys ? () => keys?.current ?? null : () => identity && { ...identity, until: null };
+    this.#sign = keySetUrl === null ? null : requestSigner({ key, keySetUrl });
+  }
+
+  /** Throws before the first welcome. */
+  readonly userAgent = (): string => {
+    if (this.#userAgent === null) throw new Error("no site is asked before the coordinator's welcome");
+    return this.#userAgent;
+  };
+
+  /** Returns no fields when requests are not signed. */
+  readonly sign: SignRequest = (url) => this.#sign?.(url) ?? {};
 }

@@ -17,8 +17,7 @@ import { urlHost } from "#core/ip/url-host";
 import type { StatedPreference } from "#protocol/preferences";
 import { Failure, failureOf } from "../core/failure.ts";
 import type { Connector, ConnectPhases } from "../net/connector.ts";
-import { type AnswerHeaders, Exchange, type SiteAnswer } from "./exchange.ts";
-import type { Timeouts } from "./exchange-watch.ts";
+import { type AnswerHeaders, Exchange, type SiteAnswer, type Timeouts } from "./exchange.ts";
 import {
   Http1Transport,
   keepAliveMs,

@@ -9,7 +9,7 @@ import type { CrawlerLog } from "../core/log.ts";
 import { isJoining } from "../core/membership.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { Member } from "../membership/member.ts";
-import { speaksIpv6 } from "../net/ipv6-route.ts";
+import { speaksIpv6 } from "../net/connector.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { Spool } from "../spool/spool.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";

@@ -4,6 +4,7 @@
  * No other code opens sockets to sites.
  */
 
+import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import type net from "node:net";
 import { networkInterfaces } from "node:os";
@@ -16,11 +17,16 @@ import { steadyNowMs } from "../core/steady-time.ts";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
-import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
+import {
+  type AddressGuard,
+  addressGuard,
+  ipv4OnlyName,
+  literalAddress,
+  type Nat64Prefix,
+  nat64PrefixesOf,
+} from "./address-guard.ts";
 import { Destination, dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
-import { speaksIpv6, withoutIpv6Words } from "./ipv6-route.ts";
 import { NameCache } from "./name-cache.ts";
-import { ipv4OnlyName, type Nat64Prefix, nat64PrefixesOf } from "./nat64-prefixes.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
 interface ConnectTarget {
@@ -393,4 +399,33 @@ const carriedBy = (socket: net.Socket) => socket.bytesRead + socket.bytesWritten
 function tlsFailure(error: Error): Failure {
   const known = failureOf(error);
   return known.code === "internal" ? new Failure("tls", error.message, { cause: error }) : known;
+}
+
+// Finds out whether this machine has working IPv6. Nothing is sent: connecting a UDP socket only selects a route and a
+// source address.
+
+/** k.root-servers.net, an anycast address. */
+const farAddress = "2001:7fd::1";
+
+export function hasIpv6Route(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp6");
+    const done = (works: boolean) => {
+      socket.close();
+      resolve(works);
+    };
+    socket.once("error", () => done(false));
+    socket.connect(53, farAddress, () => done(/^[23]/.test(socket.address().address)));
+  });
+}
+
+/** The proxy's routes are unknown, so behind one IPv6 needs the setting. */
+export async function speaksIpv6({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): Promise<boolean> {
+  return ipv6 ?? (proxy === null && (await hasIpv6Route()));
+}
+
+/** Explains why a crawler does not use IPv6. */
+export function withoutIpv6Words({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): string {
+  if (ipv6 === false) return "ipv6 is false in its settings";
+  return proxy === null ? "its machine has no route for it" : "it goes through a proxy, and ipv6 is not set";
 }

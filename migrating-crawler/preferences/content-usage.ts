@@ -1,28 +1,75 @@
 /**
- * Parses `Content-Usage` of headers and robots.txt rules (draft-ietf-aipref-attach-05, 19 August 2026) with the labels
- * of draft-ietf-aipref-vocab-08 (14 September 2026): a dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and
- * `search`, each `y` or `n`. Other values, and invalid dictionaries, say nothing.
+ * Reads the statements about page uses that fit on one line: `Content-Usage`, `Content-Signal` and robots directives of
+ * no standard.
  *
- * It is stricter than the drafts in two points: for a repeated key `n` wins instead of the last, and each header line
- * is a dictionary of its own, so a broken line only invalidates itself.
+ * `Content-Usage` (draft-ietf-aipref-attach-05, 19 August 2026; labels: draft-ietf-aipref-vocab-08, 14 September 2026) is
+ * a dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and `search`, each `y` or `n`; other values and invalid
+ * dictionaries say nothing. It is read more strictly than the drafts ask: for a repeated key `n` wins instead of the
+ * last, and each header line is a dictionary of its own, so a broken line only invalidates itself.
+ *
+ * `Content-Signal` (contentsignals.org, the policy of September 2025 with the `use` level added in July 2026; labels:
+ * draft-romm-aipref-contentsignals-00) is a list such as `search=yes, ai-train=no`. The policy does not cover
+ * contradictions, so denied wins. `use=immediate` forbids storing, so it denies indexing; `reference` (index, excerpt,
+ * link) and `full` deny nothing that we do.
+ *
+ * `noai` and `noimageai` (DeviantArt, 2022) forbid training, the latter on images; `noml` (noml.info, 2023) forbids
+ * machine learning. None of these directives concerns a search index.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
 import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";
 
-const labels: ReadonlyMap<string, ContentUse> = new Map([
+type Place = StatedPreference["place"];
+
+const usageLabels = new Map<string, ContentUse>([
   ["search", "search"],
   ["ai-use", "ai-input"],
   ["train-ai", "ai-train"],
 ]);
+const signalLabels = new Map<string, ContentUse>([
+  ["search", "search"],
+  ["ai-input", "ai-input"],
+  ["ai-train", "ai-train"],
+]);
+const directiveUses = new Map<string, readonly ContentUse[]>([
+  ["noai", ["ai-train"]],
+  ["noml", ["ai-train"]],
+  ["noimageai", []],
+]);
 
-export function contentUsage(value: string, place: StatedPreference["place"]): StatedPreference[] {
+export function contentUsage(value: string, place: Place): StatedPreference[] {
   const members = dictionaryTokens(boundedValue(value)) ?? [];
-  const said = members.flatMap(([key, token]): SaidUses => {
-    const use = labels.get(key);
-    if (use === undefined || (token !== "y" && token !== "n")) return [];
-    return [[use, token === "y" ? "allowed" : "denied"]];
-  });
+  const said = members.flatMap(([key, token]) => answerOf(usageLabels.get(key), token, ["y", "n"]));
   return statementsOf({ standard: "content-usage", place }, withoutContradictions(said), value);
+}
+
+export function contentSignal(value: string, place: Place): StatedPreference[] {
+  const said = boundedValue(value)
+    .split(/[,;]/)
+    .flatMap((part): SaidUses => {
+      const [key = "", answer = ""] = part.split("=", 2).map((word) => word.trim().toLowerCase());
+      if (key === "use" && answer === "immediate") return [["search", "denied"]];
+      return answerOf(signalLabels.get(key), answer, ["yes", "no"]);
+    });
+  return statementsOf({ standard: "content-signal", place }, withoutContradictions(said), value);
+}
+
+/** `names` are the directives that apply to us, in lower case. */
+export function robotsWords(names: readonly string[], place: Place): StatedPreference[] {
+  return [...new Set(names)].flatMap((text): StatedPreference[] => {
+    const uses = directiveUses.get(text);
+    return uses === undefined
+      ? []
+      : [{ standard: "robots-words", place, uses: [...uses], answer: "denied", text }];
+  });
+}
+
+function answerOf(
+  use: ContentUse | undefined,
+  word: string | null,
+  [yes, no]: readonly [string, string],
+): SaidUses {
+  if (use === undefined || (word !== yes && word !== no)) return [];
+  return [[use, word === yes ? "allowed" : "denied"]];
 }
 
 /**

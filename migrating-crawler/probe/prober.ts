@@ -15,10 +15,9 @@
  * Every measurement passes the gate (limits/probe-gate.ts), which delays it for at most half of its deadline, and only
  * goes to web ports: 80 and 443, those of leased URLs, and those that the partner allows by name (`allowRanges`).
  */
-
 import { hostInUrl } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
-import type { CoordinatorProbe } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, CoordinatorProbe } from "#protocol/coordinator-messages";
 import { heldBackWords, type ProbeMethod, type ProbeOutcome } from "#protocol/messages";
 import { Failure, failureOf } from "../core/failure.ts";
 import { steadyNowMs } from "../core/steady-time.ts";
@@ -424,4 +423,44 @@ class LoopTicks {
   lateMs(): number {
     return Math.max(0, performance.now() - this.#beforeMs - 2 * tickMs);
   }
+}
+
+// Measures the distance to the other crawlers, a few at a time, and returns one report.
+
+type Peer = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"][number];
+export interface PeerRtt {
+  readonly crawlerId: number;
+  readonly outcome: ProbeOutcome;
+}
+
+const atATime = 4;
+const triesPerPeer = 5;
+const deadlineMs = 5000;
+
+/** Keeps the order of the peers. A newer list aborts the older one's signal, which returns the results so far. */
+export async function measurePeers(
+  prober: Pick<Prober, "probe">,
+  peers: readonly Peer[],
+  signal: AbortSignal,
+): Promise<PeerRtt[]> {
+  const measured: PeerRtt[] = [];
+  const waiting = peers.entries();
+  const worker = async () => {
+    for (const [index, peer] of waiting) {
+      if (signal.aborted) return;
+      const { address, port, crawlerId } = peer;
+      const outcome = await prober.probe({
+        host: address,
+        address,
+        port,
+        secure: false,
+        method: "connect",
+        tries: triesPerPeer,
+        deadlineMs,
+      });
+      measured[index] = { crawlerId, outcome };
+    }
+  };
+  await Promise.all(Array.from({ length: atATime }, worker));
+  return measured.filter((one) => one !== undefined);
 }

@@ -8,7 +8,7 @@ import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { AskedPace } from "../limits/work-pace.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
-import { type CrawlerStatus, crawlerStatus } from "../link/crawler-status.ts";
+import { type CrawlerStatus, crawlerStatus } from "../link/crawler-hello.ts";
 import type { CrawlerSurroundings } from "../link/supervisor-line.ts";
 import type { Member } from "../membership/member.ts";
 import type { CrawlerConfig } from "../settings/config.ts";

@@ -5,7 +5,7 @@ import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { LocalTime } from "../core/local-time.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
-import { Tally } from "../link/crawler-status.ts";
+import { Tally } from "../link/crawler-hello.ts";
 import type { CrawlerSurroundings } from "../link/supervisor-line.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {

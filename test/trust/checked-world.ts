@@ -2,9 +2,8 @@
 
 import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
 import { takeResults } from "#coordinator/crawl/results/take-results";
-import { type DoubleCheckPorts, DoubleChecks } from "#coordinator/crawl/trust/double-checks";
+import { type DoubleCheckPorts, DoubleChecks, judgeCheck } from "#coordinator/crawl/trust/double-checks";
 import { defaultTrustRule } from "#coordinator/crawl/trust/evidence";
-import { judgeCheck } from "#coordinator/crawl/trust/judge-crawler";
 import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import { CoordinatorState } from "#coordinator/place/delegation/state";

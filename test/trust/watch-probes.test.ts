@@ -1,8 +1,8 @@
 /** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { restoreTrust } from "#coordinator/crawl/trust/distrust-writes";
+import { doubtImpossibleProbes } from "#coordinator/crawl/trust/probe-plausibility";
 import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
-import { doubtImpossibleProbes } from "#coordinator/crawl/trust/watch-probes";
 import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Incident } from "#core/incidents";

@@ -8,7 +8,7 @@ import { urlKeyOf } from "#core/url-key";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
-import { ownerOf, type Relatives } from "../frontier/claims.ts";
+import { ownerOf } from "../frontier/claims.ts";
 import {
   countForeignLinks,
   holdClaims,
@@ -97,20 +97,37 @@ interface Settling {
   readonly now: Date;
 }
 
+/**
+ * Hands hosts of the frontier that belong to another coordinator over to it, with all their URLs and links. Fetched
+ * pages stay in the index here, and a leased host stays until its lease ends.
+ */
 async function settleHosts(
   client: PoolClient,
   after: string | null,
-  settling: Settling,
+  { relatives, now }: Settling,
 ): Promise<{ cursor: string | null; handedOver: number; waits: boolean }> {
   if (after === null) return { cursor: null, handedOver: 0, waits: false };
-  const { rows } = await client.query<{ host_hash: HostHash }>(
-    "select host_hash from frontier_host where host_hash > $1 order by host_hash limit $2 for update",
+  const { rows } = await client.query<{ host_hash: HostHash; host: string; leased: boolean }>(
+    `select host_hash, host, lease_id is not null as leased
+     from frontier_host
+     where host_hash > $1
+     order by host_hash
+     limit $2
+     for update`,
     [after, hostsAtOnce],
   );
-  const hashes = rows.map(({ host_hash }) => host_hash);
-  const { hosts, leased } = await handOverHosts(client, hashes, settling);
-  const cursor = rows.length < hostsAtOnce ? null : hashes.at(-1)!;
-  return { cursor, handedOver: hosts, waits: leased > 0 };
+  const others = rows.flatMap((row) => {
+    const peerId = ownerOf(row.host, relatives);
+    return peerId === "here" ? [] : [{ ...row, peerId }];
+  });
+  const free = others.filter(({ leased }) => !leased);
+  if (free.length > 0) {
+    const hashes = free.map(({ host_hash }) => host_hash);
+    await withdrawLinks(client, hashes, now);
+    await move(client, free, now);
+  }
+  const cursor = rows.length < hostsAtOnce ? null : rows.at(-1)!.host_hash;
+  return { cursor, handedOver: free.length, waits: free.length < others.length };
 }
 
 interface UrlRow {
@@ -166,8 +183,8 @@ async function replace(
   const others = misplaced.filter(({ has_left, peer_id }) => !has_left || !relatives.peers.has(peer_id));
   const own = others.filter(({ owner }) => owner === "here");
   const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
-  if (own.length > 0) await admitGiven(client, own, settling);
   if (own.length > 0) {
+    await admitGiven(client, own, settling);
     await client.query(
       `delete from foreign_url f
        using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
@@ -186,44 +203,6 @@ async function replace(
     );
   }
   return { moved: others.length, waits: others.length < misplaced.length };
-}
-
-// Hosts of the frontier that are somebody else's now go there with all their URLs and links. What was fetched stays in the
-// index here. A host under a lease stays until that ends.
-
-interface HostRow {
-  readonly host_hash: HostHash;
-  readonly host: string;
-  readonly leased: boolean;
-}
-
-/** Callers hold the hosts' row locks. `leased` hosts belong to another coordinator but have leased URLs. */
-async function handOverHosts(
-  client: PoolClient,
-  hosts: readonly HostHash[],
-  { relatives, now }: { readonly relatives: Relatives; readonly now: Date },
-): Promise<{ readonly hosts: number; readonly leased: number }> {
-  if (hosts.length === 0) return { hosts: 0, leased: 0 };
-  const { rows } = await client.query<HostRow>(
-    `select host_hash, host, lease_id is not null as leased
-     from frontier_host
-     where host_hash = any($1::bigint[])`,
-    [hosts],
-  );
-  const others = rows.flatMap((row) => {
-    const peerId = ownerOf(row.host, relatives);
-    return peerId === "here" ? [] : [{ ...row, peerId }];
-  });
-  const free = others.filter(({ leased }) => !leased);
-  if (free.length > 0) {
-    await withdrawLinks(
-      client,
-      free.map(({ host_hash }) => host_hash),
-      now,
-    );
-    await move(client, free, now);
-  }
-  return { hosts: free.length, leased: others.length - free.length };
 }
 
 /** The new owner counts the pages' links. Visits are removed, so that a returning host starts over. */

@@ -1,4 +1,4 @@
-/** /coordinators: who is above and below this coordinator, what waits for each; children are invited and removed. */
+/** /coordinators: the parent and children of this coordinator, what waits for each, inviting and removing children. */
 import { z } from "zod";
 import type { Secrets } from "#core/access-types";
 import { howMany, instantWords, whenWords } from "#core/format";
@@ -73,7 +73,7 @@ const inviteCoordinator = post({
     nodes: [
       lead(html`Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator
 (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains.`),
-      // What it is to own is an example to change.
+      // The owned domain is an example.
       code(JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2)),
       picture(html`<p><a href="/coordinators">Back to the coordinators</a></p>`),
     ],
@@ -86,7 +86,6 @@ export async function inviteChild(
   { place: placeOf, secrets, coordinators }: InviteChildPorts,
   by: { readonly createdBy: string; readonly now: Date },
 ): Promise<ToldOf<typeof invitedCoordinator>> {
-  // As crawlers are named.
   if (!crawlerName.safeParse(name).success) throw new Fault(422, nameFault, "Not invited");
   const place = await placeOf();
   if (place === null) throw new Fault(409, notStarted, "Not invited");

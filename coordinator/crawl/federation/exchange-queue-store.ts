@@ -8,7 +8,6 @@ import { inTransaction } from "../../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import { lockPeer, waitingFor } from "./related-store.ts";
 
-/** Of an exchanged URL. */
 const columns = "number::float8 as number, url, depth, redirects, lists, hops, sent_links as links";
 
 /** The batch under way or the next one, longest waiting first; empty when nothing waits. */
@@ -17,22 +16,17 @@ export async function nextBatch(
   peerId: number,
   most = maxExchangedUrls,
 ): Promise<ExchangedUrl[]> {
-  const underWay = await underWayTo(client, peerId);
-  const rows = underWay.length > 0 ? underWay : await numberNext(client, peerId, most);
-  await noteSent(client, peerId, rows.at(-1)?.number);
-  return rows;
-}
-
-async function underWayTo(client: PoolClient, peerId: number): Promise<ExchangedUrl[]> {
-  const { rows } = await client.query<ExchangedUrl>(
+  const { rows: underWay } = await client.query<ExchangedUrl>(
     `select ${columns} from foreign_url where peer_id = $1 and number is not null order by foreign_url.number`,
     [peerId],
   );
-  return rows;
+  const urls = underWay.length > 0 ? underWay : await numberNext(client, peerId, most);
+  const last = urls.at(-1)?.number;
+  if (last !== undefined) await noteSent(client, peerId, last);
+  return urls;
 }
 
-async function noteSent(client: PoolClient, peerId: number, last: number | undefined): Promise<void> {
-  if (last === undefined) return;
+async function noteSent(client: PoolClient, peerId: number, last: number): Promise<void> {
   await client.query(
     "update related_coordinator set sent_number = $2 where peer_id = $1 and sent_number < $2",
     [peerId, last],
@@ -137,8 +131,6 @@ const toldDays = 90;
 /** Rows deleted per statement. */
 const atOnce = 20_000;
 
-const dayMs = 86_400_000;
-
 interface WaitingUrls {
   readonly peerId: number;
   readonly name: string;
@@ -163,7 +155,10 @@ export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<
     for (let excess = urls - most; excess > 0; ) {
       const count = await dropOf(pool, peerId, Math.min(excess, atOnce));
       if (count === 0) break;
-      await noteDropped(pool, { peerId, urls: count, now });
+      await pool.query(
+        "update related_coordinator set urls_dropped = urls_dropped + $2, dropped_at = $3 where peer_id = $1",
+        [peerId, count, now],
+      );
       gone += count;
       excess -= count;
     }
@@ -196,23 +191,13 @@ async function dropOf(pool: Pool, peerId: number, most: number): Promise<number>
   });
 }
 
-async function noteDropped(
-  pool: Pool,
-  { peerId, urls, now }: { readonly peerId: number; readonly urls: number; readonly now: Date },
-): Promise<void> {
-  await pool.query(
-    "update related_coordinator set urls_dropped = urls_dropped + $2, dropped_at = $3 where peer_id = $1",
-    [peerId, urls, now],
-  );
-}
-
 /** Forgetting is harmless: a URL found again is sent again and known to its owner. Works in pieces. */
 export async function forgetTold(pool: Pool, now: Date): Promise<void> {
   const isTold = "waits_since is null and number is null";
   const { rows } = await pool.query<{ sent_at: Date }>(
     `select sent_at from foreign_url where ${isTold} order by sent_at desc offset ${mostTold} limit 1`,
   );
-  const before = new Date(Math.max(rows[0]?.sent_at.getTime() ?? 0, now.getTime() - toldDays * dayMs));
+  const before = new Date(Math.max(rows[0]?.sent_at.getTime() ?? 0, now.getTime() - toldDays * 86_400_000));
   for (let gone = atOnce; gone === atOnce; ) {
     const { rowCount } = await pool.query(
       `with oldest as (

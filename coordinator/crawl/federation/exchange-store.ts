@@ -1,7 +1,7 @@
 /**
- * An exchange in the database: one transaction for the parent's side of it, and two for the child's. Each takes what the
- * other sends, lets go of what the other has, and numbers what waits for it. The relative's row is locked throughout, so
- * that messages of one child take turns.
+ * Runs an exchange in the database: one transaction for the parent's side, two for the child's. Each takes what the other
+ * sends, drops what the other has confirmed, and numbers what waits for it. The relative's row is locked throughout, so
+ * messages of one child take turns.
  */
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlKey } from "#core/url-key";
@@ -17,7 +17,6 @@ import { inTransaction } from "../../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
 import type { LinkedUrl } from "../frontier/back-link-writes.ts";
 import {
-  type Claims,
   claimBeyond,
   cycleFault,
   mostHops,
@@ -32,7 +31,7 @@ import { addOutsideLinks } from "../results/host-writes.ts";
 import { acknowledge, nextBatch, waitsFor } from "./exchange-queue-store.ts";
 import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./related-store.ts";
 
-/** A URL that somebody else sent, with its key made here. */
+/** A URL that another coordinator sent; its key is made here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
   readonly key: UrlKey;
 }
@@ -166,11 +165,7 @@ async function claimFault(
     const both = overlapOf(claims, other.claims);
     if (both !== null) return `"${child.name}" and "${other.name}" would both own ${both}`;
   }
-  return beyondFault(claims, relatives.own);
-}
-
-function beyondFault(claims: Claims, own: Claims | null): string | null {
-  const beyond = own === null ? null : claimBeyond(claims, own);
+  const beyond = relatives.own && claimBeyond(claims, relatives.own);
   if (beyond === null) return null;
   return `it claims ${beyond}, which this coordinator does not own itself: its own parent would keep those URLs`;
 }
@@ -261,8 +256,8 @@ async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promi
   return isSame ? Number(parent.received_number) : 0;
 }
 
-// URLs that another coordinator sent find their place: in the frontier here, or in the queue for whose they are. Runs
-// inside the transaction that commits their highest number, so that each counts once.
+// URLs that another coordinator sent go to the frontier here or to the queue for their owner, within the transaction that
+// commits their highest number, so that each counts once.
 
 interface Taking extends TakingSettings {
   readonly peerId: number;

@@ -1,4 +1,4 @@
-/** A child asks: its message is checked, taken and answered in one transaction, within what it may bring in a day. */
+/** Answers a child's message in one transaction, within its daily limit of new hosts, and asks the parent. */
 
 import { z } from "zod";
 import { asCrawlerId } from "#core/ids";
@@ -42,9 +42,9 @@ export async function answerChild(
   return { answer: answered.answer };
 }
 
-// A coordinator asks its parent: what belongs to others goes up, what is its own comes down, one exchange after the
-// other while anything waits on either side. Without an answer it tries again later, each time later, and nothing is
-// lost meanwhile: the same numbers are sent until they are acknowledged.
+// Asks the parent: URLs of others go up and own ones come down, in one exchange after the other while anything waits on
+// either side. Without an answer it retries with growing pauses and loses nothing, because the same numbers are sent until
+// they are acknowledged.
 
 interface AskParentPorts {
   readonly store: Omit<ExchangeStore, "answer">;
@@ -132,7 +132,7 @@ function isParentUrl(text: string): boolean {
   return protocol === "https:" || (protocol === "http:" && loopbackHost.test(hostname));
 }
 
-/** `parent` in the coordinator's file; `nearcrawl coordinators invite NAME`, at the parent, prints it. */
+/** `parent` in the settings file, as `nearcrawl coordinators invite NAME` prints it at the parent. */
 export const parentSettings = z.strictObject({
   url: z
     .string()
@@ -145,7 +145,7 @@ export const parentSettings = z.strictObject({
     .string()
     .max(200)
     .regex(/^ncc_[A-Za-z0-9_-]{16,}$/, "is not a key from nearcrawl coordinators invite (ncc_…)"),
-  /** SHA-256 of the parent's TLS key, base64url; null: its certificate is checked as browsers do. */
+  /** SHA-256 of the parent's TLS key in base64url; null uses the public authorities. */
   certificatePin: z
     .string()
     .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
@@ -162,11 +162,11 @@ export const parentSettings = z.strictObject({
     }),
 });
 
-/** `coordinators` in the coordinator's file: the exchange with parent and children. */
+/** `coordinators` in the settings file: the exchange with parent and children. */
 export const coordinatorsSettings = z.strictObject({
   /** How often the parent is asked while nothing waits. */
   everySeconds: z.number().min(0.1).max(3600).default(5),
-  /** URLs that wait for others; beyond, those with the fewest links are given up, the oldest first. Some 200 bytes each. */
+  /** The maximum waiting for one coordinator, about 200 bytes each; beyond it, the least linked and oldest are dropped. */
   mostWaitingUrls: z.int().min(1000).max(100_000_000).default(1_000_000),
   /** Unknown hosts that one child may add per day. */
   newHostsPerChildAndDay: z.int().min(0).max(1_000_000_000).default(10_000_000),
@@ -192,7 +192,7 @@ export function parentFaults(
   ];
 }
 
-// What another coordinator sends is untrusted: each URL is made canonical anew, and numbers must rise.
+// Messages of other coordinators are untrusted: each URL is canonicalised again, and numbers must rise.
 
 /** Returns a text when the whole message is invalid; URLs without a key are dropped and counted. */
 function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {

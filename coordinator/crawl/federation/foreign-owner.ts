@@ -1,4 +1,4 @@
-/** What is known of a URL that another coordinator crawls, in words. */
+/** Explains that another coordinator crawls a URL. */
 import { type Standing, stop } from "#core/explanation";
 import { howMany, instantWords } from "#core/format";
 
@@ -6,18 +6,18 @@ export interface ForeignOwner {
   /** The coordinator that it goes to next. */
   readonly kind: "parent" | "child";
   readonly name: string;
-  /** The child's claim that holds it (`.gr`); null: the parent's to say. */
+  /** The child's claim that holds it (`.gr`); null when the parent decides. */
   readonly claim: string | null;
-  /** What this coordinator owns, where it has a parent. */
+  /** What this coordinator owns, if it has a parent. */
   readonly own: readonly string[];
-  /** Of the URL here; null: it was not found here, or a host was asked for. */
+  /** Null when the URL was not found here, or a host was asked for. */
   readonly url: ForeignUrlState | null;
 }
 
 export interface ForeignUrlState {
   readonly waitsSince: string | null;
   readonly underWay: boolean;
-  /** When the other side last said that it has it. */
+  /** When the other side last confirmed it. */
   readonly toldAt: string | null;
 }
 

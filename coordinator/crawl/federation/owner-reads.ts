@@ -1,4 +1,4 @@
-/** Whose a URL or host is, for the answer to `who`: by the claims of now, and by what foreign_url remembers. */
+/** Finds the owner of a URL or host for `who`, by the current claims and by table foreign_url. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isoOrNull } from "../../database/cached-read.ts";
@@ -12,7 +12,7 @@ interface Asked {
   readonly urlHash: UrlHash | null;
 }
 
-/** Null: it is this coordinator's own. */
+/** Returns null when it is this coordinator's own. */
 export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | null> {
   const relatives = await readRelatives(pool);
   if (relatives === null) return null;
@@ -35,7 +35,7 @@ function claimHolding({ children }: KnownRelatives, peerId: number, asked: Asked
   return child === undefined ? null : claimOf(child.claims, asked.host);
 }
 
-/** Of a host, any URL tells where its URLs went. */
+/** For a host, any of its URLs shows where they went. */
 async function keptUrl(
   pool: Pool,
   { hostHash, urlHash }: Asked,

@@ -1,6 +1,6 @@
 /**
- * How a coordinator speaks to its parent: one POST, outbound only, over TLS or on loopback. The parent's certificate is
- * one of the public authorities', or the one whose key is pinned. What comes back is bounded and checked.
+ * Exchanges with the parent by one POST, outbound only, over TLS or on loopback. The parent's certificate is verified by
+ * the public authorities or by its pinned key. The answer is limited and validated.
  */
 import type { TLSSocket } from "node:tls";
 import { Agent, buildConnector } from "undici";
@@ -23,13 +23,12 @@ interface ParentRoute {
   /** `https://host[:port]`, or `http://` on loopback. */
   readonly url: string;
   readonly key: string;
-  /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url; null: its certificate is checked as browsers do. */
+  /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url; null uses the public authorities. */
   readonly certificatePin: string | null;
 }
 
-/** For one exchange as a whole; the parent writes some thousand rows for it. */
+/** The limit of one exchange, for which the parent writes several thousand rows. */
 const exchangeTimeoutMs = 30_000;
-/** Longest refusal in words that is kept. */
 const maxWords = 500;
 
 export class HttpParentClient {
@@ -98,7 +97,7 @@ async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** What is not its own answer (a proxy's page, a busy server) is tried again, as if it were not there. */
+/** An answer that is not the parent's own (a proxy's page, a busy server) is retried like no answer. */
 function replyOf(status: number, text: string): ParentReply {
   const value = jsonOf(text);
   if (status === 200) {

@@ -14,7 +14,6 @@ import {
 } from "../frontier/foreign-url-store.ts";
 import type { coordinators, relatedCoordinator } from "./federation-api.ts";
 
-/** A related coordinator as the pages and the command show it; dates ISO 8601. */
 export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;
 
 export type Coordinators = ToldOf<typeof coordinators>;
@@ -28,10 +27,10 @@ interface Invited {
   readonly now: Date;
 }
 
-/** A relative that was not heard of for so long is silent; children ask every few seconds. */
+/** A relative that has not asked for this long is silent; children ask every few seconds. */
 const silentMinutes = 10;
 
-/** Waiting URLs are counted so far: more than any setting lets wait. */
+/** Waiting URLs are counted up to this number, which exceeds every setting. */
 const mostCounted = 100_000_001;
 
 interface Row extends Omit<RelatedCoordinator, "state" | "contactedAt" | "failingSince" | "createdAt"> {
@@ -61,7 +60,7 @@ export function createCoordinatorStore(pool: Pool) {
       };
     },
 
-    /** False: the name is taken. */
+    /** Returns false when the name is taken. */
     async invite({ name, keyHash, createdBy, now }: Invited): Promise<boolean> {
       const { rowCount } = await pool.query(
         `insert into related_coordinator (peer_id, name, key_hash, created_at, created_by)
@@ -72,7 +71,7 @@ export function createCoordinatorStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    /** False: there is none of that name. What waits for it goes where it belongs then. */
+    /** Returns false when there is no such child. URLs that wait for it are rerouted. */
     async remove(name: string): Promise<boolean> {
       return await inTransaction(pool, async (client) => {
         await client.query("select from related_coordinator where name = $1 for update", [name]);
@@ -85,7 +84,6 @@ export function createCoordinatorStore(pool: Pool) {
       });
     },
 
-    /** The child that shows this key. */
     async childOf(keyHash: string): Promise<{ readonly childId: number; readonly name: string } | null> {
       const { rows } = await pool.query<{ peer_id: number; name: string }>(
         "select peer_id, name from related_coordinator where key_hash = $1",
@@ -121,7 +119,7 @@ export const waitingFor = (relative: string): string => `(
          ) one
        )`;
 
-/** By the claims of now, not everything was gone through yet. */
+/** Whether the walk by the current claims is unfinished. */
 async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise<boolean> {
   const { rows } = await pool.query<{ settled_claims: string | null; under_way: boolean }>(
     "select settled_claims, host_cursor is not null or url_cursor_host is not null as under_way from claims_settling",
@@ -148,7 +146,7 @@ function stateOf({ peerId, failure, contactedAt }: Heard, now: Date): RelatedCoo
   return now.getTime() - contactedAt.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
 }
 
-/** Made at the first call, and the same for all coordinators that share the database. */
+/** Creates the id at the first call; coordinators that share the database share it. */
 export async function ownId(client: Pool | PoolClient): Promise<string> {
   const before = await knownId(client);
   if (before !== null) return before;
@@ -159,7 +157,7 @@ export async function ownId(client: Pool | PoolClient): Promise<string> {
   return (await knownId(client))!;
 }
 
-/** Null: no coordinator has started here yet. */
+/** Returns null when no coordinator has started here yet. */
 async function knownId(client: Pool | PoolClient): Promise<string | null> {
   const { rows } = await client.query<{ coordinator_id: string }>(
     "select coordinator_id from coordinator_self",
@@ -168,8 +166,8 @@ async function knownId(client: Pool | PoolClient): Promise<string | null> {
 }
 
 /**
- * The parent as the settings have it; null: there is none any more. With another address the link starts over; what
- * waits for the parent waits for the new one.
+ * Records the parent of the settings; null removes it. With another address the link starts over, and URLs that wait for
+ * the parent wait for the new one.
  */
 export async function stateParent(
   pool: Pool,
@@ -177,21 +175,14 @@ export async function stateParent(
   now: Date,
 ): Promise<void> {
   await ownId(pool);
-  if (parent === null) {
-    await inTransaction(pool, async (client) => {
-      await lockPeer(client, parentId);
-      await holdClaims(client);
-      await client.query("delete from related_coordinator where peer_id = $1", [parentId]);
-    });
-    return;
-  }
   await inTransaction(pool, async (client) => {
     await lockPeer(client, parentId);
     await holdClaims(client);
-    await client.query("delete from related_coordinator where peer_id = $1 and name <> $2", [
+    await client.query("delete from related_coordinator where peer_id = $1 and name is distinct from $2", [
       parentId,
-      parent.url,
+      parent?.url,
     ]);
+    if (parent === null) return;
     await client.query(
       `insert into related_coordinator (peer_id, name, created_at, created_by, claims)
        values ($1, $2, $3, 'settings', $4)
@@ -212,7 +203,7 @@ export interface PeerRow {
   readonly received_number: string;
 }
 
-/** Null: it is no relative (any more). */
+/** Returns null when it is no relative (any more). */
 export async function lockPeer(client: PoolClient, peerId: number): Promise<PeerRow | null> {
   const { rows } = await client.query<PeerRow>(
     `select peer_id, name, coordinator_id, claims, chain, link_id, sent_number, received_number
@@ -247,7 +238,7 @@ export async function noteExchange(client: PoolClient, exchanged: Exchanged): Pr
   );
 }
 
-/** What is wrong, and since when; it holds until an exchange succeeds. */
+/** The failure stays until an exchange succeeds. */
 export async function noteFailure(
   client: Pick<PoolClient, "query">,
   peerId: number,

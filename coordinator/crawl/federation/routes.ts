@@ -1,7 +1,7 @@
 /**
- * POST /api/coordinators/exchange: children of this coordinator send what is not theirs and get what is
- * (coordinator/protocol/exchange). Who asks is known by its key before anything of the body is read; each child has
- * one message in hand at a time.
+ * POST /api/coordinators/exchange: children send what they do not own and get what they own
+ * (coordinator/protocol/exchange). The key identifies the child before the body is read, and each child may have one
+ * message in progress.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -38,7 +38,7 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
       onRequest: async (request, reply) => {
         const child = await keys(request);
         if ("status" in child) return sendRefusal(request, reply, child, settings);
-        // One whose line is cut waits for nothing: the next may come at once, and the database makes it wait its turn.
+        // After a lost connection the next message may come at once; the database makes it wait for its turn.
         const isBusy = inHand.get(child.childId)?.raw.socket.destroyed === false;
         if (isBusy) return sendError(request, reply, oneAtATime, settings);
         inHand.set(child.childId, request);
@@ -65,7 +65,7 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
 
 const answer = (reply: FastifyReply, value: unknown) => reply.header("cache-control", "no-store").send(value);
 
-/** As operators' tokens are looked up: hashed, and with a bound on wrong ones of one address. */
+/** Looks keys up like operators' tokens: hashed, with a limit of wrong ones per address. */
 function childKeys({ coordinators, hash, now }: ExchangeRoutePorts) {
   const children = new Map<string, Child>();
   const bearer = new BearerActor({

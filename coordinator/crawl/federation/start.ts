@@ -1,6 +1,6 @@
 /**
- * A coordinator among others: it asks its parent by the clock, hands over what is not its own, and keeps what waits
- * within bounds. Its children ask it by HTTP (routes.ts).
+ * Wires federation: asks the parent on a timer, hands over what belongs to others, and limits what waits. Children ask
+ * by HTTP (routes.ts).
  */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
@@ -33,17 +33,16 @@ const settleMs = 5000;
 const boundMs = 30_000;
 const forgetMs = 3_600_000;
 
-/** What a parent sends is its to answer for. */
+/** The parent is responsible for the hosts that it sends. */
 const anyNumber = 2 ** 31 - 1;
 
-/** Of the coordinator's settings. */
 interface LinkSettings {
   readonly parent: ParentSettings | null;
   readonly coordinators: CoordinatorsSettings;
   readonly scope: ScopeSettings;
 }
 
-/** `start` states the parent of the settings in the database, before results are taken, and sets the clock going. */
+/** `start` records the parent before results are taken, and starts the timers. */
 export function linkCoordinators(
   ports: CoordinatorLinkPorts,
   config: LinkSettings,
@@ -95,7 +94,7 @@ export function linkCoordinators(
   }
 }
 
-// The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
+// The pages about related coordinators, and the route for children.
 
 interface CoordinatorPartOptions {
   readonly pool: Pool;
@@ -106,7 +105,7 @@ interface CoordinatorPartOptions {
   readonly now?: () => Date;
 }
 
-/** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
+/** Children's messages use the coordinator's own database connections, because the pages' have short timeouts. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
   const { pool, patientPool, metrics, version, config, now = () => new Date() } = options;
   const coordinators = createCoordinatorStore(pool);

@@ -1,5 +1,5 @@
 /**
- * What follows when two crawlers disagree on a page: others are asked, one after the other, until it is clear
+ * Decides what follows when two crawlers disagree on a page: others are asked, one after the other, until it is clear
  * whether one crawler stands alone, or the page differs by place or by visit, which is nobody's fault.
  *
  *   first ── second: agree ───────────────────────────────────────────────► agree
@@ -9,8 +9,8 @@
  *                          │                                   └─ not ── second again ───────────► alone | once
  *                          └── near the first: nobody stands out ───────────────────────────────► by visit
  *
- * `alone` and `once` say what was seen, not that anybody lied: a page may have changed in between, or be shown so to
- * one network only. What follows from many of them is for evidence.ts.
+ * `alone` and `once` describe what was seen and accuse nobody: a page may have changed in between, or differ for one
+ * network only. evidence.ts draws conclusions from many of them.
  */
 import type { CrawlerId } from "#core/ids";
 import {

@@ -12,8 +12,8 @@ import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
-import type { CheckLeaseRequest, CheckTarget, NewCheck } from "./comparison.ts";
 import { softwareOf } from "./cross-fetch-verdict-store.ts";
+import type { CheckLeaseRequest, CheckTarget, NewCheck } from "./evidence.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
 
 export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promise<ReadonlySet<HostHash>> {

@@ -10,15 +10,19 @@ import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/addres
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
-import type {
-  ArrivedOpinion,
-  CheckStep,
-  NextOfCheck,
-  OpenCheck,
-  StoredOpinion,
-  TakenCheck,
-} from "./comparison.ts";
-import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "./evidence.ts";
+import {
+  type ArrivedOpinion,
+  type CheckStep,
+  type HostRecord,
+  isSilent,
+  type NextOfCheck,
+  newHost,
+  type OpenCheck,
+  outcomesOf,
+  type StoredOpinion,
+  type TakenCheck,
+  withVerdict,
+} from "./evidence.ts";
 import { readsAs, saysNothing } from "./page-sketch.ts";
 
 interface Taking {
@@ -252,11 +256,9 @@ async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord
   );
 }
 
-// Who was asked for a page once more, had the lease, was connected all the while and shipped nothing: that is an
-// opinion as well, one that says nothing. Else whoever alters pages would only have to let such leases run out.
-//
-// Of a crawler whose session ended meanwhile, of a host that opted out, and where nothing was leased, nothing is said:
-// those comparisons are dropped like any other that nobody made in time.
+// A crawler that was asked for a page again, had the lease, stayed connected and sent nothing has given an opinion
+// without content; otherwise whoever alters pages could just let such leases expire. This does not apply when its
+// session ended meanwhile, the host opted out, or nothing was leased: those comparisons expire like any other.
 
 /** Delay after the lease's end, in which a connected crawler sends a heartbeat. */
 export const settlingSeconds = 60;

@@ -5,7 +5,7 @@ import { tell } from "#db/schema-channel";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
-import type { Distrust } from "./comparison.ts";
+import type { Distrust } from "./evidence.ts";
 
 export async function distrustCrawler(
   pool: Pool,

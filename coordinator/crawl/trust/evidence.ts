@@ -1,18 +1,19 @@
 /**
- * What a crawler's comparisons say together: a sequential test (Wald 1945, as Page's CUSUM 1954, so that years of
- * honesty hide no later lie) of "its pages are altered now and then" against "it is as honest as the others".
+ * Weighs all comparisons of a crawler by a sequential test (Wald 1945; as Page's CUSUM 1954, so that years of honesty
+ * hide no later lie) of "some of its pages are altered" against "it is as honest as the others".
  *
- * Honest crawlers stand alone, too: sites show some networks something else, pages change between two fetches. How
- * often is learned from the other crawlers; so much more often, and on many different hosts, is the evidence. A host
- * counts once, however many of its pages differ, and only in one of three ways:
+ * Honest crawlers also stand alone, because sites show some networks something else and pages change between two
+ * fetches. How often is learned from the other crawlers; standing alone much more often, on many hosts, is evidence. A
+ * host counts once, however many of its pages differ, and in one of three ways:
  *
- *   alone, once   on a host with pages of which the crawler agrees with others: something was done to that page
- *   wholly        on a host where it agrees with nobody: most often the host shows its place something else
- *   nothing       on a host that differs by place or by visit, or that several crawlers stood alone on
+ *   alone, once   the crawler agrees with others on other pages of the host, so this page was altered
+ *   wholly        it agrees with nobody on this host, which usually shows its network something else
+ *   nothing       the host differs by place or by visit, or several crawlers stood alone on it
  */
-import type { CrawlerId, HostHash } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
 import type { Opinion, Verdict } from "./arbitration.ts";
-import { still, type Volatility, widest } from "./page-sketch.ts";
+import { type PageSketch, still, type Volatility, widest } from "./page-sketch.ts";
 
 /** Result of a comparison for the crawler that fetched first. */
 export interface CheckOutcome {
@@ -232,4 +233,99 @@ export function outcomesOf(
   if (verdict.type === "agree") return [{ crawlerId: first, outcome: "agree" }];
   const isFirst = (verdict.type === "alone" || verdict.type === "once") && verdict.suspect === first;
   return isFirst ? [{ crawlerId: first, outcome: verdict.type }] : [];
+}
+
+// Types of stored comparisons: pages fetched again, and the results.
+
+/** A crawler's report of the page, with its time. */
+export interface StoredOpinion extends Opinion {
+  readonly at: string;
+}
+
+/** A page just fetched, and who may fetch it again. */
+export interface NewCheck {
+  readonly key: UrlKey;
+  readonly cause: "sample" | "follow-up";
+  /** Null when the page is as in the index. */
+  readonly sketch: PageSketch | null;
+  readonly fetchedAt: Date;
+  readonly wanted: readonly CrawlerId[];
+  /** Deadline of the next fetch. */
+  readonly nextBy: Date;
+}
+
+export interface OpenCheck {
+  readonly checkId: string;
+  readonly key: UrlKey;
+  readonly crawlerId: CrawlerId;
+  readonly cause: NewCheck["cause"];
+  /** Including the new one. */
+  readonly opinions: readonly StoredOpinion[];
+  readonly host: HostRecord;
+  /** What an opinion takes for the site's error page matches another page of the host in the index. */
+  readonly isErrorPage: boolean;
+  /** The host's first address and subnet. */
+  readonly target: CheckTarget;
+}
+
+export interface CheckTarget {
+  readonly address: string;
+  readonly subnetId: number;
+}
+
+/** The next step of a check: another opinion, or a verdict. */
+export type CheckStep =
+  | { readonly type: "ask"; readonly wanted: readonly CrawlerId[]; readonly nextBy: Date }
+  | { readonly type: "verdict"; readonly verdict: Verdict };
+
+export type NextOfCheck = (check: OpenCheck) => CheckStep;
+
+/** A check with a new opinion and its consequence. */
+export interface TakenCheck {
+  readonly check: OpenCheck;
+  readonly step: CheckStep;
+}
+
+/** A result under a check's lease. */
+export interface ArrivedOpinion {
+  readonly crawlerId: CrawlerId;
+  readonly leaseId: LeaseId;
+  readonly key: UrlKey;
+  readonly sketch: PageSketch;
+  readonly fetchedAt: Date;
+  /** The host is left alone until then. */
+  readonly hostNotBefore: Date;
+}
+
+export interface CheckLeaseRequest {
+  readonly crawlerId: CrawlerId;
+  /** Maximum number of hosts. */
+  readonly hosts: number;
+  readonly urlsPerHost: number;
+  readonly leaseSeconds: number;
+  /** Rest of an address between two crawlers. */
+  readonly addressRestSeconds?: number;
+  readonly now: Date;
+}
+
+/** Recent comparisons, oldest first, and hosts whose differences prove nothing. */
+export interface TrustHistory {
+  readonly outcomes: readonly (CheckOutcome & { readonly at: Date })[];
+  readonly silent: ReadonlySet<HostHash>;
+  readonly distrusted: ReadonlySet<CrawlerId>;
+}
+
+/** As stated in a hello. */
+export interface StatedSoftware {
+  readonly softwareVersion: string;
+  /** Set when a dock runs it. */
+  readonly release?: { readonly version: string; readonly digest: string } | undefined;
+}
+
+export interface Distrust {
+  readonly crawlerId: CrawlerId;
+  readonly words: string;
+  readonly now: Date;
+  /** Drains the crawler and fetches its pages since then again, latest first, up to a limit. */
+  readonly drain: { readonly pagesSince: Date; readonly mostPages: number } | null;
 }

@@ -1,6 +1,6 @@
 /**
- * A summary of a result, kept while others fetch the same URL and sufficient to compare it without the page. At most
- * about 3 KB; a page of 50 links takes 1 KB.
+ * Summarises a result while others fetch the same URL, so that it can be compared without the page. A sketch takes at
+ * most about 3 KB, with 50 links 1 KB.
  */
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
@@ -10,11 +10,11 @@ import { challengeOf } from "../batch/visit.ts";
 export interface PageSketch {
   /**
    * page      a document that was read
-   * missing   404, 410, or a page that says so: of this one digest, simhash and title are kept, since whether a crawler
-   *           knows it for what it is may depend on what it remembers of the site
+   * missing   404, 410, or a page that says so; the latter keeps digest, simhash and title, because recognising it may
+   *           depend on what the crawler remembers of the site
    * redirect  somewhere else
    * other     a content type that is not read
-   * none      says nothing of the page: no answer, refused, "not now", "not for you"
+   * none      no information about the page: no answer, a refusal, a temporary error
    */
   readonly kind: "page" | "missing" | "redirect" | "other" | "none";
   /** SHA-256 of the decoded body, hex. */
@@ -239,10 +239,8 @@ function endOf({ links, linkCount }: PageSketch): number {
   return links.length < linkCount ? (links.at(-1) ?? 0) : Number.POSITIVE_INFINITY;
 }
 
-/**
- * Chooses fetched pages for comparison after their results arrived, by an unpredictable number, so that a crawler
- * cannot know which are compared.
- */
+// Pages are chosen for comparison after their results arrived, by an unpredictable number, so that a crawler cannot know
+// which ones are compared.
 
 export interface SamplingRule {
   /** For established crawlers, 0 to 1. */
@@ -256,11 +254,10 @@ export interface SamplingRule {
 }
 
 /**
- * 5 % is what it takes to find nine of ten crawlers that begin to alter 5 % of their pages after long honesty within 2000
- * of them; 1 % finds half. A newcomer's first 2000 pages make 300 comparisons, in
- * which one that alters 5 % of its pages stands out some dozen times, where it takes four or five; 30 % for a while after
- * the first time makes sure of it sooner. No more than that: an honest crawler stands alone about once in 200
- * comparisons, and being watched must not lead to being watched again (test/bench/results/trust.md).
+ * A share of 5 % finds nine of ten crawlers that start to alter 5 % of their pages after long honesty within 2000 pages;
+ * 1 % finds half of them. A newcomer's first 2000 pages give 300 comparisons, in which such a liar stands out about a
+ * dozen times, and four or five suffice. The 30 % after the first time find it sooner. A larger share would keep honest
+ * crawlers watched, which stand alone about once in 200 comparisons (test/bench/results/trust.md).
  */
 export const defaultSamplingRule: SamplingRule = {
   share: 0.05,

@@ -1,23 +1,29 @@
 /**
- * Probe reports that are too fast to be true. Where a crawler measured x to a target, and a witness y, the two are at
- * most x + y apart (triangle inequality); D is what the *witness* measured to the crawler, for a liar would state it to
- * fit. Real paths violate the inequality, so it is believed in part only; light is believed as far as both state where
- * they are. Impossible is x + y < 0.7 · D − 5 ms, or less than light takes in fibre between the two places.
+ * Finds probe reports that are too fast to be true. When a crawler measures x to a target and a witness measures y, the
+ * two are at most x + y apart (triangle inequality). D is the RTT that the *witness* measured to the crawler, since a
+ * liar would adjust its own. Real paths violate the inequality, so D counts only in part; the speed of light counts when
+ * both state where they are. A report is impossible when x + y < 0.7 · D − 5 ms, or when it is less than light takes in
+ * fibre between the two places.
  *
- * Nobody is accused of being too slow. A busy machine, a lossy link and a way that has changed since D was measured make
- * honest crawlers so, and whoever reports too much only loses subnets by it.
+ * Nobody is accused of being too slow: busy machines, lossy links and changed routes slow honest crawlers down, and
+ * whoever reports too much only loses subnets.
  *
- * Where the way over a third crawler is shorter than D, that is taken: a bad route between two is not their distance.
- * And less is taken by what the suspect's nearest witness measured: a busy machine answers everybody late.
+ * When the path over a third crawler is shorter than D, that is used, because a bad route between two crawlers is not
+ * their distance. It is reduced by what the suspect's nearest witness measured, because a busy machine answers late.
  *
- * One pair does not tell which of the two is wrong. A report counts as impossible when most of the subnet's witnesses
- * say so, and a crawler is accused when that happened on many distinct subnets, by several different witnesses, and
- * far more often than honest crawlers come to on measured round trips (test/bench/results/trust.md). The one with the
- * most is accused first and is no witness any more.
+ * One pair does not show which of the two is wrong. A report counts as impossible when most of the subnet's witnesses
+ * contradict it. A crawler is accused when that happens on many subnets, by several witnesses, and far more often than
+ * to honest crawlers in measured RTTs (test/bench/results/trust.md). The worst is accused first and then stops counting
+ * as a witness.
  */
 
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type Coordinates, distanceKm } from "../../place/delegation/anycast.ts";
+import type { IncidentNotes } from "#core/incidents";
+import type { Log } from "#core/log";
+import type { PeerRtt } from "../../place/crawlers/crawler.ts";
+import { type Coordinates, distanceKm, placeOf } from "../../place/delegation/anycast.ts";
+import type { CoordinatorState } from "../../place/delegation/state.ts";
 
 export interface ProbedSubnet {
   readonly subnetId: SubnetId;
@@ -182,3 +188,70 @@ function byLightMs(a: CrawlerId, b: CrawlerId, fleet: ProbingFleet): number {
   if (placeA === null || placeB === null) return 0;
   return Math.max(0, distanceKm(placeA, placeB) - placeSlackKm) / kmPerRoundTripMs;
 }
+
+// Crawlers with impossible probe reports are excluded from rounds, the subnets they won that way are probed again, and
+// the operator is told. Second witnesses cover what one may win on few chosen subnets
+// (delegation/policies/second-witness).
+
+interface WatchProbesPorts {
+  readonly trust: {
+    probedSubnets(since: Date): Promise<ReadonlyMap<unknown, readonly ProbedSubnet[]>>;
+    /** Returns false when the crawler's probes were doubted already. */
+    doubtProbes(doubt: { crawlerId: CrawlerId; words: string; now: Date }): Promise<boolean>;
+  };
+  readonly state: CoordinatorState;
+  /** RTTs by direction: what the first measured to the second. */
+  readonly peerRtts: () => Promise<readonly PeerRtt[]>;
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
+  readonly incidents: IncidentNotes;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+/** Routes change, so older reports are not compared with today's RTTs. */
+const probesDays = 7;
+
+/** Returns the newly distrusted crawlers. */
+export async function doubtImpossibleProbes(ports: WatchProbesPorts): Promise<CrawlerId[]> {
+  const { trust, now } = ports;
+  const since = new Date(now().getTime() - probesDays * 86_400_000);
+  const subnetsBy = await trust.probedSubnets(since);
+  if (subnetsBy.size === 0) return [];
+  const fleet = fleetOf(await ports.peerRtts(), ports.state);
+  const lies = [...subnetsBy.values()].flatMap((subnets) => probeLies(subnets, fleet));
+  const doubted: CrawlerId[] = [];
+  for (const lie of lies) if (await doubt(lie, ports)) doubted.push(lie.crawlerId);
+  return doubted;
+}
+
+function fleetOf(peerRtts: readonly PeerRtt[], state: CoordinatorState): ProbingFleet {
+  const between = new Map(peerRtts.map(({ from, to, rttMs }) => [`${from} ${to}`, rttMs]));
+  return {
+    crawlers: state.crawlers.map(({ crawlerId }) => crawlerId),
+    rttMs: (from, to) => between.get(`${from} ${to}`) ?? null,
+    placeOf: (crawlerId) => placeOf(crawlerId, state),
+  };
+}
+
+async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
+  const { trust, state, request, incidents, log, now } = ports;
+  const { crawlerId, subnets } = lie;
+  const words = lieWords(lie);
+  if (!(await trust.doubtProbes({ crawlerId, words, now: now() }))) return false;
+  const crawler = state.crawler(crawlerId)?.name ?? String(crawlerId);
+  log.warn({ crawlerId, crawler, words }, "a crawler's probe reports are no longer trusted");
+  incidents.note({
+    crawlerId,
+    kind: "wrong-probe",
+    words: `${words}. See nearcrawl fleet show ${crawler}`,
+    remoteAddress: null,
+    at: now(),
+  });
+  const won = subnets.filter((subnetId) => state.ownerOf(subnetId) === crawlerId);
+  request(won, "refresh");
+  return true;
+}
+
+const lieWords = ({ subnets, tested }: ProbeLie): string =>
+  "it reports round-trip times that are too short to be possible, or it is not where its partner says, " +
+  `on ${subnets.length} of the ${tested} subnets where others can tell`;

@@ -15,11 +15,10 @@ import type { DeniedTargets } from "../../place/delegation/denied-targets.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
 import type { ResultStore } from "../results/result-store.ts";
-import { DoubleChecks } from "./double-checks.ts";
-import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
+import { DoubleChecks, evidenceDays, judgeCheck } from "./double-checks.ts";
+import { doubtImpossibleProbes } from "./probe-plausibility.ts";
 import type { TrustSettings } from "./trust-settings.ts";
 import { createTrustStore, type TrustStore } from "./trust-store.ts";
-import { doubtImpossibleProbes } from "./watch-probes.ts";
 
 interface TrustingPorts {
   readonly pool: Pool;

@@ -6,15 +6,6 @@ import type { ProbeMethod } from "#protocol/messages";
 import { columnsOf } from "../../database/transaction.ts";
 import { isFromHere } from "../../place/delegation/round-reads.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import type {
-  ArrivedOpinion,
-  CheckLeaseRequest,
-  Distrust,
-  NewCheck,
-  NextOfCheck,
-  StatedSoftware,
-  TrustHistory,
-} from "./comparison.ts";
 import {
   checkTargets,
   leaseChecks,
@@ -25,7 +16,16 @@ import {
 } from "./cross-fetch-store.ts";
 import { isOfferedTo, settlingSeconds, takeOpinion, takeSilences } from "./cross-fetch-verdict-store.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
-import type { UntoldChecks } from "./evidence.ts";
+import type {
+  ArrivedOpinion,
+  CheckLeaseRequest,
+  Distrust,
+  NewCheck,
+  NextOfCheck,
+  StatedSoftware,
+  TrustHistory,
+  UntoldChecks,
+} from "./evidence.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
 
 /** Crawlers arriving at once that share a statement. */

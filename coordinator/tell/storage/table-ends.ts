@@ -8,7 +8,7 @@ import type { TableSize } from "#db/table-sizes";
 import type { ChangeSettings } from "../../crawl/changes/change-settings.ts";
 import { mostSiteCaps } from "../../crawl/site-caps/site-cap.ts";
 import { submissionBounds } from "../../crawl/submissions/submission.ts";
-import { evidenceDays } from "../../crawl/trust/judge-crawler.ts";
+import { evidenceDays } from "../../crawl/trust/double-checks.ts";
 import { type Epoch, journalDays, replayedRows } from "../../run/journal/epoch.ts";
 import type { RetentionSettings } from "../../run/settings/retention-settings.ts";
 import type { ToldOf } from "../../web/api-operation.ts";

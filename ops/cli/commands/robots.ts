@@ -9,12 +9,12 @@ import { RobotsCache } from "#crawler/fetch/robots";
 import {
   agentToken,
   maxRobotsBytes,
+  otherVerdicts,
   parseRobots,
   type RobotsRules,
   robotsVerdict,
   sitemapUrls,
 } from "#crawler/fetch/robots-rules";
-import { otherVerdicts } from "#crawler/fetch/robots-second-opinion";
 import { type StatedInRobots, usesOfPath } from "#crawler/fetch/robots-uses";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";

@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
-import { otherVerdicts } from "#crawler/fetch/robots-second-opinion";
+import { otherVerdicts, parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
 
 const segments = ["a", "b", "list", "*", "x.html", "a*b", "page$"];
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { crawlSlice } from "#crawler/crawl/crawl-slice";
 import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
-import { requestSigner } from "#crawler/fetch/sign-request";
-import { Introduction } from "#crawler/fetch/user-agent";
+import { Introduction, requestSigner } from "#crawler/fetch/sign-request";
 import { openIdentity } from "#crawler/membership/identity";
 import type { RequestKey } from "#crawler/membership/signing-keys";
 import { Prober } from "#crawler/probe/prober";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
-import { Introduction } from "#crawler/fetch/user-agent";
+import { Introduction } from "#crawler/fetch/sign-request";
 import { type Identity, openIdentity } from "#crawler/membership/identity";
 import { SigningKeys, signingKeysFile } from "#crawler/membership/signing-keys";
 import { isSignedBy, keyThumbprint } from "#protocol/identity";

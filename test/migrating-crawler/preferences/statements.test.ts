@@ -1,9 +1,7 @@
 /** Statements about page uses in headers, metas and licenses, by the rules of each standard. */
 import { describe, expect, it } from "vitest";
-import { askedPrice } from "#crawler/preferences/asked-price";
-import { contentSignal } from "#crawler/preferences/content-signal";
-import { contentUsage } from "#crawler/preferences/content-usage";
-import { robotsWords } from "#crawler/preferences/robots-words";
+import { askedPrice } from "#crawler/fetch/fetch-page";
+import { contentSignal, contentUsage, robotsWords } from "#crawler/preferences/content-usage";
 import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
 import { boundedValues, mergedStatements } from "#crawler/preferences/statements";
 import { tdmReservation } from "#crawler/preferences/tdm-reservation";

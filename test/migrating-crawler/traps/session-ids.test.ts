@@ -1,6 +1,6 @@
 /** Links lose their session and nothing else. */
 import { describe, expect, it } from "vitest";
-import { shipLinks, withoutSession } from "#crawler/traps/ship-links";
+import { shipLinks, withoutSession } from "#crawler/traps/link-trap";
 
 const hex = "0123456789abcdef0123456789abcdef";
 
