@@ -67,7 +67,6 @@ export interface Backup {
   readonly manifest: BackupManifest;
   readonly bytes: number;
   readonly seconds: number;
-  /** Folders of older backups that were removed (`keep`). */
   readonly removed: readonly string[];
 }
 
@@ -390,7 +389,6 @@ async function copyControlFile(
   await copy(controlFile);
 }
 
-/** Copies the segments from start to stop and the timelines' histories. */
 async function copyLog(
   client: PoolClient,
   { lsn, segmentBytes }: StartedBackup,

@@ -93,7 +93,6 @@ function backupsIn(parent: string): KnownBackup[] {
     });
 }
 
-/** Returns nothing when the folder is missing or unreadable for this user. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -104,7 +103,6 @@ function namesIn(folder: string): string[] {
 
 const unfinishedName = /\.unfinished-(\d+)$/;
 
-/** Removes the oldest complete backups of that system beyond `keep`. */
 export function removeOldBackups(parent: string, keep: number, systemIdentifier: string): string[] {
   const own = backupsIn(parent).filter(({ manifest }) => manifest.systemIdentifier === systemIdentifier);
   const old = own.sort(newestFirst()).slice(keep);
@@ -117,7 +115,6 @@ export function removeOldBackups(parent: string, keep: number, systemIdentifier:
   return old.map(({ folder }) => folder);
 }
 
-/** Removes what killed backups left behind. */
 export function removeUnfinishedBackups(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = unfinishedName.exec(name)?.[1];
@@ -136,7 +133,6 @@ export function isAbandoned(path: string, pid: number): boolean {
 }
 
 interface LastBackup {
-  /** When it ended; null when it no longer exists. */
   readonly at: Date | null;
 }
 
@@ -152,7 +148,6 @@ export function lastBackup(home: string): LastBackup | null {
   return last === undefined ? null : { at: null };
 }
 
-/** Returns whether the parent folder is readable and the backup is missing. */
 function isGone(backup: string): boolean {
   try {
     readdirSync(dirname(backup));

@@ -43,7 +43,6 @@ export interface OpenDatabaseOptions {
   readonly home: string;
   readonly schema: string;
   readonly maxConnections?: number;
-  /** Called when the embedded server dies while it is open. */
   readonly onServer?: (event: ServerEvent) => void;
 }
 

@@ -34,7 +34,6 @@ export function coordinatorSession(number: number, schema: string): string {
   return `nearcrawl-coordinator-${number}-${place}`;
 }
 
-/** Returns null when the session belongs to no coordinator. */
 export function coordinatorOfSession(name: string | null): number | null {
   const number = /^nearcrawl-coordinator-(\d{1,9})-[a-z0-9_]+$/.exec(name ?? "")?.[1];
   return number === undefined ? null : Number(number);
@@ -68,7 +67,6 @@ export interface RunningCoordinator {
   readonly since: Date | null;
 }
 
-/** Lists coordinators with an open connection. */
 export async function runningCoordinators(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,

@@ -14,7 +14,6 @@ import { partsOf, tableSizes } from "./table-sizes.ts";
 
 export interface CopyProgress {
   readonly table: string;
-  /** Bytes of all tables so far. */
   readonly bytes: number;
   /** The tables' size on the source's disk without indexes, which roughly equals what is sent. */
   readonly totalBytes: number;
@@ -96,7 +95,6 @@ async function copyTables(
 
 interface CopiedTable {
   readonly name: string;
-  /** The columns that are not computed. */
   readonly columns: readonly string[];
   readonly needs: readonly string[];
   readonly bytes: number;
@@ -167,7 +165,6 @@ async function copyTable(
   return rows;
 }
 
-/** Copies the rows for which the SQL `condition` holds and returns their number. */
 async function copyRows(
   {
     name,

@@ -130,7 +130,6 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Returns the bytes that this user may still write. */
 export function freeBytesAt(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;

@@ -70,14 +70,12 @@ export class CopyWriter {
     this.#putInt32(value);
   }
 
-  /** Takes the higher and lower 32 bits of a bigint. */
   int64(high: number, low: number): void {
     this.#putInt32(8);
     this.#putInt32(high | 0);
     this.#putInt32(low | 0);
   }
 
-  /** Takes the decimal text. */
   bigint(value: string): void {
     this.#putInt32(8);
     this.#makeRoom(8);
@@ -122,7 +120,6 @@ export class CopyWriter {
     for (let word = 0; word < count; word += 1) this.#putWord(words[start + word] as number);
   }
 
-  /** True when `flush` should be awaited. */
   get isFull(): boolean {
     return this.#length >= flushBytes;
   }
@@ -136,7 +133,6 @@ export class CopyWriter {
     if (!hasRoom) await once(this.#stream, "drain");
   }
 
-  /** Called once, by `writeCopy`. */
   async end(): Promise<void> {
     this.#putInt16(-1);
     this.#hasEnded = true;

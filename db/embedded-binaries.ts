@@ -32,7 +32,6 @@ export interface PostgresPrograms {
   readonly initdb: string;
   readonly postgres: string;
   readonly pgCtl: string;
-  /** The server's version, such as 18. */
   readonly majorVersion: number;
 }
 
@@ -85,7 +84,6 @@ function makeLinks(folder: string): void {
   }
 }
 
-/** Returns the programs in a folder, or why they do not run. */
 async function programsIn(folder: string, account: ServerAccount): Promise<PostgresPrograms | string> {
   const [initdb, pgCtl, postgres] = ["initdb", "pg_ctl", "postgres"].map((name) =>
     join(folder, "bin", name),

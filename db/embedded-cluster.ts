@@ -205,7 +205,6 @@ export function refuseExchangeable(home: string): void {
   );
 }
 
-/** Reads the first field of the control file; null without one. */
 export function systemIdentifierOf(dataFolder: string): string | null {
   const file = join(dataFolder, "global/pg_control");
   if (!existsSync(file)) return null;

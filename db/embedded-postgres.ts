@@ -49,9 +49,7 @@ import {
 
 export interface EmbeddedServer {
   readonly home: string;
-  /** The URL for psql and other clients. */
   readonly url: string;
-  /** False when the server was already running. */
   readonly started: boolean;
 }
 
@@ -268,7 +266,6 @@ async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> 
   );
 }
 
-/** Resolves with "" when the process serves the home, or when the time is over. */
 async function answered(
   home: string,
   pid: number | undefined,

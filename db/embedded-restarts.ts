@@ -15,7 +15,6 @@ const mostLines = 100;
 
 const fileOf = (home: string) => join(home, "postgres-restarts");
 
-/** Returns the process ids of the servers that died recently and were restarted. */
 export function restartsOf(home: string): readonly number[] {
   const sinceMs = Date.now() - restartMinutes * 60_000;
   const recent = linesOf(home).filter(({ atMs }) => atMs >= sinceMs && atMs <= Date.now());
@@ -46,7 +45,6 @@ interface Line {
 
 const lineOf = ({ pid, atMs }: Line) => `${pid} ${new Date(atMs).toISOString()}\n`;
 
-/** Skips invalid lines. */
 function linesOf(home: string): readonly Line[] {
   let text = "";
   try {

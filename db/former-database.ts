@@ -14,7 +14,6 @@ const noteSchema = z.object({ systemIdentifier: z.string().regex(/^\d{1,20}$/) }
 
 const noteFileOf = (home: string) => join(home, "database.json");
 
-/** Returns the system identifier of the home's last cluster, or null. */
 export function knownCluster(home: string): string | null {
   try {
     return noteSchema.parse(JSON.parse(readFileSync(noteFileOf(home), "utf8"))).systemIdentifier;

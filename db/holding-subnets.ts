@@ -31,7 +31,6 @@ export const holdingSubnets = `
       and first_address between $3::inet and $1::inet and last_address >= $2::inet
   )`;
 
-/** Returns the range's first and last address and the first address of its family. */
 export function holdingParameters(range: IpRange): readonly [first: string, last: string, floor: string] {
   const floor = range.family === 4 ? "0.0.0.0" : "::";
   return [formatAddress(firstAddress(range)), formatAddress(lastAddress(range)), floor];

@@ -27,7 +27,6 @@ const mostAttempts = 5;
 const deadlockDetected = "40P01";
 
 interface MigrateOptions {
-  /** Contains the migrations, ordered by name. */
   readonly folder?: string;
 }
 

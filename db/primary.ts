@@ -54,7 +54,6 @@ export class PrimaryFinder {
     return this.#known ?? (await this.look());
   }
 
-  /** Asks even if the primary is known. */
   async look(): Promise<ServerPlace> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = null;

@@ -158,7 +158,6 @@ async function timelineOf(url: string): Promise<number> {
   }
 }
 
-/** Stops the server and removes the home, or what exists of it. */
 export async function removeLaidOut(home: string): Promise<void> {
   await stopEmbeddedPostgres(home);
   const socketFolder = socketFolderOutside(home);

@@ -55,7 +55,6 @@ export interface RestorePlan {
   readonly backup: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** True when a data folder already exists. */
   readonly replaces: boolean;
   /** Sentences about why the restore may be a mistake. */
   readonly concerns: readonly string[];
@@ -69,7 +68,6 @@ interface RestoredDatabase {
   readonly seconds: number;
   /** The server's new timeline, which was never used before. */
   readonly timeline: number;
-  /** Where the old folder is; null when there was none. */
   readonly keptAside: string | null;
 }
 
@@ -242,7 +240,6 @@ const leastShare = 0.1;
 interface RestoredFrom {
   readonly backupId: string;
   readonly backup: string;
-  /** The end of the backup. */
   readonly endedAt: string;
   readonly restoredAt: string;
 }

@@ -31,7 +31,6 @@ interface RanMigration {
 }
 
 interface SchemaState {
-  /** In the order of execution. */
   readonly pending: readonly Migration[];
   /** The older migrations have already made everything that the foundation makes. */
   readonly takesFoundationAsRun: boolean;
@@ -132,7 +131,6 @@ export function migrationsFolder(): string {
   }
 }
 
-/** Lists migrations in the order of execution; empty without a schema. */
 export async function ranMigrations(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,
@@ -150,7 +148,6 @@ export async function ranMigrations(
   return rows;
 }
 
-/** Returns null when nothing is set up yet. */
 export async function readSchemaState(
   client: Pick<Pool | PoolClient, "query">,
   schema: string,
@@ -168,7 +165,6 @@ export async function refuseForeignSchema(database: Database): Promise<void> {
 export const foreignSchemaWords = ({ schema, description }: Database, fault: string): string =>
   `schema ${schema} of ${description} ${fault}. Nothing was touched.`;
 
-/** Names this program's migrations that the connection's schema lacks, in order. */
 export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>("select name from migration order by id");
   const ran = rows.map(({ name }) => ({ name, version: null }));

@@ -10,7 +10,6 @@ export interface ServerPlace {
   readonly host: string;
   /** Null for the default. */
   readonly port: number | null;
-  /** Example: `10.0.0.1:5432`. */
   readonly name: string;
 }
 
@@ -86,7 +85,6 @@ const urlParts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
 interface ParsedUrl {
   readonly url: URL;
-  /** Returns the text with the changes in `url`. */
   readonly print: () => string;
 }
 

@@ -19,13 +19,11 @@ export interface TableSize {
   readonly table: string;
   /** The number is 1 for an unpartitioned table. */
   readonly parts: number;
-  /** The server's last estimate. */
   readonly rows: number;
   readonly bytes: number;
   readonly indexBytes: number;
 }
 
-/** Lists all tables of the schema; partitions count with their table. */
 export async function tableSizes(client: Reader): Promise<TableSize[]> {
   const { rows } = await client.query<TableSize>(
     `select c.relname::text as "table", count(leaf.oid)::int as parts,
@@ -82,7 +80,6 @@ export function sampleOf(share: number, { isSteady = false } = {}): string {
 }
 
 interface TablePart {
-  /** The name for SQL statements. */
   readonly name: string;
   /** The text after `partition of`, in the session's time zone. */
   readonly bounds: string;

@@ -23,7 +23,6 @@ interface VerifiedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** Empty when all files are intact. */
   readonly faults: readonly string[];
 }
 
@@ -41,10 +40,8 @@ interface TriedBackup {
   readonly folder: string;
   readonly manifest: BackupManifest;
   readonly bytes: number;
-  /** The time until the server answered. */
   readonly seconds: number;
   readonly schemas: readonly SchemaContents[];
-  /** The number of indexes whose order and pages were checked. */
   readonly indexes: number;
   /** Findings as `index: words`; empty when all are intact. */
   readonly faults: readonly string[];

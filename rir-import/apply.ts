@@ -41,16 +41,13 @@ export interface AppliedImport {
   readonly generation: number;
   /** False when the files change nothing, so no generation was made. */
   readonly isNew: boolean;
-  /** The number of earlier killed imports that were cleared. */
   readonly cleared: number;
   readonly seconds: ImportSeconds;
 }
 
 interface ImportSeconds {
   readonly total: number;
-  /** The time for reading the files and building their tree. */
   readonly reading: number;
-  /** The time for reading the current tree and comparing. */
   readonly comparing: number;
   readonly writing: number;
 }

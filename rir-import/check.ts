@@ -20,7 +20,6 @@ interface BrokenSource {
 export interface SourceCheck {
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
-  /** The number of ranges with published places. */
   readonly publishedRanges: number;
   readonly seconds: number;
   /** Missing or invalid files, which are not part of the rest. */
@@ -99,7 +98,6 @@ function stateOf(store: RecordStore, files: readonly string[]): RegistryState {
   }
 }
 
-/** Prevents an import that would leave an empty tree. */
 export function requireSubnets(files: readonly FileReport[], state: RegistryState): void {
   if (state.summary.subnets > 0) return;
   const names = files.map(({ file }) => file).join(", ");

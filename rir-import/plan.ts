@@ -39,7 +39,6 @@ import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 export interface ImportPlan extends ChangeBreakdown {
   /** Covers the files' contents and the generation: `apply` with it does exactly what is planned, or nothing. */
   readonly fingerprint: string;
-  /** The compared generation; null before the first import. */
   readonly generation: number | null;
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
@@ -48,7 +47,6 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly holders: HolderChanges;
   readonly delegations: DelegationChanges;
   readonly inUse: SubnetsInUse;
-  /** Changes of networks' published places. */
   readonly published: PublishedPlan;
   /** Suspiciously large losses of remaining subnets and published lists. */
   readonly losses: readonly Loss[];
@@ -57,7 +55,6 @@ export interface ImportPlan extends ChangeBreakdown {
 }
 
 export interface PlanOptions {
-  /** Sources whose published places may move without a limit. */
   readonly yesMoved?: AcceptedMoves;
   readonly onProgress?: OnProgress;
   /** The samples of each kind of change; 20 by default. */
@@ -160,7 +157,6 @@ function fingerprintOf(generation: number | null, files: readonly Pick<FileRepor
   return `${generation ?? 0}-${digest.digest("hex").slice(0, 32)}`;
 }
 
-/** Throws UsageError when the tree has changed since the plan. */
 export function requirePlannedGeneration(planned: string, generation: number | null): void {
   const [, before] = fingerprintForm.exec(planned) ?? [];
   if (before === undefined) throw new UsageError(`"${planned.slice(0, 80)}" is no plan's fingerprint`);
@@ -170,7 +166,6 @@ export function requirePlannedGeneration(planned: string, generation: number | n
   throw new UsageError(`the plan was made against ${was}, and now ${now}: plan again`);
 }
 
-/** Throws UsageError when the files have changed since the plan. */
 export function requirePlannedFiles(
   planned: string,
   generation: number | null,
@@ -202,7 +197,6 @@ interface DelegationSample {
 
 interface DelegationChanges {
   readonly kept: number;
-  /** Delegations that return with their subnets. */
   readonly returned: number;
   readonly inherited: number;
   readonly lost: number;
@@ -230,7 +224,6 @@ async function compareDelegations(
   };
 }
 
-/** Maps subnet ids to crawler names. */
 async function readDelegations(client: PoolClient): Promise<ReadonlyMap<number, string>> {
   const { rows } = await client.query<{ subnet_id: number; crawler: string }>(
     "select d.subnet_id, k.name as crawler from delegation d join crawler k using (crawler_id)",
@@ -250,7 +243,6 @@ function ownersIn(family: FamilyDifference, crawlers: ReadonlyMap<number, string
   return { kept: owners.size - returned, returned, moves: movesOf(family, owners, crawlers) };
 }
 
-/** Finds the new crawlers of removed delegated subnets. */
 function movesOf(
   family: FamilyDifference,
   owners: ReadonlyMap<number, string>,
@@ -272,7 +264,6 @@ function movesOf(
   });
 }
 
-/** Finds the most specific delegated subnet above the range. */
 function heirOf(
   { wanted }: FamilyDifference,
   holding: HoldingRanges,

@@ -5,7 +5,6 @@ export interface ImportProgress {
   readonly done: number;
   /** 0 when unknown in advance. */
   readonly total: number;
-  /** The file being read; empty in other phases. */
   readonly file: string;
   readonly records: number;
 }

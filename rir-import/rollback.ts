@@ -11,18 +11,15 @@ import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import { inUseOfRollback, requireMeant } from "./database/subnets-in-use.ts";
 
 export interface RolledBack {
-  /** The newest first. */
   readonly rolledBack: readonly number[];
   /** The generation now in force; null when the tree is empty or a coordinator will add the two roots. */
   readonly generation: number | null;
-  /** Undone changes by kind. */
   readonly undone: Readonly<Record<string, number>>;
 }
 
 interface RollbackLimits {
   /** The generation that must be in force; null accepts any. */
   readonly expectedGeneration?: number | null;
-  /** Allows a result without any registry. */
   readonly toEmpty?: boolean;
   /** The confirmed number of used subnets to remove, needed when they are more than a few. */
   readonly removeInUse?: number | null;
@@ -68,7 +65,6 @@ const emptyWords = (rolledBack: readonly number[]) =>
 
 export interface RolledForward {
   readonly generation: number;
-  /** Redone changes by kind. */
   readonly redone: Readonly<Record<string, number>>;
 }
 

@@ -7,7 +7,6 @@ import { changeKinds, type FamilyDifference, type TreeDifference } from "./datab
 
 export interface Shrinkage {
   readonly registry: Registry;
-  /** The removed share of what the registry has in the current tree. */
   readonly lostSubnetsShare: number;
   readonly lostIpv4Share: number;
   readonly lostIpv6Share: number;
@@ -18,7 +17,6 @@ export const suspiciousShare = 0.1;
 /** With fewer subnets, a single one is a tenth. */
 const fewestSubnets = 20;
 
-/** Returns registries that lose more than that share of subnets or covered addresses. */
 export function shrunkRegistries(
   registries: readonly RegistryChange[],
   moreThanShare: number = suspiciousShare,
@@ -46,7 +44,6 @@ function shrinkageOf({ registry, before, after, removed }: RegistryChange): Shri
 
 export interface Loss {
   readonly what: "holders" | "countries" | "published places";
-  /** A registry, or a list's source. */
   readonly of: string;
   readonly before: number;
   /** Holders that are gone or renamed, subnets whose country is gone or changed, and removed ranges. */
@@ -124,7 +121,6 @@ export function lossText({ what, of, before, lost }: Loss): string {
   return `${count(lost)} of the ${count(before)} ${lossWords[what]} of ${of}`;
 }
 
-/** Throws LosesFacts unless the total is confirmed or nothing suspicious is lost. */
 export function requireLossesMeant(losses: readonly Loss[], meant: number | null): void {
   const sum = lostSum(losses);
   if (losses.length === 0 || meant === sum) return;

@@ -36,7 +36,6 @@ export async function registryStatus(database: Database, now: Date = new Date())
   return { ...(await registryOverview(database, now)), ...(await readTotals(database)) };
 }
 
-/** Takes milliseconds, however large the tree is. */
 export async function registryOverview(database: DatabasePlace, now: Date): Promise<RegistryOverview> {
   const history = await readHistory(database);
   const current = history.find(({ state }) => state === "applied") ?? (await readCurrent(database));
@@ -70,7 +69,6 @@ export interface OutdatedFile {
   readonly ageDays: number;
 }
 
-/** The oldest come first. */
 export function outdatedFiles(
   files: readonly Pick<SourceStatus, "file" | "format" | "fileDate">[],
   now: Date,

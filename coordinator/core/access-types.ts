@@ -37,7 +37,6 @@ export interface Whence {
 }
 
 export interface SignInLinkStore {
-  /** Returns the link's number. */
   issue(
     link: Pick<SignInLink, keyof Person | "issuedBy" | "issuedAt" | "expiresAt"> & {
       readonly linkHash: string;
@@ -46,9 +45,7 @@ export interface SignInLinkStore {
   find(linkHash: string, now: Date): Promise<SignInLink | null>;
   /** Returns those names that belong to no crawler and to no open invitation. */
   unknownCrawlers(names: readonly string[], now: Date): Promise<string[]>;
-  /** Returns the links that can still be used, latest first. */
   open(now: Date): Promise<SignInLink[]>;
-  /** Returns null when no open link has this number. */
   revoke(linkId: number, now: Date): Promise<SignInLink | null>;
   /**
    * Uses the link up and starts this session. Returns null when the link was not open; of two concurrent requests, one gets it.
@@ -69,13 +66,10 @@ export interface SessionStore {
   ): Promise<(Session & { readonly said: string | null }) | null>;
   /** Lists valid sessions, last used first; only those of one person when a name is given. */
   list(now: Date, name?: string): Promise<Session[]>;
-  /** Ends one session, or all sessions of a name except one, and returns how many it ended. */
   end(
     which: { readonly sessionId: number } | { readonly name: string; readonly exceptId: number },
   ): Promise<number>;
-  /** Stores a message that the session's next page shows. */
   say(sessionId: number, words: string): Promise<void>;
-  /** Returns the pending message and clears it. */
   takeSaid(sessionId: number): Promise<string | null>;
 }
 

@@ -74,7 +74,6 @@ export function scopesOfPerson({ role }: Pick<Person, "role">): readonly Scope[]
   return role === "partner" ? ["fleet-write"] : scopesOf[role];
 }
 
-/** The person that a link signs in and that its session belongs to. */
 export interface Person {
   readonly name: string;
   readonly role: Role;

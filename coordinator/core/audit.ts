@@ -40,7 +40,6 @@ export interface AuditQuery {
 
 export interface AuditLog {
   record(entry: Omit<AuditEntry, "entryId">): Promise<void>;
-  /** Latest first. */
   list(query: AuditQuery): Promise<{ readonly entries: readonly AuditEntry[]; readonly more: boolean }>;
 }
 

@@ -81,7 +81,6 @@ export class KeyedTurns<Key> {
     return turn;
   }
 
-  /** Resolves when no work is waiting. */
   async allTaken(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }

@@ -66,7 +66,6 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }
 
-/** "93.2 %". */
 export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
@@ -77,7 +76,6 @@ export function sampledShare(hits: number, samples: number): string {
   return samples < leastSamples ? `too few yet (${samples} of ${leastSamples})` : percentText(hits / samples);
 }
 
-/** "12.5 ms", "not measured". */
 export function rttText(rttMs: number | null): string {
   return rttMs === null ? "not measured" : `${msText(rttMs)}`;
 }

@@ -11,7 +11,6 @@ export interface Incident {
   readonly kind: string;
   /** A plain sentence for the operator; text from a crawler is cut to 500 characters. */
   readonly words: string;
-  /** Null when there was no connection. */
   readonly remoteAddress: string | null;
   readonly at: Date;
   /** How often it happened; absent: once. */
@@ -38,7 +37,6 @@ export interface IncidentQuery {
   readonly since: Date;
   readonly name?: string;
   readonly kind?: string;
-  /** The latest rows, at most this many; absent: 200. */
   readonly most?: number;
 }
 
@@ -47,7 +45,6 @@ export interface IncidentStore {
   record(incident: Incident): Promise<void>;
   recordAll(incidents: readonly Incident[]): Promise<void>;
   list(query: IncidentQuery): Promise<IncidentEntry[]>;
-  /** Removes rows whose latest incident was earlier and returns how many. */
   forget(before: Date): Promise<number>;
 }
 

@@ -116,7 +116,6 @@ export function createTextResolver(options: {
   };
 }
 
-/** DNS, as the coordinator sees it. */
 export interface NameResolver {
   /** Returns the addresses (IPv4 first) with the smallest TTL, or why there are none. An address resolves to itself. */
   resolve(host: string): Promise<{ addresses: readonly string[]; ttlSeconds: number } | { failed: string }>;

@@ -4,7 +4,6 @@
  */
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-/** Returns the same bytes when nothing changes. */
 export function plainLines(bytes: Buffer): Buffer {
   const text = asUtf8(bytes);
   let lines = text;

@@ -48,7 +48,6 @@ interface PolicySetting extends PolicyWords {
   readonly schema: z.ZodType;
 }
 
-/** Returns the policies of a section in order. */
 export function policiesIn(section: z.ZodType, prefix: string): PolicySetting[] {
   const inner = section instanceof z.ZodPrefault ? section.unwrap() : section;
   if (!(inner instanceof z.ZodObject)) return [];

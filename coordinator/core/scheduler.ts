@@ -27,7 +27,6 @@ interface DutyClock {
 
 interface Duty {
   readonly name: string;
-  /** Whether this coordinator runs it. */
   readonly isOurs: () => boolean;
   readonly rule: JobRule;
   readonly everyMs: () => number;
@@ -123,7 +122,6 @@ export class Timekeeper {
     this.#scheduleNext(duty);
   }
 
-  /** Applies changed intervals to the flows that are waiting. */
   retime(): void {
     if (this.#stopped) return;
     for (const duty of this.#duties.values()) {

@@ -1,5 +1,3 @@
-/** Small collections that several rooms use. */
-
 /** Returns the positions of the smallest values in order, without sorting all values. NaN is skipped. */
 export function smallestOf(values: ArrayLike<number>, most: number): Int32Array {
   const found = new Int32Array(Math.min(most, values.length));

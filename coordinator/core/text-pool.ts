@@ -47,7 +47,6 @@ export class TextPool {
     return this.#text.byteLength + this.#ends.byteLength + this.#table.byteLength;
   }
 
-  /** Returns the text's id, adding it when it is new. Unpaired surrogates become U+FFFD. */
   intern(text: string): number {
     const end = this.#write(text);
     const hash = hashOf(this.#text, this.#textBytes, end);
@@ -56,7 +55,6 @@ export class TextPool {
     return found >= 0 ? found : this.#add(hash, place, end);
   }
 
-  /** Returns the text's id, or −1 when it is unknown. */
   find(text: string): number {
     const end = this.#write(text);
     return (this.#table[this.#placeOf(hashOf(this.#text, this.#textBytes, end), end)] as number) - 1;
@@ -233,7 +231,6 @@ export class GrowingColumn<Values extends ColumnArray> {
     this.#values[this.#length++] = value;
   }
 
-  /** `index` is an existing index or the next one. */
   set(index: number, value: number): void {
     if (index === this.#length) this.push(value);
     else this.#values[index] = value;

@@ -7,9 +7,7 @@ export interface TimeRange {
   readonly until: Date;
   /** "24h"; empty for a custom range. */
   readonly name: string;
-  /** By the coordinator's clock. */
   readonly now: Date;
-  /** Why the requested range is not shown; null when it is. */
   readonly said: string | null;
 }
 
@@ -109,7 +107,6 @@ export function rangeWords({ name, since, until }: TimeRange): string {
   return `${words(since)} to ${words(until)} UTC`;
 }
 
-/** Returns the query that shows this range again. */
 export function rangeQuery({ name, since, until }: TimeRange): Readonly<Record<string, string>> {
   return name === "" ? { since: minuteText(since), until: minuteText(until) } : { range: name };
 }
@@ -120,7 +117,6 @@ const stepSeconds = [
   ...[2, 3, 6, 12, 24, 48, 7 * 24, 14 * 24].map((hours) => hours * 3600),
 ] as const;
 
-/** The most points of one line. */
 export const mostPoints = 240;
 
 /** Returns how many seconds a point covers: a round number, so that points stay the same as time passes. */

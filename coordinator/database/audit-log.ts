@@ -37,7 +37,6 @@ function bounded(text: string, length: number): string {
   return clean(text.length > length ? `${text.slice(0, length - 1)}…` : text);
 }
 
-/** Returns JSON text, or null when there is no value. */
 function keptValue(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const json = JSON.stringify(value, withoutSecrets);

@@ -102,7 +102,6 @@ function nested(row: Readonly<Record<string, unknown>>, of: (value: unknown) => 
 
 type PoolRead = (pool: Pool, ...asked: never[]) => unknown;
 
-/** Binds each function to one pool. */
 export function readsOver<Reads extends Readonly<Record<string, PoolRead>>>(pool: Pool, reads: Reads) {
   const bound = Object.entries(reads).map(([name, read]) => [name, read.bind(null, pool)]);
   return Object.fromEntries(bound) as {

@@ -56,7 +56,6 @@ const usualConnectMs = 5000;
 interface WatchOptions {
   readonly now: () => Date;
   readonly nowMs: () => number;
-  /** Reports the beginning and end of a fault. */
   readonly log?: Pick<Log, "warn" | "info">;
   readonly connectMs?: number;
   /** Receives the database's time in ms since 1970 and how long the answer took. */
@@ -108,7 +107,6 @@ export class DatabaseWatch {
     return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp, gone: this.#gone };
   }
 
-  /** Starts the periodic checks. */
   start(): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {

@@ -44,7 +44,6 @@ const isPassing = (error: unknown): boolean =>
 const isOutdatedPlan = (error: unknown): boolean =>
   sqlStateOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
-/** Returns Postgres' five-character error code; empty for any other error. */
 export function sqlStateOf(error: unknown): string {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
@@ -123,7 +122,6 @@ export function clean(text: string): string {
   return text.replaceAll("\0", "").replace(/\p{Cs}/gu, "\ufffd");
 }
 
-/** The largest value of Postgres' integer. */
 const maxInteger = 2_147_483_647;
 
 export function asInteger(value: number): number {

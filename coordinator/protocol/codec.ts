@@ -129,7 +129,6 @@ function lengthFault({ text, numbers, links }: PackedMessage): string | null {
 
 const packedResult = z.looseObject({ result: z.unknown() });
 
-/** Throws ProtocolError for anything but a coordinator's message. */
 export function decodeCoordinatorMessage(received: Uint8Array | string): CoordinatorMessage {
   return check(coordinatorMessage, parse(received));
 }

@@ -188,7 +188,6 @@ const coordinatorStopParts = z.object({
 const coordinatorRelease = z.object({
   type: z.literal("coordinator:release"),
   version: releaseVersion,
-  /** SHA-256 of the bundle, hex. */
   digest,
 });
 

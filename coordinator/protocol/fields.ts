@@ -14,7 +14,6 @@ export const address = z
   .string()
   .max(45)
   .refine((text) => parseAddress(text) !== null, { error: "is no IP address" });
-/** A reason, for people. */
 export const words = z.string().max(500);
 /** Text from the coordinator that may be read on a terminal: control characters and direction marks are removed. */
 export const coordinatorWords = words.transform(plainWords);

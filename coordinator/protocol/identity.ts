@@ -12,7 +12,6 @@ import { canParseUrl } from "#core/ip/url-host";
 /** This header of the coordinator's answer to the WebSocket upgrade carries 32 random bytes in base64url. */
 export const challengeHeader = "nearcrawl-challenge";
 
-/** 32 bytes in base64url without padding. */
 const bytes32 = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
 /** The raw 32 bytes of an Ed25519 public key in base64url. */
@@ -20,7 +19,6 @@ export const publicKey = bytes32;
 
 export const signature = z.string().regex(/^[A-Za-z0-9_-]{86}$/);
 
-/** At least 32 random bytes of one side in base64url. */
 export const challenge = z.string().regex(/^[A-Za-z0-9_-]{43,128}$/);
 
 /** Proves at the next session that the crawler was at this one; every welcome brings a new one. */
@@ -133,7 +131,6 @@ export const signatureAgent = z.string().max(maxKeySetUrl).refine(isSignatureAge
   error: "signatureAgent must be an http or https URL without user, query and fragment",
 });
 
-/** Returns the URL of the fleet's key set at this coordinator; null when it is not https or too long. */
 export function keySetUrlAt(coordinator: URL): string | null {
   const url = coordinator.origin + wellKnownPath;
   return coordinator.protocol === "https:" && url.length <= maxKeySetUrl ? url : null;

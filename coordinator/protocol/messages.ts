@@ -68,8 +68,6 @@ export function saysNothing(outcome: ProbeOutcome): boolean {
 /** Numbers separated by dots, optionally with a suffix: 1.4.0, 2.0.0-beta1. */
 export const releaseVersion = z.string().regex(/^\d{1,6}(\.\d{1,6}){1,3}(-[0-9a-z.]{1,20})?$/);
 
-/* The crawler's messages. */
-
 export const crawlerHello = z.object({
   type: z.literal("crawler:hello"),
   protocolVersions: z.array(z.int().min(1).max(10_000)).min(1).max(8),

@@ -68,7 +68,6 @@ export function signBody(kind: SignedKind, value: unknown, key: KeyObject): Enve
   return coSign({ body: asciiJson(value), signatures: [] }, kind, key);
 }
 
-/** Returns the 32 bytes of an Ed25519 key's public half in base64url. */
 export function rawPublicKey(key: KeyObject): string {
   const { x } = (key.type === "private" ? createPublicKey(key) : key).export({ format: "jwk" });
   if (typeof x !== "string" || key.asymmetricKeyType !== "ed25519") throw new TypeError("not an Ed25519 key");

@@ -48,9 +48,7 @@ const role = z
 export const statedRoles = z.strictObject({
   /** Signs changes of the roles. */
   root: role,
-  /** Signs releases. */
   releases: role,
-  /** Signs lists of revoked releases. */
   revocations: role,
   /** Signs the periodic statement of what is newest. */
   timestamp: role,

@@ -24,7 +24,6 @@ export const releaseManifest = z.strictObject({
   version: releaseVersion,
   /** Increases with every signing: a supervisor never returns to a smaller one and accepts none beyond its clock in ms. */
   sequence: z.int().min(1),
-  /** SHA-256 of the bundle, hex. */
   digest,
   bytes: z.int().min(1).max(maxBundleBytes),
   /** The source commit; null when the sources were not committed. */
@@ -92,7 +91,6 @@ export interface ManifestConditions {
   readonly bundle?: Uint8Array;
 }
 
-/** Checks everything that must hold before a release may run. */
 export function verifyManifest(
   signed: Envelope,
   conditions: ManifestConditions,
@@ -165,7 +163,6 @@ export function aheadOfClock(what: string, sequence: number, now: Date): string 
     : `${what} has number ${sequence}, which the clock in ms has not come to: it would shut out all that follow`;
 }
 
-/** Returns why these bytes are not the manifest's bundle, or null. */
 function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | null {
   if (bundle.byteLength !== manifest.bytes) {
     return `the bundle has ${bundle.byteLength} bytes, its manifest says ${manifest.bytes}`;

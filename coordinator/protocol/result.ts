@@ -213,7 +213,6 @@ const msAgo = z
 
 /** The rate that a host tolerates, as requests to it showed. */
 const toleratedReport = z.object({
-  /** Requests. */
   perHour,
   /** By 429 and 503, by missing answers, or by answers several times slower than usual. */
   limitedBy: z.enum(["refused", "silent", "slow"]),

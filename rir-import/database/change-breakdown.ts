@@ -137,10 +137,8 @@ export interface RegistryCounts {
   readonly ipv6Slash48s: number;
 }
 
-/** Lists each registry with a subnet in the order of `registries`. */
 interface FamilyRows {
   readonly columns: RangeColumns;
-  /** Rows in the order of the tree. */
   readonly rowAt: (position: number) => number;
   readonly isThere: (row: number) => boolean;
   readonly registries: Uint8Array;

@@ -130,7 +130,6 @@ function registryIndex(text: string): number {
 /** Holders by database id; a column has −1 for an unused id. */
 export interface CurrentHolders {
   readonly largestId: number;
-  /** Ids of holders, unordered. */
   readonly ids: Int32Array;
   /** The index of the same holder key in the wanted state, or −1. */
   readonly wanted: Int32Array;

@@ -28,7 +28,6 @@ export interface Difference {
   readonly after: SubnetWords | null;
 }
 
-/** Yields every difference of one kind in the order of addresses, IPv4 first. */
 export function* differencesOf(
   state: RegistryState,
   difference: TreeDifference,
@@ -51,7 +50,6 @@ export function* differencesOf(
   }
 }
 
-/** Returns the first of each kind, at most `limit`. */
 export function sampleDifferences(
   state: RegistryState,
   difference: TreeDifference,
@@ -79,7 +77,6 @@ export class FamilyWords {
     this.#family = family;
   }
 
-  /** Describes a current row that is not wanted. */
   removed(row: number): Difference {
     const range = textOf(this.#family.current.columns, row);
     return { kind: "removed", range, before: this.#before(row), after: null };
@@ -120,7 +117,6 @@ export class FamilyWords {
     };
   }
 
-  /** Maps ids to rows, built on first use. */
   #rowOf(id: number): number {
     this.#rowById ??= rowsById(this.#family.current.ids);
     return this.#rowById[id] as number;

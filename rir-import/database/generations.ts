@@ -5,7 +5,6 @@ import type { FileReport } from "../read/file-report.ts";
 
 type GenerationCounts = Readonly<Record<string, unknown>>;
 
-/** Returns the newest generation in force, or null. */
 export async function currentGeneration(client: PoolClient): Promise<number | null> {
   const { rows } = await client.query<{ generation: number | null }>(
     "select max(generation) as generation from registry_generation where state = 'applied'",

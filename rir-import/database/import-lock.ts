@@ -9,7 +9,6 @@ import type { Database } from "#db/server-database";
 
 const lockName = "nearcrawl rir-import";
 
-/** Runs `work` with the lock on one connection; throws DatabaseError when another import holds it. */
 export async function withImportLock<T>(
   database: Database,
   work: (client: PoolClient) => Promise<T>,
@@ -56,7 +55,6 @@ export async function isImportRunning({ pool, schema }: Pick<Database, "pool" | 
   return await isAdvisoryLockHeld(pool, lockName, schema);
 }
 
-/** Commits everything that `work` did, or nothing. */
 export async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query("begin");
   try {

@@ -19,7 +19,6 @@ import { formatRange } from "#core/ip/range";
 import { writeCopy } from "#db/copy";
 import { keptDays } from "../formats/published.ts";
 
-/** Keeps the lists of this many full imports, including the current one. */
 const importsKept = 8;
 
 /** A list that moves more than this share of its ranges is held back. */
@@ -42,7 +41,6 @@ interface PublishedChange extends PublishedList {
   readonly rangesBefore: number;
   readonly added: number;
   readonly removed: number;
-  /** Ranges with a changed place. */
   readonly moved: number;
   readonly movedSamples: readonly {
     readonly range: string;
@@ -54,13 +52,11 @@ interface PublishedChange extends PublishedList {
 }
 
 export interface PublishedPlan {
-  /** The totals of the files. */
   readonly lists: number;
   readonly ranges: number;
   readonly added: number;
   readonly removed: number;
   readonly moved: number;
-  /** Lists that are replaced or removed. */
   readonly changedLists: number;
   /** Every list, but of the geofeeds named by registry objects only those with the most changes. */
   readonly sources: readonly PublishedChange[];
@@ -70,7 +66,6 @@ export interface PublishedPlan {
     readonly rangesBefore: number;
     readonly removed: number;
   };
-  /** The sources of held lists, at most a hundred. */
   readonly heldBack: readonly string[];
 }
 
@@ -175,7 +170,6 @@ interface WantedList {
   readonly ranges: number;
   readonly places: number;
   readonly withoutPlace: number;
-  /** Rows of each family. */
   readonly rows: readonly (readonly [family: PublishedFamily, rows: Int32Array])[];
 }
 
@@ -217,7 +211,6 @@ function rowsByList({ lists }: PublishedFamily, count: number): readonly Int32Ar
   return rows;
 }
 
-/** Returns a text that differs between families. */
 function keyOf({ columns: { words, first, last } }: PublishedFamily, row: number): string {
   return keyOfWords(words, first.subarray(row * words, (row + 1) * words), last.subarray(row * words));
 }
@@ -302,7 +295,6 @@ export async function writePublished(
   await dropOld(client, generation);
 }
 
-/** Returns the id of each list by its index. */
 async function insertLists(
   client: PoolClient,
   published: PublishedRanges,

@@ -7,7 +7,6 @@ import { RemovesInUse } from "#core/errors";
 
 export interface SubnetsInUse {
   readonly total: number;
-  /** How many of them are removed. */
   readonly going: number;
 }
 
@@ -22,7 +21,6 @@ export function goingWords({ total, going }: SubnetsInUse): string {
   return `${going.toLocaleString("en-GB")} of the ${total.toLocaleString("en-GB")} subnets in use (${(100 * share).toFixed(1)} %)`;
 }
 
-/** Throws RemovesInUse unless that number is confirmed or there are few. */
 export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): void {
   if (!isMuchInUse(inUse) || removeInUse === inUse.going) return;
   const named = removeInUse === null ? "" : `, and not ${removeInUse}`;

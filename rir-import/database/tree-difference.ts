@@ -19,7 +19,6 @@ export interface FamilyDifference {
   readonly ids: Int32Array;
   readonly kinds: Uint8Array;
   readonly rows: Int32Array;
-  /** Current rows that are not wanted, in the order of the tree. */
   readonly removed: Int32Array;
 }
 
@@ -53,7 +52,6 @@ export function compareTrees(
   return { ipv4, ipv6, holders, counts: countsOf([ipv4, ipv6]) };
 }
 
-/** Returns the difference and the next free id. */
 function compareFamily(
   wanted: FamilyState,
   current: CurrentFamily,
@@ -148,7 +146,6 @@ function countsOf(families: readonly FamilyDifference[]): ChangeCounts {
 export interface HolderDifference {
   readonly wanted: HolderTable;
   readonly current: CurrentHolders;
-  /** The id of each wanted holder. */
   readonly ids: Int32Array;
   /** Wanted holders that the database lacks. */
   readonly added: readonly number[];
@@ -156,7 +153,6 @@ export interface HolderDifference {
   readonly renamed: readonly number[];
 }
 
-/** Keeps a known holder's id and gives others the next. */
 function compareHolders(wanted: HolderTable, current: CurrentHolders): HolderDifference {
   const ids = new Int32Array(wanted.count);
   const renamed: number[] = [];
@@ -190,13 +186,11 @@ export interface HolderChanges {
 }
 
 interface HolderSample {
-  /** The name before. */
   readonly from: string;
   /** The names after, at most ten. */
   readonly to: readonly string[];
 }
 
-/** `nameOf` returns a text by its id. */
 export function describeHolders(
   difference: TreeDifference,
   nameOf: (text: number) => string,
@@ -242,7 +236,6 @@ function holdersInForce(families: readonly FamilyDifference[], { ids, current, a
   return { before, after };
 }
 
-/** Returns a wanted holder's name by its id. */
 function wantedNames({ wanted, ids }: HolderDifference, nameOf: (text: number) => string) {
   return (id: number) => nameOf(wanted.nameId(ids.indexOf(id)));
 }

@@ -20,7 +20,6 @@ export interface Writing {
   readonly generation: number;
   readonly state: RegistryState;
   readonly difference: TreeDifference;
-  /** Reports written rows out of the total. */
   readonly onRows: (done: number, total: number) => void;
 }
 
@@ -175,7 +174,6 @@ async function stageUpdates(writing: Writing, rows: RowCounter): Promise<void> {
   });
 }
 
-/** Writes the columns of `subnetColumns`. */
 function putSubnet(
   out: CopyWriter,
   { state, difference }: Writing,

@@ -73,7 +73,6 @@ async function takeLock(file: string): Promise<string> {
   throw new CacheError(`${file}: another fetch is about to begin in this folder`);
 }
 
-/** Returns false when the lock exists. */
 async function linked(own: string, file: string): Promise<boolean> {
   try {
     await link(own, file);
@@ -112,7 +111,6 @@ async function isOlderThan(file: string, ms: number): Promise<boolean> {
   return facts !== null && Date.now() - facts.mtimeMs > ms;
 }
 
-/** Returns null when the content is invalid. */
 async function holderOf(file: string): Promise<Holder | null | "gone"> {
   try {
     return holderSchema.parse(JSON.parse(await readFile(file, "utf8")));

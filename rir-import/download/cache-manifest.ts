@@ -21,7 +21,6 @@ const entrySchema = z.strictObject({
   /** Null for what networks publish themselves. */
   registry: z.enum(registries).nullable(),
   kind: z.enum(downloadKinds),
-  /** The file's name in the cache folder. */
   file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/),
   /** The requested URL, without secrets and before redirects. */
   url: z.string().max(2000),
@@ -30,12 +29,10 @@ const entrySchema = z.strictObject({
   lastModified: z.string().max(100).nullable(),
   bytes: z.int().min(0),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** True when a published checksum matched. */
   checksumAgreed: z.boolean(),
   fetchedAt: time,
   /** When the server last confirmed that this is its newest version. */
   checkedAt: time,
-  /** The geofeeds that a registry database's objects name. */
   geofeeds: z.array(z.string().max(500)).max(mostGeofeedsNamed).optional(),
 });
 
@@ -56,7 +53,6 @@ function ofKnownKinds(sources: unknown): unknown {
 
 export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
 
-/** Keyed by the source's name. */
 export type CacheManifest = Readonly<Record<string, CachedFile>>;
 
 const maxManifestBytes = 64_000_000;
@@ -91,7 +87,6 @@ export async function writeManifest(cacheFolder: string, sources: CacheManifest)
   await rename(unfinished, file);
 }
 
-/** True when the file exists with the size in the entry. */
 export async function isInPlace(cacheFolder: string, entry: CachedFile): Promise<boolean> {
   try {
     const facts = await stat(join(cacheFolder, entry.file));
@@ -109,7 +104,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A separate cache inside a cache folder, for the geofeeds that registry objects name. */
 export const geofeedFolder = (cacheFolder: string) => join(cacheFolder, "geofeeds");
 
 /** A list of places that nobody confirmed for a quarter is no longer imported. */

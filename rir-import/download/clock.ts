@@ -5,7 +5,6 @@ import { timerMs } from "#core/timer-ms";
 
 export interface Clock {
   now(): Date;
-  /** Runs once when the time has passed; the returned function cancels it. */
   after(ms: number, run: () => void): () => void;
   /** Rejects when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -5,7 +5,6 @@
 export class DownloadFailure extends Error {
   /** `later`: a temporary fault. `once`: one more try may help. `never`: the same answer would come again. */
   readonly again: "later" | "once" | "never";
-  /** The minimum wait that the server asked for, or null. */
   readonly retryAfterSeconds: number | null;
 
   constructor(

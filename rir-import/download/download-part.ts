@@ -16,13 +16,11 @@ interface PartJob {
   readonly url: string;
   readonly secrets: RequestSecrets;
   readonly partFile: string;
-  /** The validators of our copy; null downloads unconditionally. */
   readonly known: { readonly etag: string | null; readonly lastModified: string | null } | null;
   readonly fewestBytes: number;
   readonly mostBytes: number;
   readonly watch: Watch;
   readonly clock: Clock;
-  /** Reports the bytes so far and the total, or null when unknown. */
   readonly onBytes: (done: number, total: number | null) => void;
 }
 
@@ -113,7 +111,6 @@ async function append(
   checkSize(job, done);
 }
 
-/** Checks the announced length before the first byte. */
 function checkSize(job: PartJob, bytes: number | null): void {
   if (bytes === null) return;
   if (bytes > job.mostBytes) throw tooLarge(job, bytes);
@@ -160,7 +157,6 @@ interface PartBeginning {
   readonly validator: string;
 }
 
-/** Returns null when nothing resumable exists. */
 async function partBeginning(partFile: string, url: string): Promise<PartBeginning | null> {
   try {
     const origin = originSchema.parse(JSON.parse(await readFile(`${partFile}.json`, "utf8")));

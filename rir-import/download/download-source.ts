@@ -6,13 +6,10 @@ import type { Registry } from "#coordinator/place/subnets/subnet";
 import { publishedFormats } from "../formats/published.ts";
 
 export const downloadKinds = [
-  /** IANA's registries of address space, XML. */
   "iana-registry",
-  /** Delegated (extended) statistics. */
   "statistics",
   /** One object type of a WHOIS database: `….db.inetnum.gz`. */
   "rpsl-split",
-  /** A WHOIS database in one file. */
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
@@ -31,7 +28,6 @@ type SourceAccess = { readonly type: "public" } | { readonly type: "on-request";
 type SourceState = "on" | "waiting" | "off";
 
 export interface DownloadSource {
-  /** The name for `rir fetch NAME`. */
   readonly name: string;
   /** Null for what networks publish themselves. */
   readonly registry: Registry | null;
@@ -40,9 +36,7 @@ export interface DownloadSource {
   readonly access: SourceAccess;
   /** Contains no secrets. Null when the registry reveals the place only after granting access. */
   readonly url: string | null;
-  /** Tried in order when the URL fails. */
   readonly mirrors: readonly string[];
-  /** The file's name in the cache folder. */
   readonly file: string;
   /** True when `<url>.md5` is published. */
   readonly hasMd5: boolean;

@@ -23,14 +23,12 @@ import { type FetchLimits, type SourceSettings, sourceOf } from "./source-settin
 interface GeofeedsJob {
   readonly settings: SourceSettings;
   readonly cacheFolder: string;
-  /** The manifest of the registries' files. */
   readonly manifest: CacheManifest;
   /** Refuses special-purpose addresses. */
   readonly client: HttpClient;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Processes a few items at a time and one per host. */
   readonly spread: (
     items: readonly DownloadSource[],
     work: (source: DownloadSource) => Promise<void>,
@@ -39,7 +37,6 @@ interface GeofeedsJob {
 }
 
 interface FetchedGeofeeds {
-  /** The number that registry objects name. */
   readonly named: number;
   readonly fetched: number;
   readonly unchanged: number;
@@ -47,7 +44,6 @@ interface FetchedGeofeeds {
   /** More were named than the settings allow, or the time was over. */
   readonly notAsked: number;
   readonly bytes: number;
-  /** The reasons of the first few, with their URLs. */
   readonly reasons: readonly string[];
 }
 
@@ -143,7 +139,6 @@ async function namedGeofeeds({ manifest, cacheFolder }: GeofeedsJob): Promise<re
   return [...urls].sort();
 }
 
-/** Removes geofeeds that no object names any more. */
 async function withoutUnnamed(
   folder: string,
   manifest: CacheManifest,

@@ -27,7 +27,6 @@ interface SourceJob {
   readonly source: DownloadSource;
   readonly secrets: RequestSecrets;
   readonly cacheFolder: string;
-  /** The manifest's entry of our copy. */
   readonly cached: CachedFile | null;
   readonly acceptSmaller: boolean;
   readonly client: HttpClient;
@@ -37,7 +36,6 @@ interface SourceJob {
   /** Stops the work; the part file stays for the next time. */
   readonly signal: AbortSignal;
   readonly onBytes: (done: number, total: number | null) => void;
-  /** Called with the reason before a pause. */
   readonly onWait: (ms: number, reason: string) => void;
 }
 
@@ -156,7 +154,6 @@ function fewestBytes({ cached, acceptSmaller, source }: SourceJob): number {
   return cached === null || acceptSmaller ? 1 : Math.max(1, Math.floor(cached.bytes * source.smallestShare));
 }
 
-/** Returns the content of a valid part; removes any other and throws a DownloadFailure. */
 async function checkedPart(
   partFile: string,
   at: { readonly url: string; readonly job: SourceJob; readonly watch: Watch },

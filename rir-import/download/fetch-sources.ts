@@ -30,14 +30,12 @@ export interface FetchOptions {
   readonly onProgress: (progress: FetchProgress) => void;
 }
 
-/** The progress of one source; `state` says what it is doing. */
 export interface FetchProgress {
   readonly source: string;
   readonly state: "receiving" | "waiting" | "done";
   readonly bytesDone: number;
   /** Null when the server does not say. */
   readonly bytesTotal: number | null;
-  /** Why it waits and how long, or how it ended. */
   readonly note: string;
   readonly sourcesDone: number;
   readonly sourcesTotal: number;
@@ -72,7 +70,6 @@ export async function fetchSources(options: FetchOptions): Promise<readonly Fetc
   }
 }
 
-/** The name for `rir fetch` of the geofeeds that registry objects name. */
 const geofeedsName = "geofeeds";
 
 function chosenSources(all: readonly DownloadSource[], names: readonly string[]): readonly DownloadSource[] {

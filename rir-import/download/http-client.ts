@@ -18,7 +18,6 @@ import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 export interface HttpSettings {
   readonly userAgent: string;
   readonly proxy: { readonly url: string; readonly authorization: string | null } | null;
-  /** Further trusted authorities as PEM texts. */
   readonly certificates: readonly string[];
   readonly redirects: number;
   /**
@@ -51,7 +50,6 @@ export interface HttpAnswer {
   readonly url: string;
   /** The body as sent, readable once. Rejects with a DownloadFailure. */
   readonly body: AsyncIterable<Buffer>;
-  /** Releases the connection and drops unread data. */
   close(): void;
 }
 
@@ -125,7 +123,6 @@ export class HttpClient {
   }
 }
 
-/** Restarts the watch with every piece. */
 async function* watched(body: AsyncIterable<Buffer>, watch: Watch): AsyncGenerator<Buffer> {
   try {
     for await (const piece of body) {

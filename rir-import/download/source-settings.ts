@@ -75,7 +75,6 @@ const geofeedSchema = z.strictObject({
   enabled: z.boolean().default(true),
   /** The maximum in the order of URLs; some four thousand are named in 2026. */
   most: z.int().min(0).max(20_000).default(5000),
-  /** A larger one is refused. */
   maxBytes: z.int().min(1).max(mostListBytes).default(mostListBytes),
   /** The limit for all of them; the rest is asked for the next time. */
   totalMinutes: z
@@ -92,9 +91,7 @@ const settingsSchema = z.strictObject({
     .regex(/^[\x21-\x27\x2a-\x7e]{3,200}$/, "must be an address or a URL")
     .optional(),
   proxy: webAddress.optional(),
-  /** A file with the value of the Proxy-Authorization header. */
   proxyAuthorizationFile: z.string().min(1).max(4096).optional(),
-  /** A PEM file with further trusted authorities, such as a mirror's or proxy's. */
   certificateFile: z.string().min(1).max(4096).optional(),
   limits: limitsSchema.prefault({}),
   geofeeds: geofeedSchema.prefault({}),
@@ -146,7 +143,6 @@ export async function readSourceSettings(file: string | null): Promise<SourceSet
   }
 }
 
-/** Validates parsed values; their paths are relative to `folder`. */
 export function sourceSettings(values: unknown, folder: string): SourceSettings {
   const checked = settingsSchema.safeParse(values);
   if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
@@ -211,7 +207,6 @@ function absolute(
   return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, resolve(folder, file)]));
 }
 
-/** Two sources must not write the same cache file. */
 function sharedFileFaults(sources: readonly DownloadSource[]): string[] {
   const owners = new Map<string, string>();
   return sources.flatMap(({ name: own, file }) => {
@@ -271,7 +266,6 @@ const azureRequest =
   'and Service Tags – Public Cloud" (www.microsoft.com/en-us/download/details.aspx?id=56519) ' +
   "into the settings as url, or name the file itself to rir apply";
 
-/** A source with the defaults of its kind. */
 export function sourceOf(
   facts: Pick<DownloadSource, "name" | "registry" | "kind" | "url"> & Partial<DownloadSource>,
 ): DownloadSource {
@@ -333,7 +327,6 @@ export const defaultSources: readonly DownloadSource[] = [
   }),
 ];
 
-/** Returns the last part of a URL's path as a safe file name. */
 function fileNameOf(url: string): string {
   const last = new URL(url).pathname.split("/").pop() ?? "";
   return last.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "") || "download";

@@ -31,7 +31,6 @@ export async function sourceRows(
   return [...(await Promise.all(listed)), ...others];
 }
 
-/** The cached geofeeds that registry objects name. */
 export interface GeofeedCopies {
   readonly files: number;
   readonly bytes: number;

@@ -11,7 +11,6 @@ import { maxPlaceLength, type PublishedFormat, type PublishedSink, readPublished
 
 export type CloudFormat = Exclude<PublishedFormat, "geofeed">;
 
-/** Throws SourceFileError when the whole is no such list. */
 export function readCloudRanges(file: string, format: CloudFormat, text: string, sink: PublishedSink): void {
   let value: unknown;
   try {
@@ -92,7 +91,6 @@ function datedAs(value: unknown, form: RegExp): string | null {
   return date !== null && foreignDateMs(date) !== null ? date : null;
 }
 
-/** Reads the list and finds the lines of invalid entries. */
 class ListReader {
   readonly #file: string;
   readonly #text: string;

@@ -140,7 +140,6 @@ function reasonToIgnore(written: string): string | null {
   return /^[a-z-]{1,20}$/.test(status) ? `status ${status}` : "another status";
 }
 
-/** Reads IPv4 with a count of addresses, or returns why it is invalid. */
 function countedRange(start: string, value: string): IpRange | string {
   const first = readIpv4(start);
   if (first < 0) return "the start is not an IPv4 address";

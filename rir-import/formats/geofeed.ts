@@ -138,7 +138,6 @@ export class GeofeedFinder {
     this.#find(this.#carry, this.#carry.length);
   }
 
-  /** Searches what begins before `end`. */
   #find(bytes: Buffer, end: number): void {
     const next = (from: number) => bytes.subarray(0, end).indexOf(geofeedWord, from);
     for (let at = next(0); at >= 0; at = next(at + 1)) {
@@ -157,7 +156,6 @@ const geofeedWord = "eofeed";
 /** Enough bytes from the word on to read its URL. */
 const geofeedBytes = maxUrlLength + 40;
 
-/** Returns the first geofeed URL in a text, or null. */
 export function geofeedUrlAmong(text: string): string | null {
   const at = text.indexOf(geofeedWord);
   return at < 0 ? null : geofeedUrlBehind(text.slice(at, at + geofeedBytes));

@@ -19,7 +19,6 @@ export interface LineHandler {
 export class LineCutter {
   readonly #handler: LineHandler;
   #carry = "";
-  /** True within the rest of an overlong line. */
   #skipping = false;
   #number = 0;
 

@@ -17,13 +17,11 @@ export const keptDays = 92;
 /** Further ranges of a list are dropped. */
 export const mostListRanges = 500_000;
 
-/** Longer place names are refused. */
 export const maxPlaceLength = 120;
 
 export interface PublishedSink {
   /** `place` is null when the list gives no single place for the range. */
   range(found: { readonly line: number; readonly range: IpRange; readonly place: string | null }): void;
-  /** Counts well-formed but useless entries by reason. */
   ignore(reason: string): void;
   malformed(problem: Malformed): void;
   facts(facts: { readonly listDate?: string; readonly version?: string }): void;

@@ -34,12 +34,9 @@ export interface NetworkRecord {
   readonly range: IpRange;
   /** Null when the file does not say (an unknown `source:`); then the registry responsible for the range applies. */
   readonly registry: Registry | null;
-  /** The registry's own name for the range; may be empty. */
   readonly name: string;
-  /** Upper-case alpha-2, or null. */
   readonly country: string | null;
   readonly holder: HolderReference | null;
-  /** The https URL of the geofeed that the object names (RFC 9632), if any. */
   readonly geofeed?: string | null;
 }
 
@@ -71,7 +68,6 @@ export interface Malformed {
 
 export interface FileFacts {
   readonly registry?: Registry;
-  /** The date of the data, if the file states one. */
   readonly fileDate?: string;
   /** Set at the file's end unless everything was plain ASCII. */
   readonly encoding?: EncodingCounts;
@@ -79,7 +75,6 @@ export interface FileFacts {
 
 export interface RecordSink {
   record(record: RegistryRecord): void;
-  /** Counts unwanted objects by reason. */
   ignore(reason: string): void;
   malformed(problem: Malformed): void;
   warn(text: string): void;

@@ -11,7 +11,6 @@ type RangeReading = { readonly range: IpRange } | { readonly reason: string };
 
 const noRange = { reason: "not an address range" };
 
-/** Reads `a - b`, `a/prefix` or one address, IPv4 or IPv6, in the spellings above. */
 export function readRegistryRange(text: string): RangeReading {
   const value = text.split("#", 1)[0]!.trim();
   if (value === "") return { reason: "no range" };
@@ -23,7 +22,6 @@ export function readRegistryRange(text: string): RangeReading {
   return value.includes(":") ? readIpv6Range(address, length) : readIpv4Range(address, length);
 }
 
-/** Reads a range from two separate addresses (ARIN's startAddress and endAddress). */
 export function readRangeBetween(from: string, to: string): RangeReading {
   if (from.includes(":")) {
     const [first, last] = [readIpv6(from.trim()), readIpv6(to.trim())];
@@ -71,7 +69,6 @@ function readOctets(text: string, fewest: number): number {
   return value;
 }
 
-/** Returns the address as a number, or null. */
 export function readIpv6(text: string): bigint | null {
   const address = parseAddress(text);
   return address?.family === 6 ? address.value : null;

@@ -50,10 +50,8 @@ class RpslReader implements RecordReader, LineHandler {
   readonly #sink: RecordSink;
   readonly #decoder = new ValueDecoder();
   readonly #lines = new LineCutter(this);
-  /** The current object's values as in the file, and those already decoded. */
   readonly #values = new Map<string, string>();
   readonly #texts = new Map<string, string>();
-  /** True between an object's first attribute and its end. */
   #isOpen = false;
   /** The attribute that defines the object, or the name of an unwanted class. */
   #class: string | null = null;
@@ -170,7 +168,6 @@ class RpslReader implements RecordReader, LineHandler {
     if (this.#texts.size > 0) this.#texts.clear();
   }
 
-  /** Returns the trimmed value with its comment, or null. */
   #text(name: string): string | null {
     const text = this.#texts.get(name);
     if (text !== undefined) return text;
@@ -178,7 +175,6 @@ class RpslReader implements RecordReader, LineHandler {
     return value === undefined ? null : this.#decoder.text(value);
   }
 
-  /** Returns the value without its comment, or null when empty. */
   #bare(name: string): string | null {
     const text = this.#text(name);
     return text === null ? null : withoutComment(text);

@@ -8,7 +8,6 @@ import { isUtf8 } from "node:buffer";
 
 /** The encodings of a file's values; plain ASCII is not counted. */
 export interface EncodingCounts {
-  /** Non-ASCII values that are valid UTF-8. */
   readonly utf8Values: number;
   /** Values with invalid UTF-8, which are read as Windows-1252. */
   readonly latin1Values: number;
@@ -29,20 +28,17 @@ const beyondPlainAscii = /[^\t\x20-\x7e]/;
 const utf8Sequence =
   /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g;
 
-/** Decodes a whole text, including comments. `bytes` has one character per byte. */
 export function decodeText(bytes: string): string {
   return new ValueDecoder().text(bytes);
 }
 
 /** Decodes the values of one file and counts non-ASCII ones. */
 export class ValueDecoder {
-  /** The current record's line, for `firstLatin1Line`. */
   line = 0;
   #utf8Values = 0;
   #latin1Values = 0;
   #firstLatin1Line: number | null = null;
 
-  /** Returns null while everything was plain ASCII. */
   get counts(): EncodingCounts | null {
     if (this.#utf8Values + this.#latin1Values === 0) return null;
     return {
@@ -52,7 +48,6 @@ export class ValueDecoder {
     };
   }
 
-  /** Includes comments. */
   text(bytes: string): string {
     const text = beyondPlainAscii.test(bytes) ? this.raw(bytes).replace(controls, " ") : bytes;
     return text.trim();

@@ -16,7 +16,6 @@ interface XmlOptions {
   readonly file: string;
   readonly rootName: string;
   readonly records: readonly string[];
-  /** Elements that are counted and skipped. */
   readonly passed: readonly string[];
   readonly decoder: ValueDecoder;
   readonly handler: {
@@ -29,7 +28,6 @@ interface XmlOptions {
 
 export class XmlRecordReader implements RecordReader {
   readonly #options: XmlOptions;
-  /** One character per byte. */
   #text = "";
   /** Everything before this position is processed. */
   #at = 0;
@@ -59,7 +57,6 @@ export class XmlRecordReader implements RecordReader {
     }
   }
 
-  /** Returns true when the current text may allow another step. */
   #step(): boolean {
     if (this.#skipTo !== null) return this.#stepSkip(this.#skipTo);
     if (this.#open !== null) return this.#stepOpen(this.#open);
@@ -171,7 +168,6 @@ export class XmlRecordReader implements RecordReader {
   }
 }
 
-/** True when the tag is here with exactly this name. */
 function isTag(text: string, at: number, tag: string): boolean {
   return text.startsWith(tag, at) && /[>/\s]/.test(text[at + tag.length] ?? "");
 }
@@ -187,7 +183,6 @@ const shownLength = 200;
 // Reads texts from an XML record's nested values, as fast-xml-parser returns them. Entities stay encoded until a text
 // is read.
 
-/** An element's child values by name, as a list for a repeated name. */
 export type XmlContent = { readonly [name: string]: unknown };
 
 /** Parses all records without attributes, type guessing or entities beyond XML's five. */
@@ -200,7 +195,6 @@ const parser = new XMLParser({
   trimValues: true,
 });
 
-/** Returns content, or text for no children; null when it is not well formed. */
 function parseXmlRecord(name: string, xml: string): unknown {
   try {
     return (parser.parse(xml, true) as XmlContent)[name] ?? null;
@@ -221,7 +215,6 @@ export function textOf(content: XmlContent, name: string): string | null {
   return typeof value === "string" ? plainText(value) : null;
 }
 
-/** Returns a child element's content, or null when it has no children. */
 export function childOf(content: XmlContent, name: string): XmlContent | null {
   const value = firstOf(content[name]);
   return isContent(value) ? value : null;

@@ -13,10 +13,8 @@ export interface FileReport {
   readonly registry: Registry | null;
   /** The date of the data in the file, else of its last modification. */
   readonly fileDate: string | null;
-  /** The SHA-256 of the file on disk, in hex. */
   readonly sha256: string;
   readonly bytesOnDisk: number;
-  /** The unpacked size. */
   readonly textBytes: number;
   readonly read: number;
   readonly kept: number;

@@ -28,15 +28,12 @@ export interface SourcePart {
   /** The file, or `archive.zip!entry`. */
   readonly file: string;
   readonly format: RegistryFormat | PublishedFormat;
-  /** Unpacked bytes from the start. */
   readonly chunks: AsyncIterable<Buffer>;
-  /** A remark for the report. */
   readonly remark?: string;
 }
 
 interface OpenedSource {
   readonly file: string;
-  /** The size on disk. */
   readonly bytes: number;
   readonly modifiedAt: Date;
   readonly parts: AsyncIterable<SourcePart>;
@@ -44,7 +41,6 @@ interface OpenedSource {
   sha256(): Promise<string>;
 }
 
-/** Called with each piece read from disk, for progress. */
 type OnBytes = (bytes: number) => void;
 
 /** A list of places of a known format. */
@@ -179,7 +175,6 @@ async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Bu
   }
 }
 
-/** Returns the first bytes, and the whole stream without a byte order mark. */
 async function peek(packed: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
   const chunks = withoutDosEnd(packed);
   const head: Buffer[] = [];

@@ -99,7 +99,6 @@ export async function readPublished(
   return { reports, ranges: builder.build() };
 }
 
-/** The ranges of one list without duplicates. */
 class ListRanges {
   readonly #places = new Map<
     string,
@@ -136,7 +135,6 @@ class ListRanges {
 async function readListFile(
   { file, format }: NamedList,
   builder: PublishedRangesBuilder,
-  /** The file of each source so far. */
   sources: Map<string, string>,
 ): Promise<FileReport> {
   const startedAt = performance.now();

@@ -29,7 +29,6 @@ interface ReadProgress {
   readonly file: string;
   readonly bytesDone: number;
   readonly bytesTotal: number;
-  /** The records of all files so far. */
   readonly records: number;
 }
 
@@ -100,7 +99,6 @@ async function readPart(
   return textBytes;
 }
 
-/** Throws when too much of a file is malformed. */
 export function judge(file: string, report: FileReportBuilder): void {
   const { read, malformedCount } = report;
   if (read === 0) throw new SourceFileError(file, null, "no records in it");

@@ -37,7 +37,6 @@ export class CandidateTable {
     this.#names[index] = name;
   }
 
-  /** In the order of addition. */
   columns(): RangeColumns {
     const { family, words, first, last } = this.#columns;
     const length = this.count * words;
@@ -54,7 +53,6 @@ export class CandidateTable {
     return this.#holders[index] ?? -1;
   }
 
-  /** A packed code; 0 for none. */
   country(index: number): number {
     return this.#countries[index] ?? 0;
   }
@@ -67,7 +65,6 @@ export class CandidateTable {
     return sourceKinds[this.#sources[index] ?? 0] ?? "whois";
   }
 
-  /** An id of the import's texts. */
   name(index: number): number {
     return this.#names[index] ?? 0;
   }

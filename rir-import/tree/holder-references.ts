@@ -78,7 +78,6 @@ export class HolderReferences {
     };
   }
 
-  /** Returns null when nothing identifies a holder. */
   #resolve(index: number): ResolvedHolder | null {
     const key = this.#references.textAt(index);
     const space = key.indexOf(" ");

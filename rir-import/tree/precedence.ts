@@ -19,7 +19,6 @@ import type { Registry } from "#coordinator/place/subnets/subnet";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
-/** The smaller rank wins. */
 export function rankOf(record: {
   readonly source: SourceKind;
   readonly registry: Registry | null;

@@ -60,7 +60,6 @@ export interface Holder {
 
 export interface ResolvedHolder extends HolderIdentity {
   readonly registry: Registry | null;
-  /** The organisation's country, for ranges that state none. */
   readonly country: string | null;
 }
 
@@ -95,7 +94,6 @@ export class HolderTable {
     return index;
   }
 
-  /** Returns −1 when the key is unknown. */
   find(key: string): number {
     return this.#keys.find(key);
   }
@@ -118,12 +116,10 @@ export class HolderTable {
     return this.#names.at(index);
   }
 
-  /** Returns −1 without a handle. */
   handleId(index: number): number {
     return this.#handles.at(index);
   }
 
-  /** Returns the packed country, or 0. */
   country(index: number): number {
     return this.#countries.at(index);
   }

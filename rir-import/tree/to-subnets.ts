@@ -59,7 +59,6 @@ export function buildState(store: RecordStore): RegistryState {
 
 interface JoinedHolders {
   readonly table: HolderTable;
-  /** Returns the table index of a reference's holder, or −1. */
   indexOf(reference: number): number;
 }
 
@@ -121,7 +120,6 @@ class MergedColumns {
     this.#names = new Int32Array(count);
   }
 
-  /** Adds a range of a single record, the usual case. */
   addOne(candidate: number, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const holder = this.#joined.indexOf(table.holder(candidate));
@@ -134,7 +132,6 @@ class MergedColumns {
     this.#names[at] = table.name(candidate);
   }
 
-  /** Adds a range of several records. */
   add(candidates: Int32Array, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const first = candidates[0] as number;
@@ -184,7 +181,6 @@ function byRank(table: CandidateTable, candidates: Int32Array, responsible: Regi
   return candidates.slice().sort((a, b) => rank(a) - rank(b) || a - b);
 }
 
-/** Returns the first value that is not `silent`. */
 function firstOf(candidates: Int32Array, silent: number, read: (candidate: number) => number): number {
   for (const candidate of candidates) {
     const value = read(candidate);
@@ -242,7 +238,6 @@ function markCovered(work: {
   const { table, columns, order, source, answers } = work;
   const covering = order.filter((index) => table.source(index) === source);
   let next = 0;
-  /** The latest covering range that starts at or before the current one. */
   let current = -1;
   for (const index of order) {
     while (next < covering.length && startsAtOrBefore(columns, covering[next] as number, index)) {

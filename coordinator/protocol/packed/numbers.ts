@@ -25,7 +25,6 @@ export class NumberWriter {
     this.#length += bytes.length;
   }
 
-  /** Discards everything after this length. */
   cutTo(length: number): void {
     this.#length = Math.min(length, this.#length);
   }
@@ -111,7 +110,6 @@ const unsentZeros = lastBytes - 1;
 /** Results packed by earlier releases omit one more and may still be on a crawler's disk. */
 const missingBytes = lastBytes + 1;
 
-/** Contexts without any history. */
 export function freshChances(count: number): Uint16Array {
   return new Uint16Array(count).fill(evenChance);
 }

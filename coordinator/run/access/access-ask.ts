@@ -261,7 +261,6 @@ const personColumns = <Row extends SignInLink | Session>(title: string): Column<
 
 type OwnSession = Session & { readonly isThisOne?: boolean };
 
-/** `own` omits the names. */
 function sessionTable(
   sessions: readonly OwnSession[],
   now: Date,

@@ -35,7 +35,6 @@ export const mostCrawlersOfPartner = 50;
 interface LinkPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
-  /** The public address of the pages. */
   readonly webUrl: string;
 }
 

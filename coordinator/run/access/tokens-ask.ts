@@ -10,7 +10,6 @@ import { nothingBody } from "../../web/form-fields.ts";
 import { ago, instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 
-/** What each scope permits. */
 const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
   "url-write": "submit URLs and have them fetched again",

@@ -21,7 +21,6 @@ import { ByteBudget } from "./liveness.ts";
 
 interface ConnectionSettings {
   readonly socket: WebSocket;
-  /** The socket's underlying stream. */
   readonly stream: Duplex;
   /** Beyond it, the crawler is not read for a while. */
   readonly inflatedBytesPerSecond: number;

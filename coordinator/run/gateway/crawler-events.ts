@@ -9,18 +9,15 @@ export type ReleaseReport = Extract<CrawlerMessage, { type: "crawler:release-rep
 export interface CrawlerEvents {
   /** The crawler has sent its hello and is not welcomed yet. */
   onHello?(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  /** It was admitted. */
   onArrived?(crawlerId: CrawlerId): void;
   /** It was welcomed and can receive messages. */
   onWelcome?(crawlerId: CrawlerId): void;
   /** Its session has ended and this is recorded. `forGood`: it said that it will not return. */
   onLeft?(crawlerId: CrawlerId, forGood: boolean): void;
-  /** It has measured other crawlers. */
   onPeerReport?(crawlerId: CrawlerId): void;
   /** Its results are stored; the acknowledgement waits for this. */
   onFetched?(batch: ResultBatch): unknown;
   /** Results contained URLs of other hosts, which are in the outbox. */
   onPosted?(): void;
-  /** A crawler reported on a release. */
   onReleaseReport?(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
 }

@@ -14,7 +14,6 @@ import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
  * acknowledged.
  */
 export interface GatewayHandlers {
-  /** Authenticates a newcomer. */
   admit(introduction: Introduction): Promise<Admitted | { readonly refuse: Refusal }>;
   /** Returns the highest committed sequence of the hello's spool, or why the crawler may not come now. */
   onArrive(
@@ -100,7 +99,6 @@ export interface Arrival {
   readonly remoteAddress: string;
   /** The agreed protocol version. */
   readonly version: number;
-  /** The identity bound to its name; null when it has none. */
   readonly publicKey: string | null;
 }
 

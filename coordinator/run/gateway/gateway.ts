@@ -66,7 +66,6 @@ export class CrawlerGateway implements Fleet {
   readonly #limits: ConnectionLimits;
   readonly #sockets: WebSocketServer;
   readonly #probes = new PendingProbes();
-  /** Includes strangers. */
   readonly #connected = new Set<CrawlerSession>();
   readonly #sessions = new Map<CrawlerId, CrawlerSession>();
   readonly #turns = new KeyedTurns<CrawlerId>();
@@ -83,7 +82,6 @@ export class CrawlerGateway implements Fleet {
   readonly #refusals = new Map<string, number>();
   readonly #pressure = new AcceptPressure();
   readonly #strangers = new LoopTurns(strangersMs, () => this.#pressure.isLasting);
-  /** Upgrades that wait for their turn. */
   #upgrades = 0;
   /** Sessions without a hello yet. */
   readonly #silent = new Set<CrawlerSession>();
@@ -118,12 +116,10 @@ export class CrawlerGateway implements Fleet {
     });
   }
 
-  /** Sets the handlers of crawlers' messages. */
   handle(handlers: GatewayHandlers): void {
     this.#handlers = handlers;
   }
 
-  /** Why crawlers are not served here now, or null. */
   get closed(): Refusal | null {
     return this.#closed;
   }
@@ -174,7 +170,6 @@ export class CrawlerGateway implements Fleet {
     return this.#sessions.get(crawlerId)?.send(message) ?? false;
   }
 
-  /** Ends a crawler's session, for instance when its key was revoked. Returns false when it is not connected. */
   refuse(crawlerId: CrawlerId, refusal: Refusal): boolean {
     const session = this.#sessions.get(crawlerId);
     session?.refuse(refusal);

@@ -132,7 +132,6 @@ export class CrawlerSession {
   get hello(): CrawlerHello | null {
     return this.#hello;
   }
-  /** It said goodbye for good. */
   get leavesForGood(): boolean {
     return this.#leavesForGood;
   }

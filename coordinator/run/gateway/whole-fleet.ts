@@ -31,7 +31,6 @@ export class WholeFleet implements Fleet {
     return this.#gateway.closed?.reason ?? null;
   }
 
-  /** All crawlers connected to a coordinator of this database. */
   online(): readonly CrawlerId[] {
     const here = this.here();
     const elsewhere = this.#elsewhere?.online() ?? [];
@@ -69,7 +68,6 @@ export class WholeFleet implements Fleet {
     return this.#gateway.send(...sent);
   }
 
-  /** Returns false when it was not connected. */
   refuse(...refused: Parameters<Line["refuse"]>): boolean {
     return this.#gateway.refuse(...refused);
   }

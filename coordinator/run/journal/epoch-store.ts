@@ -27,7 +27,6 @@ interface EpochRow {
   replay: Replay | null;
 }
 
-/** The current epoch. */
 export async function currentEpoch(pool: Pool | PoolClient): Promise<Epoch> {
   return (await epochs(pool, 1))[0]!;
 }

@@ -21,9 +21,7 @@ const entrySchema = z.object({
   number: z.number().int().nonnegative(),
   epoch: z.number().int().positive(),
   at: z.iso.datetime(),
-  /** The table. */
   kind: z.string().min(1).max(63),
-  /** The row's key in it. */
   key: z.string().max(20_000),
   /** The row, by column. */
   value: z.record(z.string(), z.unknown()),
@@ -31,7 +29,6 @@ const entrySchema = z.object({
 
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** An unusable line. */
 interface JournalFault {
   readonly file: string;
   readonly line: number;
@@ -127,7 +124,6 @@ export class JournalFolder {
     return handle;
   }
 
-  /** Oldest first. */
   async #files(): Promise<string[]> {
     try {
       const names = await readdir(this.folder);

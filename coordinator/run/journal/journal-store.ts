@@ -48,7 +48,6 @@ async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]>
   }));
 }
 
-/** Returns those that the database knows. */
 export async function knownEntries(
   pool: Pool | PoolClient,
   entryIds: readonly string[],
@@ -60,7 +59,6 @@ export async function knownEntries(
   return new Set(rows.map((row) => row.entry_id));
 }
 
-/** Deletes older entries and returns how many. */
 export async function forgetEntries(pool: Pool, before: Date): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from journal_entry
@@ -78,7 +76,6 @@ const dayMs = 86_400_000;
 /** A database's journal: one folder per database, named by what a restore keeps. */
 export class Journal {
   readonly files: JournalFolder;
-  /** The database's schema. */
   readonly schema: string;
   readonly #pool: Pool;
   readonly #now: () => Date;

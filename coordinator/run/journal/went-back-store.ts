@@ -41,7 +41,6 @@ interface ReviewPorts {
 export interface ReviewedDatabase {
   readonly epoch: number;
   readonly journal: Journal | null;
-  /** The epoch that this review began and what it restored; null when it began none. */
   readonly began: { readonly cause: EpochCause; readonly words: string; readonly replay: Replay } | null;
 }
 

@@ -144,7 +144,6 @@ const suffixFault = (host: string) =>
 const addressFault =
   "That is an address or a network. Name the sites on it; for a whole network, write to us.";
 
-/** The scope in words: “the page https://…”. */
 export const scopeWords: Readonly<Record<OptOutScope, string>> = {
   url: "page",
   prefix: "part of a site",

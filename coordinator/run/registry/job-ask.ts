@@ -65,7 +65,6 @@ export async function jobShown(
   return { ...seen, report: reportOf(found, generation) };
 }
 
-/** Reads the command's output. */
 function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
   const { type } = order;
   if (type === "plan") return state === "done" ? { type } : null;

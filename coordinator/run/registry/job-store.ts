@@ -20,7 +20,6 @@ const mostKept = 100;
 const mostWords = 4000;
 
 interface RegistryJobPlace {
-  /** For reads. */
   readonly pool: Pool;
   readonly schema: string;
   /** One of its connections holds the lock while a job runs; it is closed with the store. */
@@ -43,7 +42,6 @@ export function createRegistryJobStore(place: RegistryJobPlace): RegistryJobStor
   };
 }
 
-/** For readers only. */
 function createRegistryJobReads(
   place: Pick<RegistryJobPlace, "pool" | "schema">,
 ): Pick<RegistryJobStore, "list" | "find"> {

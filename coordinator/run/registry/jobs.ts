@@ -15,7 +15,6 @@ interface RegistryJobsPorts {
   readonly commands: RegistryCommands;
   readonly log: Log;
   readonly now: () => Date;
-  /** The interval of progress writes. */
   readonly noteMs?: number;
 }
 
@@ -190,7 +189,6 @@ export interface RegistryJobStore {
   close(): Promise<void>;
 }
 
-/** One progress report of the process. */
 export interface JobStep {
   readonly text: string;
   readonly share: number | null;

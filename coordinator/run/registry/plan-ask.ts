@@ -321,7 +321,6 @@ goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-move
   ]);
 }
 
-/** The totals of the tree that the files produce. */
 export const treeFacts = (state: ImportPlan["state"]): Node =>
   facts(
     ["Subnets", countText(state.subnets)],

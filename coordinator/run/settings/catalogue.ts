@@ -86,7 +86,6 @@ function valueAt(settings: unknown, name: string): PolicyValue {
   return at as PolicyValue;
 }
 
-/** In display order. */
 export const policyGroups: readonly PolicyGroup[] = sections.map(
   ({ name: group, title, defaults, settings }) => ({
     name: group,

@@ -293,7 +293,6 @@ function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
 interface PoliciesPage extends PolicySearch {
   readonly answer: PoliciesAnswer;
   readonly viewer: PageViewer;
-  /** The rejected input by name, and the reason. */
   readonly refused?: { readonly words: string; readonly typed: Readonly<Record<string, string>> };
 }
 
@@ -484,7 +483,6 @@ ${shown(policy, fileValue)}</button>`
 }`;
 }
 
-/** Includes the unit. */
 const shown = ({ name }: Pick<ShownPolicy, "name">, value: PolicyValue) => valueText(name, value);
 
 // The input field of a policy's value by its kind, with its bounds and help.

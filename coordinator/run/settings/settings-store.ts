@@ -33,7 +33,6 @@ export interface PolicyVersion {
   readonly version: number;
   readonly changedAt: Date;
   readonly changedBy: string;
-  /** The operator's reason. */
   readonly words: string;
   /** The version that this one undoes. */
   readonly takesBack: number | null;

@@ -101,7 +101,6 @@ export class CommonMemory {
     return this.#elsewhere.ids;
   }
 
-  /** Records a change in the database. */
   note(kind: Kind, id: number): void {
     const changed = this.#changed[kind];
     changed.delete(id);

@@ -70,7 +70,6 @@ export class DenyLists {
     else this.#kept.add(crawlerId);
   }
 
-  /** Reads the lists of these crawlers, or all. */
   async read(crawlerIds: readonly CrawlerId[] | null): Promise<Map<CrawlerId, Denies>> {
     const { rows } = await this.#pool.query<{ crawler_id: number; denies: Denies }>(
       `select crawler_id, denies

@@ -203,7 +203,6 @@ function* playRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Ge
   }
 }
 
-/** The state of one variant's replay. */
 class Player implements Replay {
   readonly rounds: ReplayedRound[] = [];
   predictedProbes = 0;
