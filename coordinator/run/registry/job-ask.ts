@@ -10,9 +10,10 @@ import { record, type ToldOf } from "../../web/api-operation.ts";
 import { pageScript } from "../../web/assets.ts";
 import { countText, instant } from "../../web/format.ts";
 import { type Html, html, nothing } from "../../web/html.ts";
-import { registryJob as job, registryJobReport, registryJobShown } from "./job-api.ts";
-import { orderWords, type RegistryJobWithResult } from "./jobs.ts";
+import type { RegistryJobWithResult } from "./job-store.ts";
+import { orderWords } from "./jobs.ts";
 import { cancelRegistryJob } from "./orders-ask.ts";
+import { registryJob as job, registryJobReport, registryJobShown } from "./registry-api.ts";
 import { type RegistryPorts, type SeenJob, seenJob } from "./registry-view.ts";
 
 const { get } = operationsOf<RegistryPorts>();
@@ -50,11 +51,8 @@ const registryJob = get({
 
 export const jobOperations = { registryJobs, registryJob };
 
-/** A job's command output, as far as the pages show it. */
 type JobReport = ToldOf<typeof registryJobReport>;
-
-/** `report` is null while it runs, after a failure without one, or from an older version. */
-type ShownJob = SeenJob & { readonly report: JobReport | null };
+type ShownJob = ToldOf<typeof registryJobShown>;
 
 export async function jobShown(
   found: RegistryJobWithResult,
@@ -65,18 +63,14 @@ export async function jobShown(
   return { ...seen, report: reportOf(found, generation) };
 }
 
+/** Null while it runs, after a failure without one, or from an older version. */
 function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
   const { type } = order;
   if (type === "plan") return state === "done" ? { type } : null;
-  const printed = typeof result === "object" && result !== null ? result : {};
-  const found = type === "apply" ? appliedFacts(printed, inForce) : printed;
-  return registryJobReport.safeParse({ ...found, type }).data ?? null;
-}
-
-function appliedFacts(printed: Partial<AppliedImport>, inForce: number | null) {
-  const { generation, isNew, plan, seconds } = printed;
-  const isInForce = generation === inForce;
-  return { generation, isNew, changes: plan?.changes, seconds: seconds?.total, isInForce };
+  const printed: Partial<AppliedImport> = typeof result === "object" && result !== null ? result : {};
+  const { generation, plan, seconds } = printed;
+  const applied = { changes: plan?.changes, seconds: seconds?.total, isInForce: generation === inForce };
+  return registryJobReport.safeParse({ ...printed, ...(type === "apply" && applied), type }).data ?? null;
 }
 
 export const aboveJobs = [
@@ -110,12 +104,8 @@ function reportNodes(report: JobReport, jobId: number): Node[] {
     return [section("Sources", [fetchedTable(report.results), next])];
   }
   const isLast = report.type === "apply" && report.isNew && report.isInForce;
-  return [
-    plain(reportWords(report)),
-    isLast
-      ? button("quiet", "/registry#rollback", "Roll it back")
-      : button("quiet", "/registry", "To the registry"),
-  ];
+  const [to, label] = isLast ? ["/registry#rollback", "Roll it back"] : ["/registry", "To the registry"];
+  return [plain(reportWords(report)), button("quiet", to!, label!)];
 }
 
 /** The result of an import, a rollback or its undoing, also for the command. */

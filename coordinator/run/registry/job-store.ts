@@ -1,94 +1,123 @@
-/** Table registry_job, and the lock that lets one job run at a time and distinguishes a running job from an aborted one. */
+/** Table registry_job, and the lock that lets one job run at a time and tells a running job from one that broke off. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { isAdvisoryLockHeld, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
+import { toldRows } from "../../database/cached-read.ts";
 import { clean } from "../../database/transaction.ts";
-import type {
-  Asker,
-  HeldJob,
-  JobEnd,
-  JobProgress,
-  RegistryJob,
-  RegistryJobStore,
-  RegistryJobWithResult,
-  RegistryOrder,
-} from "./jobs.ts";
+import type { ToldOf } from "../../web/api-operation.ts";
+import type { registryJob } from "./registry-api.ts";
+
+export type RegistryJob = ToldOf<typeof registryJob> & { readonly askedBy: string };
+
+/** `result` is the JSON that the command printed, or null. */
+export type RegistryJobWithResult = RegistryJob & { readonly result: unknown };
+
+export type Asker = Pick<RegistryJob, "via"> & { readonly by: string };
+
+export type JobEnd = Pick<RegistryJobWithResult, "exitCode" | "words" | "result"> & {
+  readonly state: Exclude<RegistryJob["state"], "running">;
+};
+
+export type RegistryJobStore = ReturnType<typeof createRegistryJobStore>;
+export type HeldJob = ReturnType<typeof heldJob>;
 
 const lockName = "nearcrawl registry-job";
 const mostKept = 100;
 const mostWords = 4000;
+const gone = "the coordinator that ran it is gone";
 
-interface RegistryJobPlace {
+/** One connection of `lockPool` holds the lock while a job runs; the pool is closed with the store. */
+export function createRegistryJobStore({
+  pool,
+  schema,
+  lockPool,
+}: {
   readonly pool: Pool;
   readonly schema: string;
-  /** One of its connections holds the lock while a job runs; it is closed with the store. */
   readonly lockPool: Pool;
-}
+}) {
+  async function read(
+    where: string,
+    values: readonly unknown[],
+    result: "null" | "result" = "null",
+  ): Promise<RegistryJobWithResult[]> {
+    const ask = async () =>
+      await toldRows<RegistryJobWithResult & { readonly seenAt: string }>(
+        pool,
+        `select job_id as "jobId", jsonb_build_object('type', kind) || asked as "order", asked_by as "askedBy", via, state,
+           started_at as "startedAt", ended_at as "endedAt", progress, cancel_asked_by as "cancelAskedBy",
+           exit_code as "exitCode", words, ${result} as result, seen_at as "seenAt"
+         from registry_job
+         where ${where}
+         order by job_id desc
+         limit $1`,
+        values,
+      );
+    const rows = await ask();
+    const running = new Set(rows.filter(({ state }) => state === "running").map(({ jobId }) => jobId));
+    const isCertain = running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema));
+    // A job that ran before the lock was free, and is marked as running after it, broke off.
+    return (isCertain ? rows : await ask()).map(({ seenAt, ...job }) =>
+      !isCertain && job.state === "running" && running.has(job.jobId)
+        ? { ...job, state: "broken-off", endedAt: seenAt, words: gone }
+        : job,
+    );
+  }
+  const list = async (limit: number): Promise<RegistryJob[]> =>
+    (await read("true", [limit])).map(({ result: _, ...job }) => job);
 
-export function createRegistryJobStore(place: RegistryJobPlace): RegistryJobStore {
   return {
-    ...createRegistryJobReads(place),
-    begin: async (order, asker, now) => await begin(place, { order, asker, now }),
-    askCancel: async (jobId, by) => {
-      const { rowCount } = await place.pool.query(
+    list,
+    find: async (jobId: number) => (await read("job_id = $2", [1, jobId], "result"))[0] ?? null,
+    /** Returns the running job when there is one. Records on the way which jobs broke off. */
+    async begin(
+      order: RegistryJob["order"],
+      asker: Asker,
+      now: Date,
+    ): Promise<{ readonly held: HeldJob } | { readonly running: RegistryJob }> {
+      const client = await lockPool.connect();
+      let jobId: number | null;
+      try {
+        const isOurs = await tryAdvisoryLock(client, lockName, schema);
+        jobId = isOurs ? await insert(client, order, asker, now) : null;
+      } catch (error) {
+        // Closing the connection releases the lock.
+        client.release(true);
+        throw error;
+      }
+      if (jobId !== null) return { held: heldJob(client, schema, jobId) };
+      client.release();
+      // The lock's holder writes its row in a moment, or has just written its end.
+      for (let tried = 0; tried < 20; tried += 1) {
+        const [running] = await read("state = 'running'", [1]);
+        if (running) return { running };
+        await delay(50);
+      }
+      throw new DatabaseError("a registry job is about to begin or to end; try again");
+    },
+    /** Returns false when it does not run. */
+    async askCancel(jobId: number, by: string): Promise<boolean> {
+      const { rowCount } = await pool.query(
         `update registry_job set cancel_asked_by = coalesce(cancel_asked_by, $2)
          where job_id = $1 and state = 'running'`,
         [jobId, clean(by)],
       );
       return rowCount === 1;
     },
-    close: async () => await place.lockPool.end(),
+    close: async () => await lockPool.end(),
   };
 }
 
-function createRegistryJobReads(
-  place: Pick<RegistryJobPlace, "pool" | "schema">,
-): Pick<RegistryJobStore, "list" | "find"> {
-  return {
-    list: async (limit) => (await read(place, { where: "true", result: "null", limit })).map(withoutResult),
-    find: async (jobId) =>
-      (await read(place, { where: "job_id = $2", result: "result", limit: 1, jobId }))[0] ?? null,
-  };
-}
-
-interface NewJob {
-  readonly order: RegistryOrder;
-  readonly asker: Asker;
-  readonly now: Date;
-}
-
-async function begin(place: RegistryJobPlace, job: NewJob) {
-  const client = await place.lockPool.connect();
-  try {
-    if (await tryAdvisoryLock(client, lockName, place.schema)) {
-      return { held: heldJob(place, client, await insert(client, job)) };
-    }
-    client.release();
-  } catch (error) {
-    // Closing the connection releases the lock.
-    client.release(true);
-    throw error;
-  }
-  return { running: await whoRuns(place) };
-}
-
-/** The lock's holder writes its row in a moment, or has just written its end. */
-async function whoRuns(place: RegistryJobPlace): Promise<RegistryJob> {
-  for (let tried = 0; tried < 20; tried += 1) {
-    const [running] = await read(place, { where: "state = 'running'", result: "null", limit: 1 });
-    if (running) return withoutResult(running);
-    await delay(50);
-  }
-  throw new DatabaseError("a registry job is about to begin or to end; try again");
-}
-
-async function insert(client: PoolClient, { order, asker, now }: NewJob): Promise<number> {
-  // The lock's holder runs the only job, so any other running one was aborted.
+async function insert(
+  client: PoolClient,
+  order: RegistryJob["order"],
+  asker: Asker,
+  now: Date,
+): Promise<number> {
+  // The lock's holder runs the only job, so any other one that is marked as running broke off.
   await client.query(
-    `update registry_job
-     set state = 'broken-off', ended_at = seen_at, words = 'the coordinator that ran it is gone'
-     where state = 'running'`,
+    `update registry_job set state = 'broken-off', ended_at = seen_at, words = '${gone}' where state = 'running'`,
   );
   const { type, ...asked } = order;
   const { rows } = await client.query<{ job_id: number }>(
@@ -102,13 +131,30 @@ async function insert(client: PoolClient, { order, asker, now }: NewJob): Promis
   return jobId;
 }
 
-function heldJob({ schema }: RegistryJobPlace, client: PoolClient, jobId: number): HeldJob {
+/** A job of this coordinator, which holds the lock until the job or the coordinator ends. */
+function heldJob(client: PoolClient, schema: string, jobId: number) {
   return {
     jobId,
-    note: async (progress, now) => await note(client, { jobId, progress, now }),
-    end: async (end, now) => {
+    /** Returns who has requested its end, or null. Rejects when the lock is lost with its connection. */
+    async note(progress: RegistryJob["progress"], now: Date): Promise<string | null> {
+      const { rows } = await client.query<{ cancel_asked_by: string | null }>(
+        `update registry_job set progress = $2, seen_at = $3
+         where job_id = $1 and state = 'running'
+         returning cancel_asked_by`,
+        [jobId, jsonOf(progress), now],
+      );
+      if (rows[0] === undefined) throw new Error(`registry job ${jobId} was taken for broken off`);
+      return rows[0].cancel_asked_by;
+    },
+    async end({ state, exitCode, words, result }: JobEnd, now: Date): Promise<void> {
+      const said = words === null ? null : clean(words.slice(0, mostWords));
       try {
-        await writeEnd(client, { jobId, end, now });
+        await client.query(
+          `update registry_job
+           set state = $2, exit_code = $3, words = $4, result = $5, ended_at = $6, seen_at = $6
+           where job_id = $1 and state = 'running'`,
+          [jobId, state, exitCode, said, result === null ? null : jsonOf(result), now],
+        );
         await releaseAdvisoryLock(client, lockName, schema);
       } finally {
         // The connection is closed instead of returned to the pool, so that the lock is released in any state.
@@ -118,99 +164,6 @@ function heldJob({ schema }: RegistryJobPlace, client: PoolClient, jobId: number
   };
 }
 
-async function note(
-  client: PoolClient,
-  { jobId, progress, now }: { jobId: number; progress: JobProgress; now: Date },
-): Promise<string | null> {
-  const { rows } = await client.query<{ cancel_asked_by: string | null }>(
-    `update registry_job set progress = $2, seen_at = $3
-     where job_id = $1 and state = 'running'
-     returning cancel_asked_by`,
-    [jobId, jsonOf(progress), now],
-  );
-  if (rows[0] === undefined) throw new Error(`registry job ${jobId} was taken for broken off`);
-  return rows[0].cancel_asked_by;
-}
-
-async function writeEnd(
-  client: PoolClient,
-  { jobId, end, now }: { jobId: number; end: JobEnd; now: Date },
-): Promise<void> {
-  const { state, exitCode, words, result } = end;
-  await client.query(
-    `update registry_job
-     set state = $2, exit_code = $3, words = $4, result = $5, ended_at = $6, seen_at = $6
-     where job_id = $1 and state = 'running'`,
-    [
-      jobId,
-      state,
-      exitCode,
-      words === null ? null : clean(words.slice(0, mostWords)),
-      result === null ? null : jsonOf(result),
-      now,
-    ],
-  );
-}
-
 /** Postgres' jsonb holds neither NUL nor unpaired surrogates. */
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value).replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
-}
-
-type JobRow = Omit<RegistryJobWithResult, "order" | "startedAt" | "endedAt"> & {
-  readonly kind: RegistryOrder["type"];
-  readonly asked: Readonly<Record<string, unknown>>;
-  readonly startedAt: Date;
-  readonly seenAt: Date;
-  readonly endedAt: Date | null;
-};
-
-async function read(
-  { pool, schema }: Pick<RegistryJobPlace, "pool" | "schema">,
-  asked: {
-    readonly where: string;
-    readonly result: "null" | "result";
-    readonly limit: number;
-    readonly jobId?: number;
-  },
-): Promise<readonly RegistryJobWithResult[]> {
-  const read = async () => {
-    const { rows } = await pool.query<JobRow>(
-      `select job_id as "jobId", kind, asked, asked_by as "askedBy", via, state, started_at as "startedAt",
-         seen_at as "seenAt", ended_at as "endedAt", progress, cancel_asked_by as "cancelAskedBy",
-         exit_code as "exitCode", words, ${asked.result} as result
-       from registry_job
-       where ${asked.where}
-       order by job_id desc
-       limit $1`,
-      [asked.limit, ...(asked.jobId === undefined ? [] : [asked.jobId])],
-    );
-    return rows;
-  };
-  const rows = await read();
-  const running = new Set(rows.filter(({ state }) => state === "running").map(({ jobId }) => jobId));
-  if (running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema))) return rows.map(jobOf);
-  // A job marked as running was aborted if it ran before the lock was free.
-  const isBrokenOff = (row: JobRow) => row.state === "running" && running.has(row.jobId);
-  return (await read()).map((row) => jobOf(isBrokenOff(row) ? asBrokenOff(row) : row));
-}
-
-const asBrokenOff = (row: JobRow): JobRow => ({
-  ...row,
-  state: "broken-off",
-  endedAt: row.seenAt,
-  words: "the coordinator that ran it is gone",
-});
-
-function jobOf({ kind, asked, startedAt, seenAt: _, endedAt, ...row }: JobRow): RegistryJobWithResult {
-  return {
-    ...row,
-    order: { type: kind, ...asked } as RegistryOrder,
-    startedAt: startedAt.toISOString(),
-    endedAt: endedAt?.toISOString() ?? null,
-  };
-}
-
-function withoutResult({ result: _, ...job }: RegistryJobWithResult): RegistryJob {
-  return job;
-}
+const jsonOf = (value: unknown): string =>
+  JSON.stringify(value).replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");

@@ -36,9 +36,9 @@ import {
 } from "../../ask/operation.ts";
 import { askAbout, countText, instant, percentText } from "../../web/format.ts";
 import { type Html, html, pathWith } from "../../web/html.ts";
-import { registryPlan as planSchema, registryJobShown } from "./job-api.ts";
 import { aboveJobs, jobDocument, jobNumber, jobShown } from "./job-ask.ts";
 import { applyRegistry } from "./orders-ask.ts";
+import { registryPlan as planSchema, registryJobShown } from "./registry-api.ts";
 import { type KnownPlan, knownPlan, losingIn, type RegistryPorts } from "./registry-view.ts";
 
 const { get } = operationsOf<RegistryPorts>();

@@ -10,16 +10,9 @@ import { registryPublishers } from "#rir-import/registry-publishers";
 import { lossText, shrunkRegistries } from "#rir-import/shrinkage";
 import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
 import type { ToldOf } from "../../web/api-operation.ts";
-import type { registryJob, registryPlan } from "./job-api.ts";
-import type {
-  FilesPlace,
-  RegistryCommands,
-  RegistryJob,
-  RegistryJobStore,
-  RegistryJobs,
-  RegistryJobWithResult,
-} from "./jobs.ts";
-import type { registryOverview } from "./registry-api.ts";
+import type { RegistryJob, RegistryJobStore, RegistryJobWithResult } from "./job-store.ts";
+import type { FilesPlace, RegistryCommands, RegistryJobs } from "./jobs.ts";
+import type { registryJob, registryOverview, registryPlan } from "./registry-api.ts";
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
@@ -199,7 +192,7 @@ export async function knownPlan(
     madeAt: job.endedAt ?? job.startedAt,
     plan,
     files: job.order.files,
-    outdated: await outdatedWords(plan, { files: job.order.files, ports, now }),
+    outdated: await outdatedWords(plan, job.order.files, ports, now),
     shrunk: shrunkRegistries(plan.registries, ports.shrinkageWarningShare),
     appliedBy: applying ? { jobId: applying.jobId, state: applying.state } : null,
   };
@@ -217,14 +210,13 @@ function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | n
   return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
 }
 
-interface Around {
-  readonly files: FilesPlace;
-  readonly ports: RegistryPorts;
-  readonly now: Date;
-}
-
 /** A quick check; the import itself verifies every byte. */
-async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): Promise<string | null> {
+async function outdatedWords(
+  plan: ImportPlan,
+  files: FilesPlace,
+  ports: RegistryPorts,
+  now: Date,
+): Promise<string | null> {
   const { generation } = await ports.overview(now);
   if (generation !== plan.generation) {
     const then = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;

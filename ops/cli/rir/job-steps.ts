@@ -7,7 +7,8 @@
 import type { Pool } from "pg";
 import { z } from "zod";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { Asker, JobStep } from "#coordinator/run/registry/jobs";
+import type { Asker } from "#coordinator/run/registry/job-store";
+import type { JobStep } from "#coordinator/run/registry/jobs";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 import { ProgressLine } from "../output.ts";
