@@ -7,18 +7,19 @@
 import type { PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
 import type { Database } from "#db/server-database";
-import { readState, requireSubnets } from "./check.ts";
+import { type OnProgress, readState, requireSubnets } from "./check.ts";
 import {
   beginGeneration,
   clearInterrupted,
   currentGeneration,
   dropGeneration,
   insertSources,
+  inTransaction,
   isMadeFrom,
   notifyRegistryChange,
   putInForce,
+  withImportLock,
 } from "./database/generations.ts";
-import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import { type AcceptedMoves, type PublishedDifference, writePublished } from "./database/published-lists.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
@@ -30,7 +31,6 @@ import {
   requirePlannedFiles,
   requirePlannedGeneration,
 } from "./plan.ts";
-import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
 import { requireLossesMeant } from "./shrinkage.ts";

@@ -3,7 +3,6 @@
 import { TangledRanges } from "#coordinator/place/subnets/nest";
 import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
-import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import { listSourceFiles, type SourcePath } from "./read/open-source.ts";
 import { readPublished, withoutPublished } from "./read/read-published.ts";
@@ -116,3 +115,15 @@ function withSharedRegistryWarnings(files: readonly FileReport[]): readonly File
     return { ...report, warnings: [...report.warnings, words] };
   });
 }
+
+export interface ImportProgress {
+  readonly phase: "read" | "nest" | "current" | "compare" | "write";
+  /** Bytes on disk in `read`, rows in `current` and `write`, steps elsewhere. */
+  readonly done: number;
+  /** 0 when unknown in advance. */
+  readonly total: number;
+  readonly file: string;
+  readonly records: number;
+}
+
+export type OnProgress = (progress: ImportProgress) => void;

@@ -7,10 +7,14 @@ import { compareSpecificity, rangeAt } from "#coordinator/place/subnets/range-co
 import { UsageError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
 import type { Database } from "#db/server-database";
-import { readState, requireSubnets } from "./check.ts";
-import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts";
+import { type OnProgress, readState, requireSubnets } from "./check.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
-import { type Difference, sampleDifferences } from "./database/differences.ts";
+import {
+  breakDown,
+  type ChangeBreakdown,
+  type Difference,
+  sampleDifferences,
+} from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
 import {
   type AcceptedMoves,
@@ -28,7 +32,6 @@ import {
   type HolderChanges,
   type TreeDifference,
 } from "./database/tree-difference.ts";
-import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
 import { type Loss, suspiciousLosses } from "./shrinkage.ts";

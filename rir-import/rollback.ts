@@ -6,8 +6,13 @@
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/server-database";
-import { clearInterrupted, currentGeneration, notifyRegistryChange } from "./database/generations.ts";
-import { inTransaction, withImportLock } from "./database/import-lock.ts";
+import {
+  clearInterrupted,
+  currentGeneration,
+  inTransaction,
+  notifyRegistryChange,
+  withImportLock,
+} from "./database/generations.ts";
 import { inUseOfRollback, requireMeant } from "./database/subnets-in-use.ts";
 
 export interface RolledBack {

@@ -1,7 +1,7 @@
 /** Finds suspicious losses of an import, usually caused by an incomplete file. */
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { LosesFacts } from "#core/errors";
-import type { RegistryChange } from "./database/change-breakdown.ts";
+import type { RegistryChange } from "./database/differences.ts";
 import type { PublishedPlan } from "./database/published-lists.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./database/tree-difference.ts";
 

@@ -1,8 +1,8 @@
 /** Reports the sources and age of the current tree, and the imports before it. */
 
 import type { Database } from "#db/server-database";
-import type { RegistryCounts } from "./database/change-breakdown.ts";
-import { isImportRunning } from "./database/import-lock.ts";
+import type { RegistryCounts } from "./database/differences.ts";
+import { isImportRunning } from "./database/generations.ts";
 import { publishedFormats } from "./formats/published.ts";
 import type { RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";

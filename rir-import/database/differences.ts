@@ -1,10 +1,11 @@
 /** Lists differences one by one for people, as samples and as the page of all of them. */
 
 import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
-import { registries } from "#coordinator/place/subnets/subnet";
+import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
-import type { RegistryState } from "../tree/registry-state.ts";
+import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
+import type { CurrentFamily, CurrentTree } from "./current-tree.ts";
 import {
   type ChangeKind,
   changeKinds,
@@ -139,4 +140,229 @@ function first<T>(values: Generator<T>, limit: number): readonly T[] {
   if (limit === 0) return found;
   for (const value of values) if (found.push(value) === limit) break;
   return found;
+}
+
+// Breaks down an import's changes by registry and lists the largest ranges.
+
+export interface RegistryChange {
+  readonly registry: Registry;
+  /** Null when the registry had no subnet. */
+  readonly before: RegistryCounts | null;
+  readonly after: RegistryCounts | null;
+  readonly added: number;
+  readonly removed: number;
+  readonly changed: number;
+  readonly moved: number;
+}
+
+export interface ChangeBreakdown {
+  /** Every registry that has or had a subnet. `added` includes returned subnets. */
+  readonly registries: readonly RegistryChange[];
+  /** The largest added, removed or changed ranges by size, IPv4 before IPv6. */
+  readonly largest: readonly Difference[];
+}
+
+export function breakDown(
+  state: RegistryState,
+  { tree, difference, limit }: { tree: CurrentTree; difference: TreeDifference; limit: number },
+): ChangeBreakdown {
+  const families = [difference.ipv4, difference.ipv6];
+  return {
+    registries: registryChanges(
+      families,
+      countFamilies([tree.ipv4, tree.ipv6].map(rowsOfTree)),
+      countFamilies([state.ipv4, state.ipv6].map(rowsOfState)),
+    ),
+    largest: families.flatMap((family) => largestOf(state, difference, { family, limit })),
+  };
+}
+
+type Counted = "added" | "removed" | "changed" | "moved";
+type Sums = Record<Counted, number>;
+const noChanges = (): Sums => ({ added: 0, removed: 0, changed: 0, moved: 0 });
+
+function registryChanges(
+  families: readonly FamilyDifference[],
+  before: readonly RegistryCounts[],
+  after: readonly RegistryCounts[],
+): readonly RegistryChange[] {
+  const sums = registries.map(noChanges);
+  eachChange(families, ({ kind, family, row, place }) => {
+    const registry = place < 0 ? family.current.registries[row] : family.wanted.registries[place];
+    (sums[registry as number] as Sums)[kind] += 1;
+  });
+  const countsOf = (counts: readonly RegistryCounts[], registry: Registry) =>
+    counts.find((one) => one.registry === registry) ?? null;
+  return registries
+    .map((registry, index) => ({
+      registry,
+      before: countsOf(before, registry),
+      after: countsOf(after, registry),
+      ...(sums[index] as Sums),
+    }))
+    .filter((change) => change.before !== null || change.after !== null);
+}
+
+interface Change {
+  readonly kind: Counted;
+  readonly family: FamilyDifference;
+  /** The row in the current tree, or −1. */
+  readonly row: number;
+  /** The place in the wanted state; −1 when it is removed. */
+  readonly place: number;
+}
+
+const countedAs: readonly (Counted | null)[] = changeKinds.map((kind) =>
+  kind === "unchanged" ? null : kind === "returned" ? "added" : kind,
+);
+
+function eachChange(families: readonly FamilyDifference[], visit: (change: Change) => void): void {
+  for (const family of families) {
+    for (let place = 0; place < family.kinds.length; place += 1) {
+      const kind = countedAs[family.kinds[place] as number];
+      if (kind) visit({ kind, family, row: family.rows[place] as number, place });
+    }
+    for (const row of family.removed) visit({ kind: "removed", family, row, place: -1 });
+  }
+}
+
+function largestOf(
+  state: RegistryState,
+  difference: TreeDifference,
+  { family, limit }: { readonly family: FamilyDifference; readonly limit: number },
+): readonly Difference[] {
+  const largest: { readonly change: Change; readonly size: number }[] = [];
+  eachChange([family], (change) => {
+    if (change.kind === "moved") return;
+    const size =
+      change.place < 0
+        ? sizeOf(family.current.columns, change.row)
+        : sizeOf(family.wanted.columns, change.place);
+    if (largest.length === limit && size <= (largest.at(-1)?.size ?? Number.POSITIVE_INFINITY)) return;
+    const at = largest.findIndex((one) => one.size < size);
+    largest.splice(at < 0 ? largest.length : at, 0, { change, size });
+    if (largest.length > limit) largest.pop();
+  });
+  const words = new FamilyWords(state, difference, family);
+  return largest.map(({ change: { row, place } }) =>
+    place < 0 ? words.removed(row) : words.wanted(place, row),
+  );
+}
+
+/** Approximates the size, since the leading bits suffice for comparing. */
+function sizeOf({ words, first, last }: RangeColumns, row: number): number {
+  let size = 0;
+  for (let word = 0; word < words; word += 1) {
+    const at = row * words + word;
+    size = size * 0x1_0000_0000 + ((last[at] as number) - (first[at] as number));
+  }
+  return size;
+}
+
+// Counts each registry's subnets, holders, crossing ranges and addresses. An address in several subnets of one registry
+// counts once.
+
+export interface RegistryCounts {
+  readonly registry: Registry;
+  readonly subnets: number;
+  readonly ipv4Subnets: number;
+  readonly ipv6Subnets: number;
+  readonly holders: number;
+  /** Subnets that cross another, of whichever registry. */
+  readonly crossing: number;
+  readonly ipv4Addresses: number;
+  /** The number of touched /48 blocks, the size of one site (RFC 6177). */
+  readonly ipv6Slash48s: number;
+}
+
+interface FamilyRows {
+  readonly columns: RangeColumns;
+  readonly rowAt: (position: number) => number;
+  readonly isThere: (row: number) => boolean;
+  readonly registries: Uint8Array;
+  /** A negative number means none. */
+  readonly holderOf: (row: number) => number;
+  readonly crosses: Uint8Array;
+}
+
+function rowsOfState(family: FamilyState): FamilyRows {
+  return {
+    ...family,
+    rowAt: (position) => position,
+    isThere: () => true,
+    holderOf: (row) => family.holders[row] as number,
+  };
+}
+
+function rowsOfTree(family: CurrentFamily): FamilyRows {
+  return {
+    ...family,
+    rowAt: (position) => family.order[position] as number,
+    isThere: (row) => family.removedIn[row] === 0,
+    holderOf: (row) => (family.holderIds[row] as number) - 1,
+  };
+}
+
+type CountedSums = { -readonly [name in keyof Omit<RegistryCounts, "registry">]: number };
+
+function countFamilies(families: readonly FamilyRows[]): readonly RegistryCounts[] {
+  const sums = registries.map((): CountedSums => ({ ...nothing }));
+  for (const family of families) addFamily(sums, family);
+  countHolders(sums, families);
+  return registries
+    .map((registry, index) => ({ registry, ...(sums[index] as CountedSums) }))
+    .filter(({ subnets }) => subnets > 0);
+}
+
+const nothing: CountedSums = {
+  subnets: 0,
+  ipv4Subnets: 0,
+  ipv6Subnets: 0,
+  holders: 0,
+  crossing: 0,
+  ipv4Addresses: 0,
+  ipv6Slash48s: 0,
+};
+
+/** Walks in the order of addresses: what lies beyond the furthest end so far is new. */
+function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
+  const isIpv4 = family.columns.family === 4;
+  const covered = new Float64Array(registries.length).fill(-1);
+  for (let position = 0; position < family.columns.count; position += 1) {
+    const row = family.rowAt(position);
+    if (!family.isThere(row)) continue;
+    const registry = family.registries[row] as number;
+    const sum = sums[registry] as CountedSums;
+    const first = Math.max(blockOf(family.columns, "first", row), (covered[registry] as number) + 1);
+    const last = blockOf(family.columns, "last", row);
+    const fresh = Math.max(0, last - first + 1);
+    covered[registry] = Math.max(covered[registry] as number, last);
+    sum.subnets += 1;
+    sum.crossing += family.crosses[row] as number;
+    sum[isIpv4 ? "ipv4Subnets" : "ipv6Subnets"] += 1;
+    sum[isIpv4 ? "ipv4Addresses" : "ipv6Slash48s"] += fresh;
+  }
+}
+
+/** Returns the address, or the first 48 bits of an IPv6 address; a double holds both exactly. */
+function blockOf(columns: RangeColumns, end: "first" | "last", row: number): number {
+  const words = columns[end];
+  if (columns.words === 1) return words[row] as number;
+  return (words[row * 4] as number) * 0x1_0000 + ((words[row * 4 + 1] as number) >>> 16);
+}
+
+/** A holder with subnets of several registries counts for each. */
+function countHolders(sums: readonly CountedSums[], families: readonly FamilyRows[]): void {
+  const seen = new Map<number, number>();
+  for (const family of families) {
+    for (let row = 0; row < family.columns.count; row += 1) {
+      const holder = family.holderOf(row);
+      if (holder < 0 || !family.isThere(row)) continue;
+      const bit = 1 << (family.registries[row] as number);
+      const known = seen.get(holder) ?? 0;
+      if ((known & bit) !== 0) continue;
+      seen.set(holder, known | bit);
+      (sums[family.registries[row] as number] as CountedSums).holders += 1;
+    }
+  }
 }

@@ -7,9 +7,14 @@ import { type FileHandle, open, readFile, rename, rm, stat, truncate, writeFile 
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
 import { foreignDateMs, retryAfterSeconds } from "#core/foreign-dates";
-import type { Clock } from "./clock.ts";
-import { DownloadFailure } from "./download-failure.ts";
-import type { HttpAnswer, HttpClient, RequestSecrets, Watch } from "./http-client.ts";
+import {
+  type Clock,
+  DownloadFailure,
+  type HttpAnswer,
+  type HttpClient,
+  type RequestSecrets,
+  type Watch,
+} from "./http-client.ts";
 
 interface PartJob {
   readonly client: HttpClient;

@@ -16,12 +16,17 @@ import { openSource } from "../read/open-source.ts";
 import { checkPublished } from "../read/read-published.ts";
 import type { RegistryFormat } from "../read/sniff.ts";
 import { type CachedFile, isInPlace, mostGeofeedsNamed } from "./cache-manifest.ts";
-import type { Clock } from "./clock.ts";
-import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 import { backOffMs, downloadPart, removePart } from "./download-part.ts";
-import type { DownloadKind, DownloadSource } from "./download-source.ts";
-import { type HttpClient, noSecrets, type RequestSecrets, Watch } from "./http-client.ts";
-import type { FetchLimits } from "./source-settings.ts";
+import {
+  type Clock,
+  DownloadFailure,
+  downloadFailure,
+  type HttpClient,
+  noSecrets,
+  type RequestSecrets,
+  Watch,
+} from "./http-client.ts";
+import type { DownloadKind, DownloadSource, FetchLimits } from "./source-settings.ts";
 
 interface SourceJob {
   readonly source: DownloadSource;

@@ -6,14 +6,14 @@
 import { lookup } from "node:dns";
 import type { IncomingHttpHeaders } from "node:http";
 import type { LookupFunction } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import { servicePortWords } from "#core/ip/service-ports";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { canParseUrl, urlTextOf } from "#core/ip/url-host";
-import type { Clock } from "./clock.ts";
-import { DownloadFailure, downloadFailure } from "./download-failure.ts";
+import { timerMs } from "#core/timer-ms";
 
 export interface HttpSettings {
   readonly userAgent: string;
@@ -248,4 +248,58 @@ export class Watch {
     this.#callOff?.();
     this.#callOff = null;
   }
+}
+
+export interface Clock {
+  now(): Date;
+  after(ms: number, run: () => void): () => void;
+  /** Rejects when the signal aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, timerMs(ms));
+    return () => clearTimeout(timer);
+  },
+  sleep: async (ms, signal) => await delay(timerMs(ms), undefined, { signal }),
+};
+
+export class DownloadFailure extends Error {
+  /** `later`: a temporary fault. `once`: one more try may help. `never`: the same answer would come again. */
+  readonly again: "later" | "once" | "never";
+  readonly retryAfterSeconds: number | null;
+
+  constructor(
+    again: DownloadFailure["again"],
+    reason: string,
+    options: ErrorOptions & { readonly retryAfterSeconds?: number | null } = {},
+  ) {
+    super(reason, options);
+    this.again = again;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null;
+  }
+}
+
+/** Converts any error: network faults may be temporary, disk and TLS faults are not. */
+export function downloadFailure(error: unknown): DownloadFailure {
+  if (error instanceof DownloadFailure) return error;
+  const cause = causeOf(error);
+  const code = String((cause as { code?: unknown }).code ?? "");
+  const lasting =
+    /^(ENOSPC|EDQUOT|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EISDIR|ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
+  return new DownloadFailure(lasting.test(code) ? "never" : "later", wordsOf(cause, code), { cause: error });
+}
+
+/** Node wraps the faults of several addresses into one AggregateError without a message. */
+function causeOf(error: unknown): Error {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0];
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function wordsOf(error: Error, code: string): string {
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `the name cannot be resolved (${error.message})`;
+  if (code === "ENOSPC" || code === "EDQUOT") return `the disk is full (${error.message})`;
+  return error.message === "" ? code : error.message;
 }

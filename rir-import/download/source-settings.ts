@@ -24,7 +24,20 @@ import {
   type PublishedFormat,
   publishedFormats,
 } from "../formats/published.ts";
-import { type DownloadKind, type DownloadSource, downloadKinds } from "./download-source.ts";
+
+/** The kinds of downloaded files, in the order in which an import takes them. */
+export const downloadKinds = [
+  "iana-registry",
+  "statistics",
+  /** One object type of a WHOIS database: `….db.inetnum.gz`. */
+  "rpsl-split",
+  "whole-database",
+  /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
+  "arin-bulk",
+  /** The published places of a network's ranges: a geofeed, or a cloud's ranges by region. */
+  ...publishedFormats,
+] as const;
+export type DownloadKind = (typeof downloadKinds)[number];
 
 const name = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/;
@@ -355,4 +368,34 @@ function database(registry: Registry, url: string): DownloadSource {
 function cloud(name: Exclude<PublishedKind, "geofeed">, url: string): DownloadSource {
   const kind = `${name}-ranges` as const;
   return sourceOf({ name: kind, registry: null, kind, url, file: `${kind}.json` });
+}
+
+/** Who may download it. For restricted sources, `how` says what to do first. */
+type SourceAccess = { readonly type: "public" } | { readonly type: "on-request"; readonly how: string };
+
+/**
+ * `on`: fetched. `waiting`: restricted and not set up, so skipped. `off`: switched off by the operator; a copy is no
+ * longer imported.
+ */
+type SourceState = "on" | "waiting" | "off";
+
+export interface DownloadSource {
+  readonly name: string;
+  /** Null for what networks publish themselves. */
+  readonly registry: Registry | null;
+  readonly kind: DownloadKind;
+  readonly state: SourceState;
+  readonly access: SourceAccess;
+  /** Contains no secrets. Null when the registry reveals the place only after granting access. */
+  readonly url: string | null;
+  readonly mirrors: readonly string[];
+  readonly file: string;
+  /** True when `<url>.md5` is published. */
+  readonly hasMd5: boolean;
+  /** Headers and query parameters whose values (keys, passwords) are in these files. */
+  readonly headerFiles: Readonly<Record<string, string>>;
+  readonly queryFiles: Readonly<Record<string, string>>;
+  /** A file below this share of the last one's size is refused. */
+  readonly smallestShare: number;
+  readonly maxBytes: number;
 }

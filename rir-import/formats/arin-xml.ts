@@ -5,9 +5,8 @@
  * name a geofeed (RFC 9632). Net types: arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
-import { countryCode } from "./countries.ts";
 import { geofeedUrlAmong } from "./geofeed.ts";
-import type { HolderReference, RecordReader, RecordSink } from "./record.ts";
+import { countryCode, type HolderReference, type RecordReader, type RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
 import { ValueDecoder } from "./text-decoding.ts";
 import { childOf, isContent, textOf, type XmlContent, XmlRecordReader } from "./xml-records.ts";

@@ -8,9 +8,14 @@ import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import { foreignDateMs } from "#core/foreign-dates";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";
-import { countryCode } from "./countries.ts";
 import { LineCutter, type LineHandler, tooLongReason } from "./lines.ts";
-import { type HolderReference, type RecordReader, type RecordSink, registryNamed } from "./record.ts";
+import {
+  countryCode,
+  type HolderReference,
+  type RecordReader,
+  type RecordSink,
+  registryNamed,
+} from "./record.ts";
 import { readIpv4, readIpv6 } from "./registry-range.ts";
 import { decodeText, ValueDecoder } from "./text-decoding.ts";
 

@@ -5,9 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { canParseUrl } from "#core/ip/url-host";
-import { countryCode } from "./countries.ts";
 import { LineCutter, type LineHandler } from "./lines.ts";
 import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./published.ts";
+import { countryCode } from "./record.ts";
 import { decodeText } from "./text-decoding.ts";
 
 /** The size limit admits a million of the shortest lines; no geofeed has longer ones. */

@@ -3,6 +3,7 @@
  * chunks with arbitrary borders and write to a sink at once, so memory stays constant.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
+import { codeInForce } from "#core/country-names";
 import type { IpRange } from "#core/ip/range";
 import type { EncodingCounts } from "./text-decoding.ts";
 
@@ -113,4 +114,17 @@ const registryNames: ReadonlyMap<string, Registry> = new Map(
 /** Recognises a registry's name (`RIPE`, `ripencc`, `ARIN` …), or returns null. */
 export function registryNamed(text: string): Registry | null {
   return registryNames.get(text) ?? registryNames.get(text.toLowerCase()) ?? null;
+}
+
+/** Caches codes as written: a dump has millions, but only a few hundred different ones. */
+const codes = new Map<string, string | null>();
+
+/** Example: `nl` gives `NL`; null for ZZ (unknown) and anything but two letters. */
+export function countryCode(text: string | null): string | null {
+  if (text === null || !/^[A-Za-z]{2}$/.test(text)) return null;
+  const known = codes.get(text);
+  if (known !== undefined) return known;
+  const code = text.toUpperCase() === "ZZ" ? null : codeInForce(text.toUpperCase());
+  codes.set(text, code);
+  return code;
 }

@@ -10,10 +10,10 @@
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
-import { countryCode } from "./countries.ts";
 import { geofeedUrlIn } from "./geofeed.ts";
 import { LineCutter, type LineHandler, tooLongReason } from "./lines.ts";
 import {
+  countryCode,
   type HolderReference,
   type Malformed,
   type RecordReader,

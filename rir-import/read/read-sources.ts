@@ -11,7 +11,9 @@ import { openDelegatedReader } from "../formats/delegated.ts";
 import { isPublishedFormat } from "../formats/published.ts";
 import {
   type HolderReference,
+  type NetworkRecord,
   type OpenReader,
+  type OrganisationRecord,
   type RecordReader,
   type RecordSink,
   registryNamed,
@@ -20,9 +22,9 @@ import { readRegistryRange } from "../formats/registry-range.ts";
 import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
 import { isContent, plainText, textOf, type XmlContent, XmlRecordReader } from "../formats/xml-records.ts";
+import { reasonToDrop } from "../tree/precedence.ts";
 import { type FileReport, FileReportBuilder } from "./file-report.ts";
 import { openSource, type SourcePart } from "./open-source.ts";
-import { type RecordReceiver, sinkOf } from "./record-sink.ts";
 import type { RegistryFormat } from "./sniff.ts";
 
 interface ReadProgress {
@@ -214,4 +216,32 @@ function holderOf(designation: string): HolderReference | null {
   if (/^(Administered by|IANA|Multicast|Future use|6to4|Documentation|Reserved)/i.test(designation))
     return null;
   return { type: "name", name: designation, registry: "iana", country: null };
+}
+
+export interface RecordReceiver {
+  addNetwork(record: NetworkRecord, file: string): void;
+  addOrganisation(record: OrganisationRecord): void;
+}
+
+export function sinkOf(file: string, report: FileReportBuilder, receiver: RecordReceiver): RecordSink {
+  return {
+    record: (record) => {
+      if (record.type === "organisation") {
+        receiver.addOrganisation(record);
+        report.keep(record.registry);
+        return;
+      }
+      const reason = reasonToDrop(record);
+      if (reason !== null) {
+        report.ignore(reason);
+        return;
+      }
+      receiver.addNetwork(record, file);
+      report.keep(record.registry);
+    },
+    ignore: (reason) => report.ignore(reason),
+    malformed: (problem) => report.malformed(problem),
+    warn: (text) => report.warn(text),
+    facts: (facts) => report.facts(facts),
+  };
 }

@@ -9,13 +9,14 @@ import {
   type RangeColumns,
   rangeAt,
   sortedOrder,
+  writeRange,
 } from "#coordinator/place/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { packCountry } from "#coordinator/place/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import type { GeofeedReference, NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";
-import type { RecordReceiver } from "../read/record-sink.ts";
-import { CandidateTable } from "./candidate-table.ts";
+import type { RecordReceiver } from "../read/read-sources.ts";
 import { HolderReferences } from "./holder-references.ts";
 import { rankOf } from "./precedence.ts";
 import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
@@ -286,4 +287,86 @@ export class RecordStore implements RecordReceiver {
   addOrganisation(record: OrganisationRecord): void {
     this.references.addOrganisation(record);
   }
+}
+
+// Network records of one family in growing flat columns before they are merged: tens of bytes a record instead of an object, so that ten million fit.
+
+const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
+const noRegistry = 255;
+
+export class CandidateTable {
+  readonly family: 4 | 6;
+  count = 0;
+  #columns: RangeColumns;
+  #holders = new Int32Array(0);
+  #countries = new Uint16Array(0);
+  #registries = new Uint8Array(0);
+  #sources = new Uint8Array(0);
+  #names = new Int32Array(0);
+
+  constructor(family: 4 | 6) {
+    this.family = family;
+    this.#columns = emptyColumns(family, 0);
+  }
+
+  /** `holder` is an index into the holder references, or −1; `name` an id of the import's texts. */
+  add(record: NetworkRecord, { holder, name }: { readonly holder: number; readonly name: number }): void {
+    if (this.count === this.#holders.length) this.#grow(Math.max(1024, this.count * 2));
+    const index = this.count++;
+    writeRange(this.#columns, index, record.range);
+    this.#holders[index] = holder;
+    this.#countries[index] = packCountry(record.country);
+    this.#registries[index] = record.registry === null ? noRegistry : registries.indexOf(record.registry);
+    this.#sources[index] = sourceKinds.indexOf(record.source);
+    this.#names[index] = name;
+  }
+
+  columns(): RangeColumns {
+    const { family, words, first, last } = this.#columns;
+    const length = this.count * words;
+    return {
+      family,
+      words,
+      count: this.count,
+      first: first.subarray(0, length),
+      last: last.subarray(0, length),
+    };
+  }
+
+  holder(index: number): number {
+    return this.#holders[index] ?? -1;
+  }
+
+  country(index: number): number {
+    return this.#countries[index] ?? 0;
+  }
+
+  registry(index: number): Registry | null {
+    return registries[this.#registries[index] ?? noRegistry] ?? null;
+  }
+
+  source(index: number): SourceKind {
+    return sourceKinds[this.#sources[index] ?? 0] ?? "whois";
+  }
+
+  name(index: number): number {
+    return this.#names[index] ?? 0;
+  }
+
+  #grow(capacity: number): void {
+    const columns = emptyColumns(this.family, capacity);
+    columns.first.set(this.#columns.first);
+    columns.last.set(this.#columns.last);
+    this.#columns = columns;
+    this.#holders = grown(this.#holders, new Int32Array(capacity));
+    this.#countries = grown(this.#countries, new Uint16Array(capacity));
+    this.#registries = grown(this.#registries, new Uint8Array(capacity));
+    this.#sources = grown(this.#sources, new Uint8Array(capacity));
+    this.#names = grown(this.#names, new Int32Array(capacity));
+  }
+}
+
+function grown<Column extends { set(values: Column): void }>(old: Column, larger: Column): Column {
+  larger.set(old);
+  return larger;
 }

@@ -21,7 +21,7 @@ import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
-import { sourceRows } from "#rir-import/download/source-status";
+import { sourceRows } from "#rir-import/download/cache-manifest";
 import { allowOption } from "../allow-option.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import {

@@ -1,6 +1,6 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
-import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
+import { geofeedCopies, sourceRows } from "#rir-import/download/cache-manifest";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";

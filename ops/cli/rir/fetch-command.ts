@@ -6,9 +6,9 @@ import { cachedNodes, completeWords, sizeWords } from "#coordinator/run/registry
 import { bytesText } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { softwareVersion } from "#protocol/software-version";
-import { systemClock } from "#rir-import/download/clock";
+import type { GeofeedCopies, SourceRow } from "#rir-import/download/cache-manifest";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
-import type { GeofeedCopies, SourceRow } from "#rir-import/download/source-status";
+import { systemClock } from "#rir-import/download/http-client";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import {

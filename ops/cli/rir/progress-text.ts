@@ -1,5 +1,5 @@
 /** The progress of an import: phase, position, records with their rate, and remaining time. */
-import type { ImportProgress, OnProgress } from "#rir-import/progress";
+import type { ImportProgress, OnProgress } from "#rir-import/check";
 import { WorkProgress } from "./job-steps.ts";
 
 export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {

@@ -9,10 +9,10 @@ import {
   type CachedFile,
   cachedSourceFiles,
   readManifest,
+  sourceRows,
   writeManifest,
 } from "#rir-import/download/cache-manifest";
 import { defaultSources } from "#rir-import/download/source-settings";
-import { sourceRows } from "#rir-import/download/source-status";
 import { fileOf } from "#rir-import/read/open-source";
 import { type CacheFolder, cacheFolder } from "./fetching.ts";
 

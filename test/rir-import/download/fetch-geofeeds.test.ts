@@ -6,8 +6,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseRange } from "#core/ip/range";
 import { readState } from "#rir-import/check";
-import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
-import { geofeedCopies } from "#rir-import/download/source-status";
+import { cachedSourceFiles, geofeedCopies } from "#rir-import/download/cache-manifest";
 import { GeofeedFinder, geofeedFileOf } from "#rir-import/formats/geofeed";
 import { type CacheFolder, cacheFolder, fetchFrom, manualClock } from "./fetching.ts";
 import {

@@ -1,8 +1,8 @@
 /** Fetches with adjustable settings for local servers, a manual clock and a cache folder. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "#rir-import/download/clock";
 import { type FetchOptions, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
+import type { Clock } from "#rir-import/download/http-client";
 import { sourceSettings } from "#rir-import/download/source-settings";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
