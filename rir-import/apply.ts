@@ -31,7 +31,6 @@ import {
   requirePlannedFiles,
   requirePlannedGeneration,
 } from "./plan.ts";
-import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
 import { requireLossesMeant } from "./shrinkage.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
@@ -42,14 +41,7 @@ export interface AppliedImport {
   /** False when the files change nothing, so no generation was made. */
   readonly isNew: boolean;
   readonly cleared: number;
-  readonly seconds: ImportSeconds;
-}
-
-interface ImportSeconds {
-  readonly total: number;
-  readonly reading: number;
-  readonly comparing: number;
-  readonly writing: number;
+  readonly seconds: Readonly<Record<"total" | "reading" | "comparing" | "writing", number>>;
 }
 
 interface ApplyOptions {
@@ -77,6 +69,7 @@ export async function applyImport(
   return await withImportLock(database, async (client) => {
     const times = [performance.now()];
     const lap = () => times.push(performance.now());
+    const between = (from: number, to: number) => (times[to]! - times[from]!) / 1000;
     const cleared = await clearInterrupted(client);
     await restoreIndexes(client);
     const inForce = await currentGeneration(client);
@@ -97,7 +90,18 @@ export async function applyImport(
       ? await writeGeneration({ database, client, ...compared, state, published, onProgress })
       : current;
     lap();
-    return { plan, generation, isNew, cleared, seconds: secondsBetween(times) };
+    return {
+      plan,
+      generation,
+      isNew,
+      cleared,
+      seconds: {
+        total: between(0, 3),
+        reading: between(0, 1),
+        comparing: between(1, 2),
+        writing: between(2, 3),
+      },
+    };
   });
 }
 
@@ -131,7 +135,7 @@ async function writeGeneration(work: GenerationWork): Promise<number> {
 
 async function writeAll(work: GenerationWork, generation: number): Promise<void> {
   const { client, plan, state, difference, onProgress } = work;
-  const records = readCount(plan.files);
+  const records = plan.files.reduce((sum, { read }) => sum + read, 0);
   await insertSources(client, generation, plan.files);
   await writeDifference({
     client,
@@ -155,20 +159,8 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
   await notifyRegistryChange(client, work.database.schema, generation);
 }
 
-const readCount = (files: readonly FileReport[]) => files.reduce((sum, { read }) => sum + read, 0);
-
 function withoutSamples(counts: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(counts).filter(([, value]) => typeof value === "number"));
-}
-
-function secondsBetween(times: readonly number[]): ImportSeconds {
-  const [start = 0, read = 0, compared = 0, end = 0] = times;
-  return {
-    total: (end - start) / 1000,
-    reading: (read - start) / 1000,
-    comparing: (compared - read) / 1000,
-    writing: (end - compared) / 1000,
-  };
 }
 
 // Two indexes cost a bulk import more than its rows: organisations by similar names, and subnets by holder. They are

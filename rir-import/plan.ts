@@ -9,12 +9,7 @@ import { formatRange, type IpRange } from "#core/ip/range";
 import type { Database } from "#db/server-database";
 import { type OnProgress, readState, requireSubnets } from "./check.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
-import {
-  breakDown,
-  type ChangeBreakdown,
-  type Difference,
-  sampleDifferences,
-} from "./database/differences.ts";
+import { breakDown, type ChangeBreakdown, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
 import {
   type AcceptedMoves,
@@ -22,7 +17,7 @@ import {
   type PublishedDifference,
   type PublishedPlan,
 } from "./database/published-lists.ts";
-import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
+import { readSubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
   changeKinds,
@@ -34,8 +29,9 @@ import {
 } from "./database/tree-difference.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
-import { type Loss, suspiciousLosses } from "./shrinkage.ts";
-import { type OutdatedFile, outdatedFiles } from "./status.ts";
+import type { Loss, OutdatedFile, SubnetsInUse } from "./read/status-api.ts";
+import { suspiciousLosses } from "./shrinkage.ts";
+import { outdatedFiles } from "./status.ts";
 import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
@@ -46,7 +42,7 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
   readonly changes: ChangeCounts;
-  readonly samples: Readonly<Record<Difference["kind"], readonly Difference[]>>;
+  readonly samples: ReturnType<typeof sampleDifferences>;
   readonly holders: HolderChanges;
   readonly delegations: DelegationChanges;
   readonly inUse: SubnetsInUse;

@@ -83,11 +83,7 @@ export async function rollForward(database: Database, wanted: number | null = nu
     return await inTransaction(client, async () => {
       const generation = await nextForward(client, wanted);
       const redone: Record<string, number> = {};
-      for (const [change, sql] of redoSteps) {
-        const { rows, rowCount } = await client.query<{ change: string; count: string }>(sql, [generation]);
-        if (change === "counted") for (const row of rows) count(redone, row.change, Number(row.count));
-        else if (change !== null) count(redone, change, rowCount ?? 0);
-      }
+      await runSteps(client, redoSteps, generation, redone);
       await notifyRegistryChange(client, database.schema, generation);
       return { generation, redone };
     });
@@ -146,16 +142,25 @@ async function undoNewest(
         : `there are fewer than ${imports} imports to roll back`,
     );
   }
-  for (const [change, sql] of steps) {
-    const { rows, rowCount } = await client.query<{ change: string; count: string }>(sql, [generation]);
-    if (change === "counted") for (const row of rows) count(undone, row.change, Number(row.count));
-    else if (change !== null) count(undone, change, rowCount ?? 0);
-  }
+  await runSteps(client, undoSteps, generation, undone);
   return generation;
 }
 
-function count(undone: Record<string, number>, change: string, rows: number): void {
-  if (rows > 0) undone[change] = (undone[change] ?? 0) + rows;
+/** Adds to `counts` how many rows each kind of change has. */
+async function runSteps(
+  client: PoolClient,
+  steps: typeof undoSteps,
+  generation: number,
+  counts: Record<string, number>,
+): Promise<void> {
+  const add = (change: string, rows: number) => {
+    if (rows > 0) counts[change] = (counts[change] ?? 0) + rows;
+  };
+  for (const [change, sql] of steps) {
+    const { rows, rowCount } = await client.query<{ change: string; count: string }>(sql, [generation]);
+    if (change === "counted") for (const row of rows) add(row.change, Number(row.count));
+    else if (change !== null) add(change, rowCount ?? 0);
+  }
 }
 
 const subnetsAsIn = (kept: "subnet_before" | "subnet_after") => `
@@ -171,7 +176,7 @@ const holdersAsIn = (kept: "holder_before" | "holder_after") => `
   where x.generation = $1 and h.holder_id = x.holder_id`;
 
 /** The kind of change that each statement undoes; `counted` returns kinds itself. */
-const steps: readonly (readonly [change: string | null, sql: string])[] = [
+const undoSteps: readonly (readonly [change: string | null, sql: string])[] = [
   [
     null,
     `insert into subnet_after
@@ -204,8 +209,8 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
   ],
 ];
 
-/** The reverse of `steps`, which also drops what was kept for it. */
-const redoSteps: typeof steps = [
+/** The reverse of `undoSteps`, which also drops what was kept for it. */
+const redoSteps: typeof undoSteps = [
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
   [
     // Concerns the roots that a coordinator has added since.

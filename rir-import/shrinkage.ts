@@ -1,16 +1,9 @@
 /** Finds suspicious losses of an import, usually caused by an incomplete file. */
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
+import { registries } from "#coordinator/place/subnets/subnet";
 import { LosesFacts } from "#core/errors";
-import type { RegistryChange } from "./database/differences.ts";
 import type { PublishedPlan } from "./database/published-lists.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./database/tree-difference.ts";
-
-export interface Shrinkage {
-  readonly registry: Registry;
-  readonly lostSubnetsShare: number;
-  readonly lostIpv4Share: number;
-  readonly lostIpv6Share: number;
-}
+import type { Loss, RegistryChange, Shrinkage } from "./read/status-api.ts";
 
 /** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test.ts). */
 export const suspiciousShare = 0.1;
@@ -41,14 +34,6 @@ function shrinkageOf({ registry, before, after, removed }: RegistryChange): Shri
 }
 
 // Finds what remaining subnets would lose: a missing organisations' file removes no subnet.
-
-export interface Loss {
-  readonly what: "holders" | "countries" | "published places";
-  readonly of: string;
-  readonly before: number;
-  /** Holders that are gone or renamed, subnets whose country is gone or changed, and removed ranges. */
-  readonly lost: number;
-}
 
 /** Clouds give up whole regions' ranges at once, unlike registries. */
 const suspiciousPublishedShare = 0.5;

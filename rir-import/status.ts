@@ -1,10 +1,9 @@
 /** Reports the sources and age of the current tree, and the imports before it. */
 
 import type { Database } from "#db/server-database";
-import type { RegistryCounts } from "./database/differences.ts";
 import { isImportRunning } from "./database/generations.ts";
 import { publishedFormats } from "./formats/published.ts";
-import type { RegistryFacts } from "./read/status-api.ts";
+import type { OutdatedFile, RegistryCounts, RegistryFacts } from "./read/status-api.ts";
 import { canRollForward } from "./rollback.ts";
 
 type SourceStatus = RegistryFacts["sources"][number];
@@ -16,12 +15,7 @@ export type RegistryOverview = Pick<
   "generation" | "appliedAt" | "counted" | "sources" | "outdated" | "unfinished" | "isImportRunning"
 > & { readonly history: readonly GenerationStatus[] };
 
-export interface RegistryStatus extends RegistryOverview {
-  readonly ipv4Subnets: number;
-  readonly ipv6Subnets: number;
-  readonly holders: number;
-  readonly delegations: number;
-}
+export type RegistryStatus = RegistryOverview & Awaited<ReturnType<typeof readTotals>>;
 
 const quarterDays = 92;
 const dayMs = 86_400_000;
@@ -63,12 +57,6 @@ function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   return [...youngest].filter(([, ageDays]) => ageDays > quarterDays).map(([name]) => name);
 }
 
-export interface OutdatedFile {
-  readonly file: string;
-  readonly fileDate: string;
-  readonly ageDays: number;
-}
-
 export function outdatedFiles(
   files: readonly Pick<SourceStatus, "file" | "format" | "fileDate">[],
   now: Date,
@@ -84,20 +72,16 @@ export function outdatedFiles(
 
 const ageOf = (date: string, now: Date) => Math.floor((now.getTime() - Date.parse(date)) / dayMs);
 
-async function readTotals(database: Database) {
-  const { rows } = await database.pool.query<Record<"ipv4" | "ipv6" | "holders" | "delegations", string>>(`
+async function readTotals({ pool }: Database) {
+  const { rows } = await pool.query<
+    Record<"ipv4Subnets" | "ipv6Subnets" | "holders" | "delegations", number>
+  >(`
     select
-      (select count(*) from subnet where removed_in is null and family(first_address) = 4) as ipv4,
-      (select count(*) from subnet where removed_in is null and family(first_address) = 6) as ipv6,
-      (select count(distinct holder_id) from subnet where removed_in is null) as holders,
-      (select count(*) from delegation join subnet using (subnet_id) where removed_in is null) as delegations`);
-  const totals = rows[0]!;
-  return {
-    ipv4Subnets: Number(totals.ipv4),
-    ipv6Subnets: Number(totals.ipv6),
-    holders: Number(totals.holders),
-    delegations: Number(totals.delegations),
-  };
+      (select count(*)::int from subnet where removed_in is null and family(first_address) = 4) as "ipv4Subnets",
+      (select count(*)::int from subnet where removed_in is null and family(first_address) = 6) as "ipv6Subnets",
+      (select count(distinct holder_id)::int from subnet where removed_in is null) as holders,
+      (select count(*)::int from delegation join subnet using (subnet_id) where removed_in is null) as delegations`);
+  return rows[0]!;
 }
 
 interface GenerationRow {

@@ -4,30 +4,10 @@ import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-col
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
+import type { Difference, RegistryChange, RegistryCounts, SubnetWords } from "../read/status-api.ts";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentTree } from "./current-tree.ts";
-import {
-  type ChangeKind,
-  changeKinds,
-  type FamilyDifference,
-  type TreeDifference,
-} from "./tree-difference.ts";
-
-export interface SubnetWords {
-  readonly holder: string | null;
-  readonly country: string | null;
-  readonly registry: string;
-  readonly name: string;
-  /** The next less specific range; null directly under the root. */
-  readonly under: string | null;
-}
-
-export interface Difference {
-  readonly kind: Exclude<ChangeKind, "unchanged"> | "removed";
-  readonly range: string;
-  readonly before: SubnetWords | null;
-  readonly after: SubnetWords | null;
-}
+import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-difference.ts";
 
 export function* differencesOf(
   state: RegistryState,
@@ -57,13 +37,11 @@ export function sampleDifferences(
   limit: number,
 ): Readonly<Record<Difference["kind"], readonly Difference[]>> {
   const sample = (kind: Difference["kind"]) => first(differencesOf(state, difference, kind), limit);
-  return {
-    added: sample("added"),
-    returned: sample("returned"),
-    changed: sample("changed"),
-    moved: sample("moved"),
-    removed: sample("removed"),
-  };
+  const kinds = ["added", "returned", "changed", "moved", "removed"] as const;
+  return Object.fromEntries(kinds.map((kind) => [kind, sample(kind)])) as Record<
+    Difference["kind"],
+    readonly Difference[]
+  >;
 }
 
 export class FamilyWords {
@@ -143,17 +121,6 @@ function first<T>(values: Generator<T>, limit: number): readonly T[] {
 }
 
 // Breaks down an import's changes by registry and lists the largest ranges.
-
-export interface RegistryChange {
-  readonly registry: Registry;
-  /** Null when the registry had no subnet. */
-  readonly before: RegistryCounts | null;
-  readonly after: RegistryCounts | null;
-  readonly added: number;
-  readonly removed: number;
-  readonly changed: number;
-  readonly moved: number;
-}
 
 export interface ChangeBreakdown {
   /** Every registry that has or had a subnet. `added` includes returned subnets. */
@@ -260,20 +227,7 @@ function sizeOf({ words, first, last }: RangeColumns, row: number): number {
 }
 
 // Counts each registry's subnets, holders, crossing ranges and addresses. An address in several subnets of one registry
-// counts once.
-
-export interface RegistryCounts {
-  readonly registry: Registry;
-  readonly subnets: number;
-  readonly ipv4Subnets: number;
-  readonly ipv6Subnets: number;
-  readonly holders: number;
-  /** Subnets that cross another, of whichever registry. */
-  readonly crossing: number;
-  readonly ipv4Addresses: number;
-  /** The number of touched /48 blocks, the size of one site (RFC 6177). */
-  readonly ipv6Slash48s: number;
-}
+// counts once, and so does each touched /48 block, the size of one site (RFC 6177).
 
 interface FamilyRows {
   readonly columns: RangeColumns;
@@ -306,23 +260,18 @@ function rowsOfTree(family: CurrentFamily): FamilyRows {
 type CountedSums = { -readonly [name in keyof Omit<RegistryCounts, "registry">]: number };
 
 function countFamilies(families: readonly FamilyRows[]): readonly RegistryCounts[] {
-  const sums = registries.map((): CountedSums => ({ ...nothing }));
+  const sums = registries.map(
+    (): CountedSums => ({
+      ...{ subnets: 0, ipv4Subnets: 0, ipv6Subnets: 0, holders: 0 },
+      ...{ crossing: 0, ipv4Addresses: 0, ipv6Slash48s: 0 },
+    }),
+  );
   for (const family of families) addFamily(sums, family);
   countHolders(sums, families);
   return registries
     .map((registry, index) => ({ registry, ...(sums[index] as CountedSums) }))
     .filter(({ subnets }) => subnets > 0);
 }
-
-const nothing: CountedSums = {
-  subnets: 0,
-  ipv4Subnets: 0,
-  ipv6Subnets: 0,
-  holders: 0,
-  crossing: 0,
-  ipv4Addresses: 0,
-  ipv6Slash48s: 0,
-};
 
 /** Walks in the order of addresses: what lies beyond the furthest end so far is new. */
 function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {

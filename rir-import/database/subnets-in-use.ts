@@ -4,11 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { RemovesInUse } from "#core/errors";
-
-export interface SubnetsInUse {
-  readonly total: number;
-  readonly going: number;
-}
+import type { SubnetsInUse } from "../read/status-api.ts";
 
 /** A larger share needs confirmation. */
 const mostGoingShare = 0.05;

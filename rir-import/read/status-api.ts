@@ -4,7 +4,7 @@ import { registries } from "#coordinator/place/subnets/subnet";
 import type { ToldOf } from "#coordinator/web/api-operation";
 import { dateTime, record } from "#coordinator/web/api-operation";
 
-export const registryCounts = record("RegistryCounts", {
+const registryCounts = record("RegistryCounts", {
   registry: z.enum(registries),
   subnets: z.int(),
   ipv4Subnets: z.int(),
@@ -21,6 +21,47 @@ export const subnetsInUse = record("SubnetsInUse", {
     .int()
     .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
 });
+
+const registrySubnetWords = record("RegistrySubnetWords", {
+  holder: z.string().nullable(),
+  country: z.string().nullable(),
+  registry: z.string(),
+  name: z.string(),
+  under: z.string().nullable().describe("The next less specific range."),
+});
+
+export const registryDifference = record("RegistryDifference", {
+  kind: z.enum(["added", "returned", "changed", "moved", "removed"]),
+  range: z.string(),
+  before: registrySubnetWords.nullable(),
+  after: registrySubnetWords.nullable(),
+});
+
+export const registryChange = record("RegistryChange", {
+  registry: z.enum(registries),
+  before: registryCounts.nullable(),
+  after: registryCounts.nullable(),
+  added: z.int(),
+  removed: z.int(),
+  changed: z.int(),
+  moved: z.int(),
+});
+
+export const registryShrinkage = record("RegistryShrinkage", {
+  registry: z.enum(registries),
+  lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
+  lostIpv4Share: z.number(),
+  lostIpv6Share: z.number(),
+});
+
+export const registryLoss = z.strictObject({
+  what: z.enum(["holders", "countries", "published places"]),
+  of: z.string().describe("A registry, or a list's source."),
+  before: z.int(),
+  lost: z.int(),
+});
+
+export const outdatedFile = z.strictObject({ file: z.string(), fileDate: z.string(), ageDays: z.int() });
 
 const registrySource = record("RegistrySource", {
   file: z.string(),
@@ -139,3 +180,11 @@ export const registryFacts = {
 export type CachedSource = ToldOf<typeof registryCachedSource>;
 export type RegistryPublisher = ToldOf<typeof registryPublisher>;
 export type RegistryFacts = ToldOf<z.ZodObject<typeof registryFacts>>;
+export type RegistryCounts = ToldOf<typeof registryCounts>;
+export type RegistryChange = ToldOf<typeof registryChange>;
+export type SubnetWords = ToldOf<typeof registrySubnetWords>;
+export type Difference = ToldOf<typeof registryDifference>;
+export type Shrinkage = ToldOf<typeof registryShrinkage>;
+export type Loss = ToldOf<typeof registryLoss>;
+export type OutdatedFile = ToldOf<typeof outdatedFile>;
+export type SubnetsInUse = ToldOf<typeof subnetsInUse>;

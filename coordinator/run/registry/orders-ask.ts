@@ -1,6 +1,7 @@
 /** The operators' forms that start and end registry jobs (registry/jobs). The audit log holds the asker and the change. */
 import { z } from "zod";
-import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
+import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
+import type { SubnetsInUse } from "#rir-import/read/status-api";
 import { lostSum } from "#rir-import/shrinkage";
 import { type Asked, Fault, operationsOf } from "../../ask/operation.ts";
 import { record } from "../../web/api-operation.ts";

@@ -2,11 +2,11 @@
  * A plan, /registry/plans/:id: what applying it would change, also for plans made by command; and applying exactly this plan.
  */
 import { z } from "zod";
-import type { Difference, SubnetWords } from "#rir-import/database/differences";
-import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
+import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
-import { lossText, type Shrinkage } from "#rir-import/shrinkage";
+import type { Difference, Shrinkage, SubnetsInUse, SubnetWords } from "#rir-import/read/status-api";
+import { lossText } from "#rir-import/shrinkage";
 import {
   aside,
   column,

@@ -2,8 +2,15 @@
 
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
-import { registryCounts, registryFacts, subnetsInUse } from "#rir-import/read/status-api";
-import { registries } from "../../place/subnets/subnet.ts";
+import {
+  outdatedFile,
+  registryChange,
+  registryDifference,
+  registryFacts,
+  registryLoss,
+  registryShrinkage,
+  subnetsInUse,
+} from "#rir-import/read/status-api";
 import { dateTime, record } from "../../web/api-operation.ts";
 
 const registryFilesPlace = z
@@ -107,38 +114,6 @@ export const registryJobShown = registryJob
   .extend({ report: registryJobReport.nullable() })
   .meta({ id: "RegistryJobShown" });
 
-const registrySubnetWords = record("RegistrySubnetWords", {
-  holder: z.string().nullable(),
-  country: z.string().nullable(),
-  registry: z.string(),
-  name: z.string(),
-  under: z.string().nullable().describe("The next less specific range."),
-});
-
-const registryDifference = record("RegistryDifference", {
-  kind: z.enum(["added", "returned", "changed", "moved", "removed"]),
-  range: z.string(),
-  before: registrySubnetWords.nullable(),
-  after: registrySubnetWords.nullable(),
-});
-
-const registryChange = record("RegistryChange", {
-  registry: z.enum(registries),
-  before: registryCounts.nullable(),
-  after: registryCounts.nullable(),
-  added: z.int(),
-  removed: z.int(),
-  changed: z.int(),
-  moved: z.int(),
-});
-
-const registryShrinkage = record("RegistryShrinkage", {
-  registry: z.enum(registries),
-  lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
-  lostIpv4Share: z.number(),
-  lostIpv6Share: z.number(),
-});
-
 /** The command's own output, which is not described here. */
 const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
 
@@ -172,22 +147,12 @@ const registryImportPlan = z
         "What changes of where networks publish that their ranges lie: by source, and what is held back.",
       ),
     losses: z
-      .array(
-        z.strictObject({
-          what: z.enum(["holders", "countries", "published places"]),
-          of: z.string().describe("A registry, or a list's source."),
-          before: z.int(),
-          lost: z.int(),
-        }),
-      )
+      .array(registryLoss)
       .optional()
       .describe(
         "What subnets that stay, and published lists, lose suspiciously much of: confirmShrinkage is needed.",
       ),
-    outdated: z
-      .array(z.strictObject({ file: z.string(), fileDate: z.string(), ageDays: z.int() }))
-      .optional()
-      .describe("Files older than a quarter."),
+    outdated: z.array(outdatedFile).optional().describe("Files older than a quarter."),
     registries: z.array(registryChange),
     largest: z.array(registryDifference).describe("By size: twenty of IPv4, twenty of IPv6."),
   })

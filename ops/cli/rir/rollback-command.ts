@@ -2,12 +2,8 @@
 import { Command } from "commander";
 import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry/registry-view";
 import { howMany } from "#core/format";
-import {
-  goingWords,
-  inUseOfRollback,
-  isMuchInUse,
-  type SubnetsInUse,
-} from "#rir-import/database/subnets-in-use";
+import { goingWords, inUseOfRollback, isMuchInUse } from "#rir-import/database/subnets-in-use";
+import type { SubnetsInUse } from "#rir-import/read/status-api";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryOverview } from "#rir-import/status";
 import { boundedInteger } from "../bounded-number.ts";
