@@ -6,13 +6,12 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { Pool } from "pg";
 import { z } from "zod";
-import type { DeepReadonly } from "#core/deep-readonly";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { MachineClock } from "#core/own-clock";
-import { seconds } from "#core/policy";
+import { type DeepReadonly, seconds } from "#core/policy";
 import type { Database } from "#db/server-database";
 import { isLoopbackHost } from "#protocol/invitation";
 import { userAgentVersion } from "#protocol/software-version";

@@ -1,7 +1,7 @@
 /** What a coordinator watches of itself beside its work: the database, its clock, its event loop, its certificate. */
 import { networkInterfaces, uptime } from "node:os";
+import { EventLoopWatch } from "#core/clock";
 import { ClockError } from "#core/errors";
-import { EventLoopWatch } from "#core/event-loop-clock";
 import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { isLoopbackHost } from "#protocol/invitation";
 import type { CoordinatorOptions } from "./config.ts";

@@ -1,5 +1,5 @@
 /** What a room gives to the coordinator that runs it. Nothing of it is listed a second time: main goes through the rooms. */
-import type { CrawlerEvents } from "./run/gateway/crawler-events.ts";
+import type { CrawlerEvents } from "./run/gateway/gateway-settings.ts";
 
 /** From the coordinator's start to its end, in this order; whatever a room leaves out, it has no part in. */
 export interface Room extends CrawlerEvents {

@@ -1,8 +1,8 @@
 /** The rooms of a coordinator, those first that others need, and what the rooms need of each other. */
 
 import { jobs } from "#core/scheduler";
-import { within } from "#core/within";
-import { following } from "./core/live-settings.ts";
+import { within } from "#core/timer-ms";
+import { following } from "./core/policy.ts";
 import { scheduleChanges } from "./crawl/changes/start.ts";
 import { scheduleChannels } from "./crawl/channels/start.ts";
 import { linkCoordinators } from "./crawl/federation/start.ts";

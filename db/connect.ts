@@ -2,6 +2,9 @@
  * Opens the database: the server of a URL, or the embedded Postgres in the home folder. Every connection has the schema
  * first in its search path, so several worlds can share a database.
  */
+
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
 import { ClockError, DatabaseError } from "#core/errors";
@@ -15,7 +18,6 @@ import {
   startEmbeddedPostgres,
   stopEmbeddedPostgres,
 } from "./embedded-postgres.ts";
-import { mostRestarts, noteRestart, restartMinutes, restartsOf } from "./embedded-restarts.ts";
 import { type Database, openServerDatabase } from "./server-database.ts";
 
 /** The embedded server died and was restarted, for the n-th time recently, or dies too often. */
@@ -199,4 +201,56 @@ class Presence {
       `minutes, and is not started again by itself; the end of its log: ${log}`;
     this.#onServer({ type: "given-up", error: new DatabaseError(words) });
   }
+}
+
+/** A server that keeps dying has a cause that restarting does not fix. */
+export const mostRestarts = 3;
+export const restartMinutes = 10;
+
+const mostLines = 100;
+
+const fileOf = (home: string) => join(home, "postgres-restarts");
+
+export function restartsOf(home: string): readonly number[] {
+  const sinceMs = Date.now() - restartMinutes * 60_000;
+  const recent = linesOf(home).filter(({ atMs }) => atMs >= sinceMs && atMs <= Date.now());
+  return [...new Set(recent.map(({ pid }) => pid))];
+}
+
+/** Returns false when it died too often and must stay down. */
+export function noteRestart(home: string): boolean {
+  const pid = readPidFile(home)?.pid;
+  if (pid === undefined) return true;
+  const others = restartsOf(home).filter((one) => one !== pid);
+  if (others.length >= mostRestarts) return false;
+  try {
+    const lines = linesOf(home);
+    if (lines.length >= mostLines)
+      writeFileSync(fileOf(home), lines.slice(-mostRestarts).map(lineOf).join(""));
+    if (!restartsOf(home).includes(pid)) appendFileSync(fileOf(home), lineOf({ pid, atMs: Date.now() }));
+  } catch {
+    // A full disk must not prevent the restart.
+  }
+  return true;
+}
+
+interface Line {
+  readonly pid: number;
+  readonly atMs: number;
+}
+
+const lineOf = ({ pid, atMs }: Line) => `${pid} ${new Date(atMs).toISOString()}\n`;
+
+function linesOf(home: string): readonly Line[] {
+  let text = "";
+  try {
+    text = readFileSync(fileOf(home), "utf8");
+  } catch {
+    return [];
+  }
+  return text.split("\n").flatMap((line) => {
+    const [, pid, at] = /^(\d+) (\S+)$/.exec(line) ?? [];
+    const atMs = Date.parse(at ?? "");
+    return Number.isNaN(atMs) ? [] : [{ pid: Number(pid), atMs }];
+  });
 }

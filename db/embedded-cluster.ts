@@ -25,7 +25,7 @@ import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
-import { stampAt } from "./backup-folder.ts";
+import { lostWords, noteCluster, restoreCommandOf, stampAt } from "./backup-folder.ts";
 import { copyTree, freeBytesAt, NotCopied } from "./copy-files.ts";
 import {
   accountOf,
@@ -41,7 +41,6 @@ import {
   runInitdb,
   type ServerAccount,
 } from "./embedded-binaries.ts";
-import { lostWords, noteCluster, restoreCommandOf } from "./former-database.ts";
 import { wordsOf } from "./server-database.ts";
 
 /**

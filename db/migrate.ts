@@ -6,7 +6,7 @@
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { softwareVersion } from "#protocol/software-version";
-import { coordinatorWords, runningCoordinators } from "./coordinator-locks.ts";
+import { coordinatorWords, runningCoordinators } from "./advisory-lock.ts";
 import {
   foreignSchemaWords,
   foundation,

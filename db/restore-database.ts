@@ -13,7 +13,7 @@ import { bytesText, howMany, instantWords } from "#core/format";
 import { isRunning } from "#core/running-process";
 import { compareVersions } from "#protocol/release";
 import { softwareVersion } from "#protocol/software-version";
-import { isAbandoned, listBackups, stampAt } from "./backup-folder.ts";
+import { isAbandoned, knownCluster, listBackups, noteCluster, stampAt } from "./backup-folder.ts";
 import { type BackupManifest, bytesOf, readManifest, rowsOf } from "./backup-manifest.ts";
 import { copyFile, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { findPrograms, isForeignId, type ServerAccount } from "./embedded-binaries.ts";
@@ -29,7 +29,6 @@ import {
   systemIdentifierOf,
 } from "./embedded-cluster.ts";
 import { readPidFile, serverIsAlive, stopEmbeddedPostgres } from "./embedded-postgres.ts";
-import { knownCluster, noteCluster } from "./former-database.ts";
 import {
   type CopyOptions,
   damaged,

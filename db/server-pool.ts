@@ -10,7 +10,7 @@
  */
 import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
 import { DatabaseError, Replaced } from "#core/errors";
-import { coordinatorOfSession, isRegisteredSql } from "./coordinator-locks.ts";
+import { coordinatorOfSession, isRegisteredSql } from "./advisory-lock.ts";
 import { PrimaryFinder } from "./primary.ts";
 import { readServerUrl, type ServerPlace } from "./server-url.ts";
 import { lostWords } from "./server-words.ts";
@@ -215,7 +215,7 @@ class ServerClient extends Client {
     }[];
     const { wantsPrimary, coordinator } = this.#config;
     if (coordinator !== null) {
-      // Checked after the session has its name, or the successor would not find it (coordinator-locks).
+      // Checked after the session has its name, or the successor would not find it (advisory-lock.ts).
       const { rowCount } = await super.query(isRegisteredSql(coordinator));
       if (rowCount === 0) throw new Replaced();
     }
@@ -246,7 +246,7 @@ function greeting({
   return [
     // A list of plain names (server-url.ts).
     ...(searchPath === null ? [] : [`select set_config('search_path', '${searchPath}', false)`]),
-    // The name has plain characters (coordinator-locks.ts). A pooler may reuse another client's session.
+    // The name has plain characters (advisory-lock.ts). A pooler may reuse another client's session.
     ...(isCoordinators ? [`set application_name to '${sessionName}'`] : []),
     `set idle_in_transaction_session_timeout to ${isCoordinators ? coordinatorIdleMs : idleInTransactionMs}`,
     // By default the server notices silently lost clients only after two hours.

@@ -3,7 +3,7 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type CrawlerHello, type Goodbye, maxHeldLeases } from "#protocol/messages";
 import { steadyNowMs } from "./core/steady-time.ts";

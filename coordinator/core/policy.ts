@@ -60,3 +60,22 @@ export function policiesIn(section: z.ZodType, prefix: string): PolicySetting[] 
 }
 
 export const seconds = (most: number) => z.number().positive().max(most);
+
+export type DeepReadonly<Value> = Value extends object
+  ? { readonly [Name in keyof Value]: DeepReadonly<Value[Name]> }
+  : Value;
+
+/** Returns an object that reads each property from `now()` on access. */
+export function following<Settings extends object>(now: () => Settings): Settings {
+  return readAnew((name) => now()[name as keyof Settings]);
+}
+
+/** Spreading or copying it would freeze the values, so its keys cannot be listed. */
+export function readAnew<Settings extends object>(read: (name: string | symbol) => unknown): Settings {
+  return new Proxy({} as Settings, {
+    get: (_, name) => read(name),
+    ownKeys: () => {
+      throw new Error("settings that follow the policies are read when they are needed, and never copied");
+    },
+  });
+}

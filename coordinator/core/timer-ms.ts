@@ -1,6 +1,7 @@
 /**
  * Durations as Node's timers accept them: setTimeout fires at once for longer ones, AbortSignal.timeout throws for fractions.
  */
+
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
@@ -9,4 +10,13 @@ const longestTimerMs = 2 ** 31 - 1;
  */
 export function timerMs(ms: number): number {
   return ms < longestTimerMs ? Math.max(0, Math.ceil(ms)) : longestTimerMs;
+}
+
+/** Returns null when the work takes longer; it continues without anybody waiting. */
+export async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
+  let late: NodeJS.Timeout | undefined;
+  const waited = new Promise<null>((resolve) => {
+    late = setTimeout(() => resolve(null), timerMs(mostMs));
+  });
+  return await Promise.race([work, waited]).finally(() => clearTimeout(late));
 }

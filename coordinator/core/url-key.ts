@@ -5,9 +5,8 @@
  */
 import { hash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
-import { servicePortWords } from "./ip/service-ports.ts";
-import { canonicalEscapes } from "./ip/url-escapes.ts";
-import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
+import { servicePortWords } from "./ip/special-purpose.ts";
+import { canonicalEscapes, canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
 
 export interface UrlKey {
   /** Canonical text, at most `maxCanonicalUrlLength` characters. */

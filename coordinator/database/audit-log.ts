@@ -1,6 +1,7 @@
 /** Table audit_entry: who changed what. Rows are added and never changed; their size is bounded here. */
 import type { Pool, PoolClient } from "pg";
-import type { AuditEntry, AuditLog, AuditQuery, AuditVia } from "#core/audit";
+import type { AuditEntry, AuditLog, AuditQuery, AuditVia, Change } from "#core/audit";
+import type { Log } from "#core/log";
 import { clean } from "./transaction.ts";
 
 const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 80 };
@@ -111,3 +112,29 @@ function entryOf(row: AuditRow): AuditEntry {
     remoteAddress: row.remote_address,
   };
 }
+
+interface OwnChangePorts {
+  readonly pool: Pool;
+  readonly log: Pick<Log, "error">;
+  readonly now: () => Date;
+}
+
+/** Never rejects. `actor` is who caused the change; absent: the coordinator. */
+export type NoteChange = (
+  change: Change,
+  by?: { readonly actor: string; readonly remoteAddress: string | null },
+) => Promise<void>;
+
+export function noteOwnChanges({ pool, log, now }: OwnChangePorts): NoteChange {
+  const audit = createAuditLog(pool);
+  return async (change, by) => {
+    const who = by ? ({ ...by, via: "page" } as const) : coordinator;
+    try {
+      await audit.record({ ...change, ...who, at: now() });
+    } catch (error) {
+      log.error({ error, action: change.action, target: change.target }, "a change is not in the audit log");
+    }
+  };
+}
+
+const coordinator = { actor: "coordinator", via: "coordinator", remoteAddress: null } as const;

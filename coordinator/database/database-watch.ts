@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { type Log, silentLog } from "#core/log";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
 import { fullDiskWords, timeoutWords, usedUpWords } from "#db/server-words";
 

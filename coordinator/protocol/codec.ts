@@ -12,7 +12,6 @@ import {
   coordinatorMessage,
   protocolVersions,
 } from "./coordinator-messages.ts";
-import { boundStructure, parseStorable, storable } from "./json-structure.ts";
 import {
   type CrawlerHello,
   type CrawlerMessage,
@@ -22,7 +21,7 @@ import {
 } from "./messages.ts";
 import { type FrameReader, packResult, type ReceivedParts } from "./packed/message-frames.ts";
 import type { PackedMessage } from "./packed/packed-message.ts";
-import { unpackMessage } from "./packed/unpack-message.ts";
+import { boundStructure, parseStorable, storable, unpackMessage } from "./packed/unpack-message.ts";
 import { type FetchResult, failedResult, fetchResultSchema } from "./result.ts";
 
 /**

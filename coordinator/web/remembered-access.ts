@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "#core/actor";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { type Access, isRefusal, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
 
 export interface RememberingPorts {

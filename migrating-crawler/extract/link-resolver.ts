@@ -2,8 +2,7 @@
  * Resolves many references against one base with the result of `resolveUrl` (WHATWG URL), at a fraction of its cost for
  * plain references, which most are. Any reference that parsing might change goes to `resolveUrl`.
  */
-import { canonicalEscapes } from "#core/ip/url-escapes";
-import { canParseUrl } from "#core/ip/url-host";
+import { canonicalEscapes, canParseUrl } from "#core/ip/url-host";
 import { resolveUrl } from "./resolve-url.ts";
 
 export type ResolveReference = (reference: string) => string | null;

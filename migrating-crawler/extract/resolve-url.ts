@@ -2,8 +2,7 @@
  * Resolves references to absolute crawlable URLs (WHATWG URL, octets as in RFC 3986 section 6.2.2) within the messages'
  * bounds.
  */
-import { canonicalEscapes } from "#core/ip/url-escapes";
-import { canParseUrl } from "#core/ip/url-host";
+import { canonicalEscapes, canParseUrl } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 
 /** Returns an http(s) URL without fragment, user and password, of at most 2048 characters, or null. */

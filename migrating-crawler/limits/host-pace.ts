@@ -7,8 +7,7 @@
  * for up to an hour. Pure functions: time and randomness are arguments.
  */
 import { z } from "zod";
-import { perHourWords, rateLimitWords } from "#protocol/pace-words";
-import type { HostPaceReport } from "#protocol/result";
+import { type HostPaceReport, perHourWords, rateLimitWords } from "#protocol/result";
 import { type HostAnswer, isRefusal } from "./request-outcome.ts";
 import {
   afterGoodAnswer,

@@ -3,7 +3,7 @@
  * requests, ships its results and waits for the coordinator's decision. On any failure, on either side, it is started
  * again from its folder with the identity that the coordinator recognises.
  */
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { type CoordinatorMove, type CrawlerMove, moveText } from "#protocol/move";
 import type { CrawlerLog } from "../core/log.ts";
 import type { FetchTools } from "../crawl/slice-tools.ts";

@@ -14,8 +14,7 @@ import {
   unmapAddress,
 } from "#core/ip/address";
 import { type IpRange, parseRange, rangeHolds } from "#core/ip/range";
-import { servicePortWords } from "#core/ip/service-ports";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { servicePortWords, specialPurposeOf } from "#core/ip/special-purpose";
 import { type Allowance, parseAllowance } from "../settings/config.ts";
 
 export interface AddressGuard {

@@ -4,7 +4,7 @@
  */
 import { Resolver } from "node:dns/promises";
 import { LRUCache } from "lru-cache";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { Failure } from "../core/failure.ts";
 import { literalAddress } from "./address-guard.ts";
 

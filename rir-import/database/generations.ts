@@ -105,7 +105,8 @@ export async function notifyRegistryChange(
   await tell(client, "nearcrawl_registry", [what]);
 }
 
-// Allows one import or rollback at a time per schema by a session's advisory lock, which ends with the process, even after kill -9. Readers are never blocked.
+// Allows one import or rollback at a time per schema by a session's advisory lock, which ends with the process, even
+// after kill -9. Readers are never blocked.
 
 const lockName = "nearcrawl rir-import";
 

@@ -305,7 +305,9 @@ async function readCertificates(file: string): Promise<string> {
   return text;
 }
 
-// The geofeeds that registry objects name (RFC 9632): thousands of small files from strangers' servers, limited individually and in total, never from special-purpose addresses. A failed one keeps its old copy, which is imported for a quarter.
+// The geofeeds that registry objects name (RFC 9632): thousands of small files from strangers' servers, limited
+// individually and in total, never from special-purpose addresses. A failed one keeps its old copy, which is imported for
+// a quarter.
 
 interface GeofeedsJob {
   readonly settings: SourceSettings;

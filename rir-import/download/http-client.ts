@@ -10,8 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { parseAddress, unmapAddress } from "#core/ip/address";
-import { servicePortWords } from "#core/ip/service-ports";
-import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
+import { type AllowedSpecialPurpose, refusedBlockOf, servicePortWords } from "#core/ip/special-purpose";
 import { canParseUrl, urlTextOf } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
 

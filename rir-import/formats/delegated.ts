@@ -8,7 +8,6 @@ import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import { foreignDateMs } from "#core/foreign-dates";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";
-import { LineCutter, type LineHandler, tooLongReason } from "./lines.ts";
 import {
   countryCode,
   type HolderReference,
@@ -17,7 +16,7 @@ import {
   registryNamed,
 } from "./record.ts";
 import { readIpv4, readIpv6 } from "./registry-range.ts";
-import { decodeText, ValueDecoder } from "./text-decoding.ts";
+import { decodeText, LineCutter, type LineHandler, tooLongReason, ValueDecoder } from "./text-decoding.ts";
 
 export const openDelegatedReader = (file: string, sink: RecordSink): RecordReader =>
   new DelegatedReader(file, sink);

@@ -5,10 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { canParseUrl } from "#core/ip/url-host";
-import { LineCutter, type LineHandler } from "./lines.ts";
 import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./published.ts";
 import { countryCode } from "./record.ts";
-import { decodeText } from "./text-decoding.ts";
+import { decodeText, LineCutter, type LineHandler } from "./text-decoding.ts";
 
 /** The size limit admits a million of the shortest lines; no geofeed has longer ones. */
 const mostLines = 1_000_000;

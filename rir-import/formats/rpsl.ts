@@ -11,7 +11,6 @@
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import { geofeedUrlIn } from "./geofeed.ts";
-import { LineCutter, type LineHandler, tooLongReason } from "./lines.ts";
 import {
   countryCode,
   type HolderReference,
@@ -22,7 +21,14 @@ import {
   registryNamed,
 } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
-import { decodeText, ValueDecoder, withoutComment } from "./text-decoding.ts";
+import {
+  decodeText,
+  LineCutter,
+  type LineHandler,
+  tooLongReason,
+  ValueDecoder,
+  withoutComment,
+} from "./text-decoding.ts";
 
 /** Objects with one of these attributes, in any position, are read; `orgid` counts only as the first. */
 const classes = ["inetnum", "inet6num", "organisation", "nethandle", "v6nethandle"];

@@ -2,11 +2,12 @@
  * The tree that an import wants: every subnet once, nested, with its holder, in flat columns. A subnet's place is its
  * number within its family in the order of the tree.
  */
-import type { HolderIdentity } from "#coordinator/place/subnets/holder-name";
+import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/place/subnets/holder-name";
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { packCountry } from "#coordinator/place/subnets/subnet-rows";
+import { packCountry, unpackCountry } from "#coordinator/place/subnets/subnet-rows";
 import { GrowingColumn, TextPool } from "#core/text-pool";
+import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 
 /** The columns of one family by place. */
 export interface FamilyState {
@@ -123,4 +124,133 @@ export class HolderTable {
   country(index: number): number {
     return this.#countries.at(index);
   }
+}
+
+/** The meaning of a reference without its text; there are a few hundred at most. */
+interface Context {
+  readonly type: HolderReference["type"];
+  readonly registry: Registry | null;
+  readonly country: string | null;
+  /** The file in which an opaque-id is valid, else null. */
+  readonly file: string | null;
+}
+
+const int32 = (length: number) => new Int32Array(length);
+
+export class HolderReferences {
+  readonly #texts: TextPool;
+  readonly #contexts: Context[] = [];
+  readonly #contextByKey = new Map<string, number>();
+  /** Distinct `context text` entries; their number is the reference's index. */
+  readonly #references = new TextPool();
+  /** The name that the first record with this reference gave beside the handle, or `none`. */
+  readonly #ownNames = new GrowingColumn(int32);
+  /** Distinct `registry handle` entries; their number is the organisation's. */
+  readonly #organisations = new TextPool();
+  readonly #organisationNames = new GrowingColumn(int32);
+  readonly #organisationCountries = new GrowingColumn((length) => new Uint16Array(length));
+  readonly #organisationParents = new GrowingColumn(int32);
+  /** The files with opaque-ids of each registry, in order. */
+  readonly #opaqueFiles = new Map<Registry | null, string[]>();
+
+  /** Names are stored among these texts. */
+  constructor(texts: TextPool) {
+    this.#texts = texts;
+  }
+
+  /** The first of two organisations with one handle counts. */
+  addOrganisation({ registry, handle, name, country, parentHandle }: OrganisationRecord): void {
+    const index = this.#organisations.intern(organisationKey(registry, handle));
+    if (index < this.#organisationNames.length) return;
+    this.#organisationNames.push(this.#texts.intern(name));
+    this.#organisationCountries.push(packCountry(country));
+    this.#organisationParents.push(parentHandle ? this.#texts.intern(parentHandle) : none);
+  }
+
+  /** Equal references have the same index. `file` is where the reference was found. */
+  indexOf(reference: HolderReference, file: string): number {
+    const index = this.#references.intern(`${this.#contextOf(reference, file)} ${textOf(reference)}`);
+    if (index < this.#ownNames.length) return index;
+    const ownName = reference.type === "handle" ? reference.name : null;
+    this.#ownNames.push(ownName === null ? none : this.#texts.intern(ownName));
+    return index;
+  }
+
+  /** Returns the table's holder for each reference index, added on first use. */
+  joined(table: HolderTable): (index: number) => number {
+    const unasked = -2;
+    const known = new Int32Array(this.#references.count).fill(unasked);
+    return (index) => {
+      if (index < 0) return none;
+      if (known[index] === unasked) {
+        const holder = this.#resolve(index);
+        known[index] = holder === null ? none : table.indexOf(holder);
+      }
+      return known[index] as number;
+    };
+  }
+
+  #resolve(index: number): ResolvedHolder | null {
+    const key = this.#references.textAt(index);
+    const space = key.indexOf(" ");
+    const { type, registry, country, file } = this.#contexts[Number(key.slice(0, space))] as Context;
+    const text = key.slice(space + 1);
+    if (type === "handle") return this.#resolveHandle(index, registry, text);
+    if (type === "name") return resolved({ name: text, registry, country }, null);
+    return resolved({ registry, opaqueId: `${text}${this.#scopeOf(registry, file)}` }, null);
+  }
+
+  #resolveHandle(index: number, registry: Registry | null, handle: string): ResolvedHolder | null {
+    const organisation = this.#organisations.find(organisationKey(registry, handle));
+    if (organisation < 0) {
+      const ownName = this.#ownNames.at(index);
+      const name = ownName === none ? null : this.#texts.textAt(ownName);
+      return resolved({ registry, handle, name }, null);
+    }
+    const name = this.#texts.textAt(this.#organisationNames.at(organisation));
+    const country = unpackCountry(this.#organisationCountries.at(organisation));
+    const parent = this.#organisationParents.at(organisation);
+    const isCustomer = registry === "arin" && parent !== none && customerHandle.test(handle);
+    const parentHandle = isCustomer ? this.#texts.textAt(parent) : null;
+    return resolved({ registry, handle, parentHandle, name }, country);
+  }
+
+  /** Numbers everything of a reference except its texts. */
+  #contextOf(reference: HolderReference, source: string): number {
+    const { type, registry } = reference;
+    const country = type === "name" ? reference.country : null;
+    const file = type === "opaque-id" ? source : null;
+    const key = `${type} ${registry} ${country} ${file ?? ""}`;
+    const known = this.#contextByKey.get(key);
+    if (known !== undefined) return known;
+    if (file !== null) this.#opaqueFiles.set(registry, [...(this.#opaqueFiles.get(registry) ?? []), file]);
+    this.#contextByKey.set(key, this.#contexts.length);
+    return this.#contexts.push({ type, registry, country, file }) - 1;
+  }
+
+  /**
+   * Opaque-ids are valid within one file only. A registry's first file has an empty scope, so its ids stay the same
+   * between imports; further ones have @2, @3 …
+   */
+  #scopeOf(registry: Registry | null, file: string | null): string {
+    const position = this.#opaqueFiles.get(registry)?.indexOf(file ?? "") ?? 0;
+    return position <= 0 ? "" : `@${position + 1}`;
+  }
+}
+
+const organisationKey = (registry: Registry | null, handle: string) => `${registry} ${handle}`;
+
+/** ARIN's customer handles; those of organisations look different (`EXAMP-12`). */
+const customerHandle = /^C\d+$/;
+
+function textOf(reference: HolderReference): string {
+  if (reference.type === "handle") return reference.handle;
+  return reference.type === "name" ? reference.name : reference.id;
+}
+
+function resolved(source: HolderSource, country: string | null): ResolvedHolder | null {
+  const identity = holderOf(source);
+  if (identity === null) return null;
+  const { key, name, handle } = identity;
+  return { key, name, handle, registry: (source.registry ?? null) as Registry | null, country };
 }

@@ -17,9 +17,8 @@ import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import type { GeofeedReference, NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";
 import type { RecordReceiver } from "../read/read-sources.ts";
-import { HolderReferences } from "./holder-references.ts";
 import { rankOf } from "./precedence.ts";
-import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
+import { type FamilyState, HolderReferences, HolderTable, type RegistryState } from "./registry-state.ts";
 
 /**
  * The limit of crossing ranges over one address. Registry files have a handful; at this many a range costs 20 µs, so
@@ -289,7 +288,8 @@ export class RecordStore implements RecordReceiver {
   }
 }
 
-// Network records of one family in growing flat columns before they are merged: tens of bytes a record instead of an object, so that ten million fit.
+// Network records of one family in growing flat columns before they are merged: tens of bytes a record instead of an
+// object, so that ten million fit.
 
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
 const noRegistry = 255;

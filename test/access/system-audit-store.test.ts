@@ -2,8 +2,7 @@
 import { afterEach, beforeAll, expect, it } from "vitest";
 import { notedTrust } from "#coordinator/crawl/trust/start";
 import { createTrustStore } from "#coordinator/crawl/trust/trust-store";
-import { createAuditLog } from "#coordinator/database/audit-log";
-import { noteOwnChanges } from "#coordinator/database/own-changes-store";
+import { createAuditLog, noteOwnChanges } from "#coordinator/database/audit-log";
 import { createMoveStore } from "#coordinator/place/crawlers/move-store";
 import { notedMoves } from "#coordinator/place/crawlers/start";
 import { readTarget } from "#coordinator/run/opt-outs/opt-out";

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { distrustCrawler } from "#coordinator/crawl/trust/distrust-writes";
 import type { Redemption, RedemptionFault } from "#coordinator/place/crawlers/identity";
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
-import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
 import { fleetIdentities } from "#coordinator/tell/fleet/fleet-list-reads";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";

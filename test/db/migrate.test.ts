@@ -2,7 +2,7 @@ import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorPresence } from "#coordinator/place/crawlers/coordinator-presence-store";
-import { runningCoordinators } from "#db/coordinator-locks";
+import { runningCoordinators } from "#db/advisory-lock";
 import { migrate } from "#db/migrate";
 import { foundation, ownMigrations, pendingMigrations } from "#db/schema-state";
 import type { Database } from "#db/server-database";

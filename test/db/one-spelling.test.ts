@@ -1,6 +1,6 @@
 /** Compares the URL spellings in SQL (migration 0074), which database checks use, with those in TypeScript. */
 import { expect, it } from "vitest";
-import { canonicalEscapes } from "#core/ip/url-escapes";
+import { canonicalEscapes } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

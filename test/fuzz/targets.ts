@@ -6,8 +6,7 @@
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import { retryAfterSeconds } from "#core/foreign-dates";
-import { canonicalEscapes } from "#core/ip/url-escapes";
-import { canParseUrl, withoutUser } from "#core/ip/url-host";
+import { canonicalEscapes, canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 import { Failure } from "#crawler/core/failure";
 import { robotsDirectives } from "#crawler/extract/extract-list";

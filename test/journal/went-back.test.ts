@@ -8,7 +8,7 @@ import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { everyChange } from "#coordinator/crawl/changes/page-change";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
-import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
 import { epochs } from "#coordinator/run/journal/epoch-store";
 import { JournalFolder } from "#coordinator/run/journal/journal-file-store";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";

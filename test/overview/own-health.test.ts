@@ -1,7 +1,7 @@
 /** What a coordinator knows of itself: jobs that fail or hang, a process that is late. Real timers, real time where it counts. */
 import { afterEach, expect, it } from "vitest";
 import { AlertsInTime, OwnHealth } from "#coordinator/tell/overview/own-health";
-import { EventLoopWatch } from "#core/event-loop-clock";
+import { EventLoopWatch } from "#core/clock";
 import { silentLog } from "#core/log";
 import { Timekeeper } from "#core/scheduler";
 import { makeGate } from "../support/gate.ts";

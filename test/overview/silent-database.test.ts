@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
-import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
 import type { AlertList } from "#coordinator/tell/overview/alert-rules";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";

@@ -8,8 +8,8 @@ import { queueSettings } from "#coordinator/place/delegation/delegation-settings
 import { createPolicyStore, type NewPolicyVersion } from "#coordinator/run/settings/settings-store";
 import { policyDuties } from "#coordinator/run/settings/start";
 import { asCrawlerId } from "#core/ids";
-import { following } from "#core/live-settings";
 import { silentLog } from "#core/log";
+import { following } from "#core/policy";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,6 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
-import { createSignInLinkStore } from "#coordinator/run/access/session-store";
-import { createOperatorTokenStore } from "#coordinator/run/access/token-store";
+import { createOperatorTokenStore, createSignInLinkStore } from "#coordinator/run/access/session-store";
 import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";

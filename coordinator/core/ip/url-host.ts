@@ -126,3 +126,25 @@ export function isInPart({ scope, of }: SitePart, url: string): boolean {
   const rest = withoutScheme(url);
   return rest === of || (scope === "prefix" && rest.startsWith(of) && /^[/?]/.test(rest.slice(of.length)));
 }
+
+/** Takes a WHATWG-parsed URL or its path. Idempotent, and never longer; returns the same text when nothing changes. */
+export function canonicalEscapes(text: string): string {
+  return text.includes("%") && otherSpelling.test(text) ? text.replace(octets, canonicalOctet) : text;
+}
+
+/** Matches an encoded unreserved character or lower-case digits. Most encoded octets are neither. */
+const otherSpelling = /%(?:[0-9A-Fa-f]?[a-f]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/;
+
+/** Matches an octet, or a `%` that begins none together with the octet that follows it. */
+const octets = /%(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?:%[0-9A-Fa-f]{2})?)/g;
+
+function canonicalOctet(whole: string, digits: string | undefined): string {
+  if (digits === undefined) {
+    const at = whole.lastIndexOf("%");
+    return at === 0 ? whole : whole.slice(0, at) + whole.slice(at).toUpperCase();
+  }
+  const character = String.fromCharCode(Number.parseInt(digits, 16));
+  return unreserved.test(character) ? character : whole.toUpperCase();
+}
+
+const unreserved = /[\w.~-]/;

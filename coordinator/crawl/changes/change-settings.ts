@@ -1,7 +1,6 @@
 /** Settings of the change feed. */
 import { z } from "zod";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
-import { policy } from "../../core/policy.ts";
+import { type DeepReadonly, policy } from "../../core/policy.ts";
 
 export const changeSettings = z.strictObject({
   keepDays: policy(z.number().min(1).max(3650).default(30), {

@@ -6,7 +6,7 @@ import { canParseUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import { urlKeyOf } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
+import type { DeepReadonly } from "../../core/policy.ts";
 import { nothingInBoth, readLayer } from "../../place/domain-sets/partition.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import { readClaims } from "../frontier/claims.ts";

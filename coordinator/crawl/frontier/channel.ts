@@ -3,7 +3,7 @@
  * channel follow the scope.
  */
 import { UsageError } from "#core/errors";
-import { canonicalEscapes } from "#core/ip/url-escapes";
+import { canonicalEscapes } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 
 export interface ChannelRules {

@@ -1,8 +1,7 @@
 /** Settings of what is crawled, its order, the leases and the crawlers' pace. */
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
-import { policy, seconds } from "../../core/policy.ts";
+import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 import { mostWorthShare } from "./order/mix.ts";
 import { orderNames } from "./order/strategies.ts";
 

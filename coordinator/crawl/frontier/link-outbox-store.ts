@@ -8,7 +8,7 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { following } from "../../core/live-settings.ts";
+import { following } from "../../core/policy.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../../database/transaction.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";

@@ -1,7 +1,7 @@
 /** Explains why a host is crawled slowly: by its robots.txt, or by what it was found to tolerate. */
 
 import { spanWords, whenWords } from "#core/format";
-import { perHourWords, rateLimitWords } from "#protocol/pace-words";
+import { perHourWords, rateLimitWords } from "#protocol/result";
 import type { HostReport } from "./frontier-reports-api.ts";
 
 /** Clauses; empty when only the usual pace applies. */

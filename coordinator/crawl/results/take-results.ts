@@ -13,7 +13,7 @@ import {
   type PageExtract,
 } from "#protocol/result";
 import { foreignDateMs } from "../../core/foreign-dates.ts";
-import { following } from "../../core/live-settings.ts";
+import { following } from "../../core/policy.ts";
 import type { ResultBatch, WireResult } from "../../place/crawlers/result-batch.ts";
 import type { ArrivedResult, NextFetch, RefusedResult, TakenResults } from "../batch/accepted-result.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";

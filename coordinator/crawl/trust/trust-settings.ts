@@ -1,7 +1,6 @@
 /** Settings of comparisons and their consequences. */
 import { z } from "zod";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
-import { policy, seconds } from "../../core/policy.ts";
+import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 import { defaultTrustRule } from "./evidence.ts";
 import { defaultSamplingRule } from "./page-sketch.ts";
 

@@ -1,7 +1,6 @@
 /** Settings of balancing. */
 import { z } from "zod";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
-import { policy, seconds } from "../../core/policy.ts";
+import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 import { balancePolicyNames } from "./plan.ts";
 
 export const balanceSettings = z.strictObject({

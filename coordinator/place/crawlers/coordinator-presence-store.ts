@@ -8,7 +8,7 @@
  *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            connected elsewhere: offline
  *
  * A frozen or cut-off coordinator keeps its lock, and its transactions keep their rows, so everybody waits. Whoever
- * notices first removes its row and ends its sessions (db/coordinator-locks): open transactions roll back and new
+ * notices first removes its row and ends its sessions (db/advisory-lock): open transactions roll back and new
  * sessions are refused. The replaced coordinator notices and starts over under a new number.
  *
  * The leader does what is done once for the fleet. When it is gone, another takes the lead with one statement that
@@ -21,13 +21,8 @@ import { gatherArrivals } from "#core/coalesce";
 import { NoLongerLeads, Replaced } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { type Log, silentLog } from "#core/log";
-import { within } from "#core/within";
-import {
-  coordinatorLockKey,
-  coordinatorSession,
-  endSessions,
-  heldCoordinatorLocks,
-} from "#db/coordinator-locks";
+import { within } from "#core/timer-ms";
+import { coordinatorLockKey, coordinatorSession, endSessions, heldCoordinatorLocks } from "#db/advisory-lock";
 import { tell } from "#db/schema-channel";
 import { sqlStateOf } from "../../database/transaction.ts";
 import { connectedState } from "./control-store.ts";

@@ -7,7 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
-import { type NoteChange, noteOwnChanges } from "../../database/own-changes-store.ts";
+import { type NoteChange, noteOwnChanges } from "../../database/audit-log.ts";
 import { isHelloSigned, shutOut } from "./admit-crawler.ts";
 import type { LeaseReturns } from "./crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";

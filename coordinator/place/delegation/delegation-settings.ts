@@ -3,8 +3,7 @@
 import { z } from "zod";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { probeMethod } from "#protocol/messages";
-import type { DeepReadonly } from "../../core/deep-readonly.ts";
-import { policy, seconds } from "../../core/policy.ts";
+import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 import { delegationPolicies, policyNames } from "./policies/policies.ts";
 import { defaultParameters } from "./policies/round.ts";
 import type { QueueSettings } from "./queue.ts";

@@ -13,7 +13,7 @@ import { seededRandom } from "#core/random";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
-import { following } from "../../core/live-settings.ts";
+import { following } from "../../core/policy.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../crawlers/result-batch.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
@@ -40,8 +40,7 @@ import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/h
 import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
 import type { FinerRound } from "./overrides/override.ts";
-import type { FinerDelegationStore } from "./overrides/override-store.ts";
-import { createFinerDelegationStore } from "./overrides/override-store.ts";
+import { createFinerDelegationStore, type FinerDelegationStore } from "./overrides/override-store.ts";
 import { replaceFiner, reviewFiner } from "./overrides/review.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";

@@ -12,9 +12,8 @@ import { randomSecrets } from "../../web/secrets.ts";
 import { createSessionAccess } from "../../web/session-access.ts";
 import { accessOperations, accountOperations, ownSessionForms, signInLinkOperations } from "./access-ask.ts";
 import { auditOperations } from "./audit-ask.ts";
-import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
+import { createOperatorTokenStore, createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
-import { createOperatorTokenStore } from "./token-store.ts";
 import { tokenOperations } from "./tokens-ask.ts";
 
 /** The settings that decide who can reach the pages. */

@@ -41,8 +41,7 @@ import type { DelegationStore } from "../../place/delegation/store.ts";
 import { domainSetFault } from "../../place/domain-sets/assign.ts";
 import { partitionOf } from "../../place/domain-sets/partition.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
-import type { CrawlerEvents } from "./crawler-events.ts";
-import type { Arrival, GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
+import type { Arrival, CrawlerEvents, GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;

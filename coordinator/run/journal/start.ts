@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { journalDays } from "./epoch.ts";
 import { JournalError } from "./journal-file-store.ts";
 import { forgetEntries } from "./journal-store.ts";

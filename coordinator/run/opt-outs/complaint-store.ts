@@ -10,8 +10,9 @@ import {
   deedsHours,
   mostReportsADay,
   mostReportsOfNetworkADay,
-} from "./complaints.ts";
-import type { OptOutTarget, SiteWishes } from "./opt-out.ts";
+  type OptOutTarget,
+  type SiteWishes,
+} from "./opt-out.ts";
 import { createOptOutStore, hostsOf } from "./store.ts";
 
 const dayMs = 86_400_000;

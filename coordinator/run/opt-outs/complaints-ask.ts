@@ -7,8 +7,7 @@ import { small } from "../../web/components.ts";
 import { askAbout, countText, instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 import type { ComplaintStore } from "./complaint-store.ts";
-import { type Complaint, deedsParagraph, partnerLines } from "./complaints.ts";
-import { readTarget, targetText } from "./opt-out.ts";
+import { type Complaint, deedsParagraph, partnerLines, readTarget, targetText } from "./opt-out.ts";
 import { fleetComplaint, fleetComplaints as listed } from "./opt-outs-api.ts";
 import { allOrFew, numberInPath } from "./opt-outs-ask.ts";
 

@@ -7,7 +7,7 @@ import { UsageError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { ReleaseReport } from "../gateway/crawler-events.ts";
+import type { ReleaseReport } from "../gateway/gateway-settings.ts";
 import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
 import type { ReleaseFleetStore } from "./fleet-store.ts";
 import type { DockEntry, ReleaseEntry, ReleaseStore, StageChange } from "./release-store.ts";

@@ -3,8 +3,13 @@
  * something meanwhile) and saved as one version that can be undone.
  */
 
-import { readAnew } from "../../core/live-settings.ts";
+import type { AlarmClock } from "#core/clock";
+import type { CrawlerId } from "#core/ids";
+import type { Log } from "#core/log";
+import { readAnew } from "../../core/policy.ts";
 import { priorityLimitsFault } from "../../crawl/recrawl/priority-groups.ts";
+import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
+import type { Placement } from "../../place/delegation/placement.ts";
 import {
   isPolicyName,
   type PolicyValue,
@@ -14,7 +19,6 @@ import {
   valueText,
   withChanges,
 } from "./catalogue.ts";
-import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
 import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
 
@@ -347,4 +351,35 @@ export function liveConfig<Config extends PolicySettings>(config: Config, polici
 export function policiesOf(config: PolicySettings): PolicySettings {
   const sections = Object.keys(policySections) as (keyof PolicySettings)[];
   return Object.fromEntries(sections.map((name) => [name, config[name]])) as unknown as PolicySettings;
+}
+
+export interface SampledRounds {
+  readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
+  /** Oldest first; the latest round of each subnet. */
+  readonly rounds: readonly (PastRound & {
+    readonly crawlerId: CrawlerId;
+    /** The probes that it took then. */
+    readonly paidProbes: number;
+  })[];
+}
+
+export interface PreviewPorts {
+  /** Returns the latest rounds, at most this many. */
+  readonly samples: (most: number) => Promise<SampledRounds>;
+  readonly crawlers: Pick<CrawlerStore, "rtts">;
+  readonly clock: AlarmClock;
+  readonly log: Log;
+}
+
+export interface PolicyStep {
+  readonly before: PolicySettings;
+  readonly after: PolicySettings;
+  /** The changed policies. */
+  readonly names: ReadonlySet<PolicyName>;
+}
+
+export interface PastRound {
+  readonly placement: Placement;
+  /** The answers of probed crawlers in ms; null for no answer. */
+  readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
 }

@@ -23,9 +23,11 @@ import { instant } from "../../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../../web/html.ts";
 import { formToken, type PageViewer } from "../../web/page-frame.ts";
 import {
+  formBody,
   isPolicyName,
   type PolicyDefinition,
   type PolicyValue,
+  policyCommands,
   policyGroups,
   policyOf,
   rangeText,
@@ -39,6 +41,7 @@ import {
   changeWords,
   type KnownPolicies,
   knownPolicies,
+  type PreviewPorts,
   savePolicies,
   valuesOf,
   type WeighedChange,
@@ -46,7 +49,6 @@ import {
 } from "./change.ts";
 import { previewPolicies as effectsOf } from "./preview/preview.ts";
 import { previewDocument } from "./preview/preview-ask.ts";
-import type { PreviewPorts } from "./preview/types.ts";
 import type { PolicyName } from "./schema.ts";
 import {
   type PoliciesAnswer,
@@ -58,7 +60,6 @@ import {
   savedPolicies,
 } from "./settings-api.ts";
 import type { PolicyStore } from "./settings-store.ts";
-import { formBody, policyCommands } from "./typed-policies.ts";
 
 interface PolicyPorts extends PreviewPorts {
   readonly store: PolicyStore;

@@ -8,9 +8,15 @@ import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../../ask/add-operations.ts";
 import type { WebPart } from "../../ask/web-part.ts";
 import { createCrawlerStore } from "../../place/crawlers/crawler-store.ts";
-import { type KnownPolicies, knownPolicies, liveConfig, type PoliciesInForce, policiesOf } from "./change.ts";
+import {
+  type KnownPolicies,
+  knownPolicies,
+  liveConfig,
+  type PoliciesInForce,
+  type PreviewPorts,
+  policiesOf,
+} from "./change.ts";
 import { sampledRounds } from "./preview/round-sample-reads.ts";
-import type { PreviewPorts } from "./preview/types.ts";
 import type { PolicySettings } from "./schema.ts";
 import { policyOperations } from "./settings-ask.ts";
 import { createPolicyStore, type PolicyStore } from "./settings-store.ts";

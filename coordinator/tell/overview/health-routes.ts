@@ -1,7 +1,7 @@
 /** For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics). */
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { sendRefusal } from "../../ask/views.ts";
 import { type Access, refusalFor } from "../../web/access.ts";
 import type { Metrics } from "./metrics.ts";

@@ -4,10 +4,10 @@
  * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
  */
 
-import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { EventLoopDelay } from "#core/clock";
 import type { ClockFault } from "#core/own-clock";
 import type { DutyReport } from "#core/scheduler";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import type { DatabaseFault, DatabaseState } from "../../database/database-watch.ts";
 import type { SilentCoordinator } from "../../place/crawlers/coordinator-presence-store.ts";
 import type { ReadOf } from "../../web/api-operation.ts";

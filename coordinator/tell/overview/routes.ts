@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { timeRange } from "#core/time-range";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import { addOperations } from "../../ask/add-operations.ts";
 import { sendRefusal } from "../../ask/views.ts";
 import type { WebPart } from "../../ask/web-part.ts";

@@ -1,7 +1,7 @@
 /** The parts of a host's page: overview, URLs, changes, robots and preferences, speed and pace, links. */
 import { bytesText, howMany, leastSamples, msText, percentText, whenWords } from "#core/format";
 import { rangeQuery, rangeWords, type TimeRange } from "#core/time-range";
-import { perHourWords } from "#protocol/pace-words";
+import { perHourWords } from "#protocol/result";
 import {
   column,
   empty,

@@ -4,7 +4,7 @@ import type { Timekeeper } from "#core/scheduler";
 import { addOperations } from "../../ask/add-operations.ts";
 import type { WebPart } from "../../ask/web-part.ts";
 import { wholeList } from "../../ask/whole-list.ts";
-import { following } from "../../core/live-settings.ts";
+import { following } from "../../core/policy.ts";
 import { createChangeFeed } from "../../crawl/changes/change-feed-reads.ts";
 import { fetchAgain } from "../../crawl/frontier/fetch-again-writes.ts";
 import type { ScopeSettings } from "../../crawl/frontier/frontier-settings.ts";

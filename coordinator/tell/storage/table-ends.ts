@@ -10,7 +10,7 @@ import { mostSiteCaps } from "../../crawl/site-caps/site-cap.ts";
 import { submissionBounds } from "../../crawl/submissions/submission.ts";
 import { evidenceDays } from "../../crawl/trust/double-checks.ts";
 import { type Epoch, journalDays, replayedRows } from "../../run/journal/epoch.ts";
-import type { RetentionSettings } from "../../run/settings/retention-settings.ts";
+import type { RetentionSettings } from "../../run/settings/schema.ts";
 import type { ToldOf } from "../../web/api-operation.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { storage as storageSchema, storedTable as storedTableSchema } from "./storage-api.ts";

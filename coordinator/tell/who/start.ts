@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { NameResolver } from "#core/name-resolver";
 import { addOperations } from "../../ask/add-operations.ts";
 import type { WebPart } from "../../ask/web-part.ts";
-import { following } from "../../core/live-settings.ts";
+import { following } from "../../core/policy.ts";
 import type { FrontierSettings, ScopeSettings } from "../../crawl/frontier/frontier-settings.ts";
 import { frontierOrder } from "../../crawl/frontier/order/strategies.ts";
 import { whoReads } from "./reads.ts";

@@ -1,8 +1,7 @@
 /** Which subnets hold an address, who holds them, and who crawls them. */
 
 import type { Pool } from "pg";
-import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
-import { rangeFrom, rangeText } from "#db/range-text";
+import { holdingParameters, holdingSubnets, rangeFrom, rangeText } from "#db/range-text";
 import { iso, roundMs } from "../../database/cached-read.ts";
 import { crawlerJson } from "../../place/crawlers/crawler-store.ts";
 import { holdingChain } from "../../place/subnets/nest.ts";

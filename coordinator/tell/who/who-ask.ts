@@ -5,7 +5,7 @@ import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/d
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
 import type { NameResolver } from "#core/name-resolver";
 import { gateName } from "#protocol/bot-gate";
-import { perHourWords, rateLimitWords } from "#protocol/pace-words";
+import { perHourWords, rateLimitWords } from "#protocol/result";
 import {
   actions,
   column,

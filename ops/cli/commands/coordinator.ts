@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { Command } from "commander";
 import type { Pool } from "pg";
 import { listeningAt } from "#coordinator/config";
-import { noteOwnChanges } from "#coordinator/database/own-changes-store";
+import { noteOwnChanges } from "#coordinator/database/audit-log";
 import { startCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { policyNames } from "#coordinator/place/delegation/policies/policies";

@@ -13,7 +13,7 @@ import { foreignDateMs } from "#core/foreign-dates";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
 import { type Finding, fix, note, ok } from "#crawler/check/coordinator-findings";
-import { coordinatorWords, runningCoordinators } from "#db/coordinator-locks";
+import { coordinatorWords, runningCoordinators } from "#db/advisory-lock";
 import { askServers, type ServerAnswer, stateWords } from "#db/primary";
 import { type Migration, readSchemaState } from "#db/schema-state";
 import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";

@@ -1,7 +1,7 @@
 /** The fast resolver equals WHATWG URL for any reference and base. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { canonicalEscapes } from "#core/ip/url-escapes";
+import { canonicalEscapes } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";

@@ -1,7 +1,7 @@
 /** Real pages with expected values from independent parsers and people. */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { canonicalEscapes } from "#core/ip/url-escapes";
+import { canonicalEscapes } from "#core/ip/url-host";
 import { decodeText } from "#crawler/extract/charset";
 import { pageText } from "#crawler/extract/extract-page";
 import { tidy } from "#crawler/extract/read-links";

@@ -1,7 +1,7 @@
 /** `nearcrawl complaints` and the paragraph that answers a complaint. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Complaint, deedsParagraph } from "#coordinator/run/opt-outs/complaints";
+import { type Complaint, deedsParagraph } from "#coordinator/run/opt-outs/opt-out";
 import type { Database } from "#db/server-database";
 import { commandNamed, inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

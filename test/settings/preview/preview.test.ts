@@ -2,9 +2,8 @@
 import { beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";
-import { policiesOf } from "#coordinator/run/settings/change";
+import { type PreviewPorts, policiesOf } from "#coordinator/run/settings/change";
 import { previewPolicies } from "#coordinator/run/settings/preview/preview";
-import type { PreviewPorts } from "#coordinator/run/settings/preview/types";
 import type { PolicyName } from "#coordinator/run/settings/schema";
 import { previewPorts } from "#coordinator/run/settings/start";
 import { systemClock } from "#core/clock";

@@ -4,8 +4,8 @@
  */
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/place/delegation/placement";
+import type { PastRound } from "#coordinator/run/settings/change";
 import { differenceOf, replayRounds } from "#coordinator/run/settings/preview/preview";
-import type { PastRound } from "#coordinator/run/settings/preview/types";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const placeOf = (subnetKey: number): Placement => ({

@@ -11,9 +11,9 @@ import { idOf, type PolicyVariant, SimulationRun } from "../../../place/delegati
 import { PeerMatrix } from "../../../place/distances/peer-matrix.ts";
 import { middleOf, rttBounds } from "../../../place/distances/predicted-rtts.ts";
 import { isReplayed } from "../catalogue.ts";
+import type { PastRound, PolicyStep, PreviewPorts } from "../change.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
 import type { PolicyEffect } from "../settings-api.ts";
-import type { PastRound, PolicyStep, PreviewPorts } from "./types.ts";
 
 const mostRounds = 2000;
 

@@ -1,7 +1,7 @@
 /** `alerts` in the coordinator's file: who is told, by which channels, and how often. */
 import { z } from "zod";
 import { parseRange } from "#core/ip/range";
-import type { DeepReadonly } from "../../../core/deep-readonly.ts";
+import type { DeepReadonly } from "../../../core/policy.ts";
 import { alertSeverities } from "../alert-facts.ts";
 
 /** From which severity on a channel is told. */

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { createTransport } from "nodemailer";
 import { Agent } from "undici";
 import { ConfigError } from "#core/errors";
-import { within } from "#core/within";
+import { within } from "#core/timer-ms";
 import {
   connectionWords,
   connectorTo,
