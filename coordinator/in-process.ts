@@ -22,8 +22,7 @@ import { createWebServer } from "./start-web.ts";
 import { createMetrics } from "./tell/overview/metrics.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
-import { openAccess } from "./web/access.ts";
-import { ownerAccess } from "./web/owner-access.ts";
+import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
   readonly database: Database;

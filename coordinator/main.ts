@@ -6,9 +6,8 @@
 import type { CoordinatorOptions } from "./config.ts";
 import { type Ground, layGround } from "./ground.ts";
 import { succession } from "./place/balance/start.ts";
-import type { Room } from "./room.ts";
 import { pagesOfRooms } from "./room-pages.ts";
-import { type OpenRooms, openRooms } from "./rooms.ts";
+import { type OpenRooms, openRooms, type Room } from "./rooms.ts";
 import { accessOver, anonymousMayRead } from "./run/access/start.ts";
 import { openWebServer } from "./start-web.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";

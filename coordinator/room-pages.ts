@@ -2,7 +2,7 @@
  * Each room's part of the pages, by the room's name in room-operations.ts: a coordinator has all of them; a command in its
  * own process loads the room that it asks, and no other.
  */
-import type { WebPart } from "./ask/web-part.ts";
+import type { WebPart } from "./ask/add-operations.ts";
 import type { RoomOptions } from "./start-web.ts";
 
 type Parts = (options: RoomOptions) => Promise<WebPart | readonly WebPart[]>;

@@ -21,9 +21,8 @@ import { recrawlDuties } from "./crawl/recrawl/start.ts";
 import { scheduleSubmissions } from "./crawl/submissions/start.ts";
 import { trustDuties } from "./crawl/trust/start.ts";
 import { scheduleRanking } from "./crawl/web-graph/start.ts";
-import type { Ground } from "./ground.ts";
+import { type Ground, isOwnAddress } from "./ground.ts";
 import { followRegistry } from "./load-state.ts";
-import { isOwnAddress } from "./own-watch.ts";
 import { refreshCrawlers } from "./place/balance/presence.ts";
 import { type BalanceJobPorts, followFleet, scheduleBalance } from "./place/balance/start.ts";
 import { watchRoom } from "./place/crawlers/crawler.ts";
@@ -33,8 +32,7 @@ import { RecalibrationQueue } from "./place/delegation/recalibration/recalibrate
 import { delegating, scheduleDelegation, startProbing } from "./place/delegation/start.ts";
 import { partitionOf } from "./place/domain-sets/partition.ts";
 import { ensureRootSubnets } from "./place/subnets/subnet-store.ts";
-import type { Room } from "./room.ts";
-import { standingAside } from "./run/gateway/gateway-settings.ts";
+import { type CrawlerEvents, standingAside } from "./run/gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./run/gateway/start.ts";
 import { optOutDuties } from "./run/opt-outs/start.ts";
 import { releaseDuties } from "./run/releases/start.ts";
@@ -308,4 +306,19 @@ function ownRoom(
     },
     stop: async () => await index.stop(),
   };
+}
+
+// What a room gives to the coordinator that runs it. Nothing of it is listed a second time: main goes
+// through the rooms.
+
+/** From the coordinator's start to its end, in this order; whatever a room leaves out, it has no part in. */
+export interface Room extends CrawlerEvents {
+  /** Before anybody is answered. A coordinator does not start where it fails. */
+  begin?(): Promise<void>;
+  /** Follows what others change in the database, and does its jobs by the clock, from now on. */
+  start?(): void | Promise<void>;
+  /** Nobody is waited for any longer, and what is under way is given up. */
+  close?(): void;
+  /** Resolves when nothing of it runs; also where it was never started. */
+  stop?(): Promise<void>;
 }

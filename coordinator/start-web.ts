@@ -1,5 +1,4 @@
 /** The coordinator's web server with everything it shows, listening. */
-
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -13,9 +12,9 @@ import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
+import type { WebPart } from "./ask/add-operations.ts";
 import { addApiRoutes } from "./ask/api-page.ts";
 import { Views } from "./ask/views.ts";
-import type { WebPart } from "./ask/web-part.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import { stateCoordinatorPlace } from "./place/crawlers/coordinator-place-store.ts";
@@ -28,15 +27,15 @@ import type { LiveState } from "./tell/overview/overview.ts";
 import type { ReadinessReads } from "./tell/overview/overview-reads.ts";
 import type { OwnHealth } from "./tell/overview/own-health.ts";
 import type { SearchIndex } from "./tell/search/memory/index-answer.ts";
-import { type Access, openAccess, viewerOf } from "./web/access.ts";
-import { addAssets, addRobots } from "./web/asset-routes.ts";
+import { type Access, openAccess, ownerAccess, ownersRouting, viewerOf } from "./web/access.ts";
+import { assets } from "./web/assets.ts";
 import { compressAnswers } from "./web/compression.ts";
-import { guard, refuseUnrouted } from "./web/guard.ts";
+import { guard, refuseUnrouted, sendError } from "./web/guard.ts";
 import type { OwnCertificate } from "./web/own-certificate.ts";
-import { ownerAccess, ownersRouting } from "./web/owner-access.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
-import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
+import { rememberingAccess } from "./web/session-access.ts";
+import { sendValidated } from "./web/validators.ts";
 
 interface OpenWebOptions {
   readonly config: CoordinatorConfig;
@@ -350,3 +349,35 @@ function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): v
     await beforeAnswer();
   });
 }
+
+// What pages load, and what is said to other crawlers.
+
+function addAssets(app: FastifyInstance, settings: { readonly version: string }): void {
+  app.get("/assets/:name", (request: FastifyRequest<{ Params: { name: string } }>, reply) => {
+    const asset = assets().get(request.params.name);
+    if (asset === undefined) return sendError(request, reply, noAsset, settings);
+    const isNamed = (request.query as { v?: unknown }).v === asset.digest;
+    return sendValidated(request, reply, {
+      ...asset,
+      tag: `"${asset.digest}"`,
+      lastModified: null,
+      cacheControl: isNamed ? "public, max-age=31536000, immutable" : "no-cache",
+    });
+  });
+}
+
+/** What our pages say to other crawlers (RFC 9309): how we crawl is for everybody, the rest is work to answer and of no use to an index. */
+const robots = `User-agent: *
+Allow: /about-crawler
+Allow: /assets/
+Allow: /.well-known/
+Disallow: /
+`;
+
+function addRobots(app: FastifyInstance): void {
+  app.get("/robots.txt", (_request, reply) =>
+    reply.header("cache-control", "public, max-age=86400").type("text/plain; charset=utf-8").send(robots),
+  );
+}
+
+const noAsset = { status: 404, title: "No such page", words: "Nothing is at this address." };

@@ -1,11 +1,12 @@
 /** A room's operations on the web server: each as page or form, and under /api/. */
 
+import type { FastifyInstance } from "fastify";
+import type { Access } from "../web/access.ts";
 import { routePath } from "../web/api-operation.ts";
-import { addDeed } from "./deeds.ts";
-import { formSender } from "./form-sender.ts";
+import { addDeed, type DeedSettings } from "./deeds.ts";
 import type { AnyOperation } from "./operation.ts";
-import { looked } from "./questions.ts";
-import type { WebPart } from "./web-part.ts";
+import { formSender, looked } from "./questions.ts";
+import type { Views } from "./views.ts";
 
 export function addOperations<Ports>(
   operations: Readonly<Record<string, AnyOperation>>,
@@ -27,3 +28,14 @@ export function addOperations<Ports>(
     }
   };
 }
+
+// What a room adds to the web server: its operations, and plain routes.
+
+/** Adds the routes of one part of the pages. */
+export type WebPart = (to: {
+  readonly app: FastifyInstance;
+  readonly views: Views;
+  readonly deeds: DeedSettings;
+  /** For routes that are no views: the caller and its rights. */
+  readonly access: Access;
+}) => void;

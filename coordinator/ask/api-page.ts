@@ -3,10 +3,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { hostInUrl } from "#core/ip/url-host";
-import { type ApiErrorKind, apiErrors } from "../web/api-errors.ts";
 import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "../web/api-operation.ts";
 import { pageScript } from "../web/assets.ts";
 import { column, dataTable, numberColumn, type TableColumn, wideColumn } from "../web/components.ts";
+import { type ApiErrorKind, apiErrors } from "../web/guard.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { Shown, Views } from "./views.ts";
 

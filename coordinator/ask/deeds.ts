@@ -14,13 +14,11 @@ import { sendError, wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
 import { isFromElsewhere, requesterOf } from "../web/limits.ts";
 import { type PageError, sendPage } from "../web/page-frame.ts";
-import { fieldsIn, meaningOf } from "./fields.ts";
-import type { FormSender } from "./form-sender.ts";
+import { fieldsIn, issueWords, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath, labelOf, type Refused, trapField } from "./html-rendering.ts";
-import { issueWords } from "./issue-words.ts";
 import { type AnyOperation, Fault, formType } from "./operation.ts";
-import { inPath, mostShown, namesIn, notKnown } from "./questions.ts";
-import { paperOf, sendText } from "./text-answers.ts";
+import { type FormSender, inPath, mostShown, namesIn, notKnown } from "./questions.ts";
+import { paperOf, sendText } from "./text-rendering.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
 /** The largest body of a form or of JSON, in bytes as sent. */

@@ -6,13 +6,13 @@ import {
   confirmField,
   confirmForm,
   empty as emptyState,
+  filterChips,
   type Heading,
   options,
   pager,
   tableOf,
   titleRow,
 } from "../web/components.ts";
-import { filterChips } from "../web/filter-chips.ts";
 import { countText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken } from "../web/page-frame.ts";

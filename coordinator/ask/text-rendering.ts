@@ -1,7 +1,16 @@
 /** Renders a document as text for a terminal, and its first table as CSV. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Paper, painted, printable, tableText } from "#core/terminal-text";
+import { rangeWords } from "#core/time-range";
+import {
+  type ChartHistory,
+  chartValueText,
+  type HistoryChart,
+  type HistorySeries,
+  rangeOf,
+} from "../web/chart-history.ts";
 import type { CsvTable } from "../web/html.ts";
-import { historyText } from "./history-text.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
 import { csvCell, isOnlyLinks, plainText, shellWord, textCell, textOf } from "./words.ts";
 
@@ -16,7 +25,7 @@ const mostInCode = 10_000;
 
 const mostInProse = 2000;
 
-export interface TextPaper extends Paper {
+interface TextPaper extends Paper {
   /** Charts are wanted, because the question named a range of time. */
   readonly withHistory?: boolean;
 }
@@ -175,11 +184,125 @@ function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
 }
 
 /** Returns the nodes that a terminal shows, including nested ones and replacements of pictures. */
-export function asText(nodes: readonly Node[]): readonly Node[] {
+function asText(nodes: readonly Node[]): readonly Node[] {
   return nodes.flatMap((node) => {
     if (node.type === "group") return asText(node.nodes);
     if (node.type !== "picture") return [node];
     if (typeof node.otherwise === "object") return asText([node.otherwise]);
     return node.otherwise === "" ? [] : [node];
   });
+}
+
+// * The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal
+// text. `text/plain; width=80; colours=1; history=1` states the table width, and whether it has colours and
+// charts.
+
+/** Marks an answer that found nothing; a command then ends with exit code 3. */
+export const emptyHeader = "nearcrawl-empty";
+
+const widths = { least: 40, most: 1000 };
+
+/** Writes an Accept header. `part` asks for the section with this id only. */
+export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
+  const parameters = (paper: TextPaper) => [
+    ...(paper.width === null ? [] : [`width=${paper.width}`]),
+    ...(paper.colours ? ["colours=1"] : []),
+    ...(paper.withHistory ? ["history=1"] : []),
+  ];
+  const named = typeof form === "string" ? [form] : ["text/plain", ...parameters(form)];
+  return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
+}
+
+/** The requested section, or the whole document when none is requested or found. */
+export function partOf(document: Document, { headers }: FastifyRequest): Document {
+  const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
+  if (part === undefined) return document;
+  const { csv: _, ...rest } = document;
+  const nodes = asText(document.nodes).filter((one) => one.type === "section" && one.id === part);
+  return nodes.length === 0 ? document : { ...rest, nodes };
+}
+
+/** Null: the request does not ask for text. */
+export function paperOf({ headers }: FastifyRequest): TextPaper | null {
+  const accept = headers.accept ?? "";
+  if (!/^text\/plain\b/.test(accept)) return null;
+  const [, digits] = /;\s*width=(\d{1,4})\b/.exec(accept) ?? [];
+  const width = digits === undefined ? null : Math.min(widths.most, Math.max(widths.least, Number(digits)));
+  const isAsked = (name: string) => new RegExp(`;\\s*${name}=1\\b`).test(accept);
+  return { width, colours: isAsked("colours"), withHistory: isAsked("history") };
+}
+
+interface Told {
+  readonly document: Document | undefined;
+  /** The sentence that says what was done. */
+  readonly said?: string | undefined;
+}
+
+export function sendText(reply: FastifyReply, paper: TextPaper, { document, said = "" }: Told): FastifyReply {
+  const text = document === undefined ? "" : documentText(document, paper);
+  const parts = [said, text].filter((one) => one !== "");
+  return reply.type("text/plain; charset=utf-8").send(`${parts.join("\n")}\n`);
+}
+
+// The output of `--range`: a line of characters for each figure's history, which pages draw as charts.
+
+export function historyText(history: ChartHistory, paper: Paper): string {
+  const lines = history.charts.flatMap((chart) => chartLines(chart, paper));
+  const marks = history.marks.map(
+    ({ at, words }) => `  ${at.slice(0, 16).replace("T", " ")}  ${printable(words, 120)}`,
+  );
+  const more = history.moreMarks > 0 ? [`  ${history.moreMarks} more`] : [];
+  const changes =
+    marks.length === 0 ? [] : ["", painted("strong", "What changed (UTC)", paper), ...marks, ...more];
+  return [painted("strong", `History of ${rangeWords(rangeOf(history))}`, paper), ...lines, ...changes].join(
+    "\n",
+  );
+}
+
+function chartLines({ title, unit, series, whenEmpty }: HistoryChart, paper: Paper): string[] {
+  const known = series.filter(({ values }) => values.some((value) => value !== null));
+  if (known.length === 0) return [`${title}: ${painted("soft", whenEmpty, paper)}`];
+  const names = Math.max(...known.map(({ name }) => name.length));
+  return [
+    title,
+    ...known.map(
+      (line) => `  ${line.name.padEnd(names)}  ${barLine(narrowed(line))}  ${figures(line, unit)}`,
+    ),
+  ];
+}
+
+function figures({ values }: HistorySeries, unit: HistoryChart["unit"]): string {
+  const known = values.filter((value) => value !== null);
+  const last = chartValueText(unit, known.at(-1)!);
+  return `last ${last}, highest ${chartValueText(
+    unit,
+    known.reduce((one, other) => Math.max(one, other)),
+  )}`;
+}
+
+/** Leaves room for name and figures on a terminal of 80 columns. */
+const mostBars = 40;
+
+/** Averages neighbours where there are too many values; null where none is known. */
+function narrowed({ values }: HistorySeries): (number | null)[] {
+  const each = Math.ceil(values.length / mostBars);
+  return Array.from({ length: Math.ceil(values.length / each) }, (_, index) => {
+    const known = values.slice(index * each, (index + 1) * each).filter((value) => value !== null);
+    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+  });
+}
+
+const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
+
+const unknown = "·";
+
+/** Draws eight heights, and a dot for an unknown value. */
+export function barLine(values: readonly (number | null)[]): string {
+  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
+  return values
+    .map((value) => {
+      if (value === null) return unknown;
+      return heights[Math.max(0, Math.min(heights.length - 1, Math.floor((value / most) * heights.length)))];
+    })
+    .join("");
 }

@@ -12,8 +12,7 @@ import { type CsvTable, csvText, type Html, html } from "../web/html.ts";
 import { type PageError, sendPage } from "../web/page-frame.ts";
 import type { Refused } from "./html-rendering.ts";
 import type { Document } from "./operation.ts";
-import { emptyHeader, paperOf, partOf, sendText } from "./text-answers.ts";
-import { documentCsv, hasRows } from "./text-rendering.ts";
+import { documentCsv, emptyHeader, hasRows, paperOf, partOf, sendText } from "./text-rendering.ts";
 
 export interface Shown {
   readonly status: number;

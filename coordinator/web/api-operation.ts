@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { Scope } from "#core/actor";
+import { crawlerName } from "#protocol/invitation";
 import type { PageEntry } from "./navigation.ts";
 
 export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
@@ -320,4 +321,23 @@ export interface OpenApi {
     readonly [kind: string]: Readonly<Record<string, unknown>>;
   };
   readonly [name: string]: unknown;
+}
+
+// Fields and faults that the actions of several rooms share.
+
+export const pagesPerDay = z.int().min(0).max(1_000_000_000);
+
+export const bytesPerDay = z.int().min(0).max(1e15);
+
+/** Of an action that says all by its address. */
+export const nothingBody = z.strictObject({}).meta({ id: "Nothing" });
+
+/** Before something takes work away, a page has people type `meant` (confirmForm); a program's request is enough. */
+export function typedConfirmation(meant: string) {
+  return z.string().max(100).optional().describe(`${meant}; left out: the request is enough.`);
+}
+
+/** A name that can be no crawler's reaches no query. */
+export function isName(text: string): boolean {
+  return crawlerName.safeParse(text).success;
 }

@@ -25,7 +25,7 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-export interface Asset {
+interface Asset {
   readonly body: Buffer;
   readonly type: string;
   /** Of its content. */

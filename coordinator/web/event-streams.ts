@@ -5,7 +5,7 @@ import { sendError } from "./guard.ts";
 import { ConnectionLimits, isFromThisMachine, requesterOf } from "./limits.ts";
 import type { PageError } from "./page-frame.ts";
 
-export interface EventStreamBounds {
+interface EventStreamBounds {
   readonly most: number;
   /** One address leaves room for the others; this machine's own is not counted. */
   readonly mostOfAddress: number;

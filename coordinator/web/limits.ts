@@ -46,7 +46,7 @@ const maxLookUps = 8;
 
 const maxLookUpsOfAddress = 2;
 
-export interface OpenRequestSettings {
+interface OpenRequestSettings {
   readonly bodyTimeoutMs: number;
   /** Whether it has signed in, or shows a good token; asked only where no place is left for others. */
   readonly isKnown: (request: FastifyRequest) => Promise<boolean>;

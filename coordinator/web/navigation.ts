@@ -4,7 +4,7 @@
  */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 
-export interface NavigationTab {
+interface NavigationTab {
   readonly path: string;
   readonly name: string;
   /** As the page's operation has it. Null: for everybody. */

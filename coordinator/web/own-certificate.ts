@@ -9,12 +9,12 @@ import type { Server as SecureServer } from "node:https";
 import { ConfigError } from "#core/errors";
 import { pinOf } from "#protocol/identity";
 
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly certificateFile: string;
   readonly keyFile: string;
 }
 
-export interface CertificateFacts {
+interface CertificateFacts {
   readonly file: string;
   readonly endsMs: number;
   /** Why what lies in the files is not shown, in words; null: it is. */

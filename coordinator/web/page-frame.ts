@@ -2,7 +2,7 @@
 import type { FastifyReply } from "fastify";
 import { type Actor, anybody, mayDo } from "#core/actor";
 import { assetAddress, pageScript } from "./assets.ts";
-import { type Html, html, nothing } from "./html.ts";
+import { type Html, html, nothing, withCellLabels } from "./html.ts";
 import {
   type Listed,
   type NavigationEntry,
@@ -13,7 +13,6 @@ import {
   ownCrawlers,
   placeOf,
 } from "./navigation.ts";
-import { withCellLabels } from "./table-labels.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -22,7 +21,7 @@ declare module "fastify" {
   }
 }
 
-export interface PageFrame {
+interface PageFrame {
   readonly title: string;
   /** Its address, by which the navigation shows where it stands; what follows "?" does not count. */
   readonly path: string;

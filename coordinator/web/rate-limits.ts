@@ -5,9 +5,9 @@
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isOwners } from "./access.ts";
 import { sendError } from "./guard.ts";
 import { isFromThisMachine, originOf, requesterOf } from "./limits.ts";
-import { isOwners } from "./owner-access.ts";
 
 /** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
 export const readsPerMinute = 1800;

@@ -4,19 +4,29 @@
  * HMAC-based token pattern), which no other site knows; where the form was sent from is looked at as well.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import type { OperatorTokenStore, Session, SessionStore } from "#core/access-types";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
 import type { Log } from "#core/log";
-import { type Access, localPath, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
-import { type AnonymousReading, markOfOthers } from "./anonymous-reading.ts";
+import { within } from "#core/timer-ms";
+import { isLoopbackHost } from "#protocol/invitation";
+import { type Access, isRefusal, localPath, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
 import { wantsJson } from "./guard.ts";
-import { ConnectionLimits, isFromElsewhere, requesterOf, whenceOf } from "./limits.ts";
+import {
+  ConnectionLimits,
+  isFromElsewhere,
+  isThisMachine,
+  proxyMarkOf,
+  requesterOf,
+  whenceOf,
+} from "./limits.ts";
 
 /** Kinds of marks that are logged, each once. */
 const mostLogged = 20;
 
-export interface SessionAccessPorts extends BearerPorts {
+interface SessionAccessPorts extends BearerPorts {
   readonly sessions: Pick<SessionStore, "use" | "say" | "takeSaid">;
   readonly anonymousMayRead: AnonymousReading;
   readonly log: Pick<Log, "warn">;
@@ -225,3 +235,136 @@ const badToken: Refusal = {
   words: "This token is mistyped, expired or revoked. Create one with nearcrawl operator-token create.",
   headers: bearerChallenge,
 };
+
+// * Who may read without signing in: by default whoever asks this machine directly, and only while the
+// coordinator is for this machine alone. A reverse proxy makes strangers look local, since its own
+// connection comes from loopback and it may write Host itself (nginx does by default), so each mark of one
+// ends anonymous reading for that request.  * What cannot be told from a person at this machine: a
+// forwarder of bytes (ssh -R, socat) that runs under a person's account or the coordinator's own, whose
+// client may write any Host.
+
+/** True: whoever reaches the pages; `on-this-machine`: whoever asks this machine directly, by its own name. */
+export type AnonymousReading = boolean | "on-this-machine";
+
+/** What ends anonymous reading `on-this-machine` for this request, as the start of a sentence; null: nothing does. */
+async function markOfOthers(request: FastifyRequest): Promise<string | null> {
+  const { host = "" } = request.headers;
+  if (!isLoopbackHost(host.toLowerCase().replace(/:\d*$/, ""))) return "It does not ask for localhost";
+  if (!isThisMachine(request.socket.remoteAddress ?? "")) return "It does not come from this machine";
+  const proxy = proxyMarkOf(request);
+  if (proxy !== null) return `It came through a proxy (${proxy})`;
+  if (isFromElsewhere(request)) return "Another site's page sent the browser here";
+  const uid = await uidOfPeer(request.socket);
+  return uid === null || isPersonal(uid)
+    ? null
+    : `It came from a service's account (uid ${uid}), as a proxy's do`;
+}
+
+/**
+ * Package managers give services accounts below 1000 (systemd's SYS_UID_MAX), and `nobody` is 65534; people and containers' users
+ * come above, and root may read everything anyway.
+ */
+const isPersonal = (uid: number): boolean =>
+  uid === 0 || uid === process.getuid?.() || (uid >= 1000 && uid !== 65_534);
+
+const uidsOfPeers = new WeakMap<Socket, Promise<number | null>>();
+
+/** The account whose process holds the other end of a loopback connection; null: unknown (no Linux, or it is closed by now). */
+function uidOfPeer(socket: Socket): Promise<number | null> {
+  const known = uidsOfPeers.get(socket) ?? readUidOfPeer(socket);
+  uidsOfPeers.set(socket, known);
+  return known;
+}
+
+/**
+ * From proc(5), /proc/net/tcp: local and remote address (hexadecimal, port last), …, uid in the eighth column. Loopback
+ * addresses are not compared: of several connections with the same ports, one of a service counts.
+ */
+async function readUidOfPeer({ remotePort, localPort }: Socket): Promise<number | null> {
+  if (remotePort === undefined || localPort === undefined) return null;
+  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, "0");
+  const ends = new RegExp(
+    `^ *\\d+: \\w+:${hex(remotePort)} \\w+:${hex(localPort)} (?:\\S+ +){4}(\\d+)`,
+    "gm",
+  );
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map(async (name) => await readFile(`/proc/net/${name}`, "latin1").catch(() => "")),
+  );
+  const uids = [...tables.join("\n").matchAll(ends)].map(([, uid]) => Number(uid));
+  return uids.find((uid) => !isPersonal(uid)) ?? uids[0] ?? null;
+}
+
+// * Who asks, while the database cannot say. A session or token that was good within the last quarter of an
+// hour is good for reading then: an operator keeps the page that says what is wrong, and Prometheus its
+// figures. Nothing can be ended or revoked meanwhile, since that needs the database as well. Everybody else
+// is told so, at once.
+
+interface RememberingPorts {
+  /** Why the database cannot be asked; null: it can. */
+  readonly silence: () => string | null;
+  /** The same, after a look at it, which takes a second at most. */
+  readonly look: () => Promise<string | null>;
+  readonly hash: (secret: string) => string;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+const readScopes: ReadonlySet<Scope> = new Set(["read", "metrics-read", "fleet-read", "audit-read"]);
+
+const rememberedMs = 900_000;
+const mostRemembered = 1000;
+/** The pages' own statements are ended by the server at that age, if it lives. */
+const lookUpMs = 5000;
+/** Where it takes longer, it is looked whether the database answers at all. */
+const usualMs = 300;
+
+export function rememberingAccess(access: Access, ports: RememberingPorts): Access {
+  const known = new Map<string, { readonly visit: Visit; readonly atMs: number }>();
+
+  function remember(credential: string, visit: Visit): void {
+    known.delete(credential);
+    known.set(credential, { visit, atMs: ports.nowMs() });
+    const [oldest] = known.keys();
+    if (known.size > mostRemembered && oldest !== undefined) known.delete(oldest);
+  }
+
+  function fromMemory(credential: string, why: string): Visit | Refusal {
+    const found = known.get(credential);
+    if (found === undefined || ports.nowMs() - found.atMs > rememberedMs) return notNow(why);
+    const { actor, signedInAs } = found.visit;
+    const scopes = actor.scopes.filter((scope) => readScopes.has(scope));
+    return { actor: { ...actor, scopes }, signedInAs, formToken: null, said: null };
+  }
+
+  return {
+    ...access,
+    async identify(request) {
+      const secret = credentialOf(request);
+      if (secret === null) return await access.identify(request);
+      const credential = ports.hash(secret);
+      const silence = ports.silence();
+      if (silence !== null) return fromMemory(credential, silence);
+      // A look-up that fails is one that gives nobody, and so is one that is not waited for any longer.
+      const looked = access.identify(request).catch(() => null);
+      const visit =
+        (await within(usualMs, looked)) ??
+        ((await ports.look()) === null ? await within(lookUpMs, looked) : null);
+      if (visit === null) return fromMemory(credential, "the database did not say");
+      if (isRefusal(visit) || visit.actor.role === "anybody") known.delete(credential);
+      else remember(credential, visit);
+      return visit;
+    },
+  };
+}
+
+function credentialOf(request: FastifyRequest): string | null {
+  const { authorization = "" } = request.headers;
+  return /^bearer\b/i.test(authorization) ? authorization : sessionSecretOf(request);
+}
+
+const notNow = (why: string): Refusal => ({
+  status: 503,
+  title: "The database does not answer",
+  words: `Who you are cannot be looked up: ${why}. /ready tells anybody what is the matter.`,
+  headers: { "retry-after": "5" },
+});

@@ -20,18 +20,18 @@ import { type Html, html, nothing, pathWith } from "./html.ts";
 export { type TimeRange, timeRange } from "#core/time-range";
 
 /** One line. Points may lie at any times, in order; null: not known. */
-export interface TimeSeries {
+interface TimeSeries {
   readonly name: string;
   readonly points: readonly TimePoint[];
 }
 
-export interface TimePoint {
+interface TimePoint {
   readonly at: Date;
   readonly value: number | null;
 }
 
 /** Something that happened and may be why a line bends. */
-export interface TimeMark {
+interface TimeMark {
   readonly at: Date;
   readonly words: string;
   readonly href?: string;

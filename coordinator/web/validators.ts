@@ -11,7 +11,7 @@ export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string
   return given.trim() === "*" || given.split(",").some((one) => plain(one) === plain(tag));
 }
 
-export interface Validated {
+interface Validated {
   readonly body: Buffer;
   /** Header fields that say something of the body, and go with it alone. */
   readonly bodyFields?: Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { type Field, fieldsIn } from "#coordinator/ask/fields";
 import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
-import { acceptOf } from "#coordinator/ask/text-answers";
+import { acceptOf } from "#coordinator/ask/text-rendering";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import { placedPages } from "#coordinator/web/navigation";
 import { UsageError } from "#core/errors";

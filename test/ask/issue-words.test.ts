@@ -1,7 +1,7 @@
 /** zod's findings in words without type names. */
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { issueWords } from "#coordinator/ask/issue-words";
+import { issueWords } from "#coordinator/ask/fields";
 
 it.each([
   [z.string(), undefined, "is missing"],

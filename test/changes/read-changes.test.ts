@@ -1,6 +1,6 @@
 /** What somebody asks of the change feed, as typed: cursors and numbers at their bounds, hosts and beginnings in other forms. */
 import { describe, expect, it } from "vitest";
-import { readChangeQuery, readSince } from "#coordinator/crawl/changes/read-changes";
+import { readChangeQuery, readSince } from "#coordinator/crawl/changes/changes-ask";
 
 const query = (asked: Omit<Parameters<typeof readChangeQuery>[0], "limit">) =>
   readChangeQuery({ ...asked, limit: 100 });

@@ -2,9 +2,8 @@
 import { expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/place/delegation/state";
 import { buildSubnetTree } from "#coordinator/place/subnets/subnet-tree";
-import { countryFigures } from "#coordinator/tell/explore/countries";
-import { ExploredWorld } from "#coordinator/tell/explore/explored-world";
-import { WorkTurns } from "#coordinator/tell/explore/work-turns";
+import { ExploredWorld, WorkTurns } from "#coordinator/tell/explore/explored-world";
+import { countryFigures } from "#coordinator/tell/explore/explorer";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 

@@ -17,7 +17,7 @@ import { exploreQuestion, showExplore } from "#coordinator/tell/explore/answer";
 import { type ExploreAnswer, exploreInput } from "#coordinator/tell/explore/explore-api";
 import { Explorer } from "#coordinator/tell/explore/explorer";
 import type { ExploreReads } from "#coordinator/tell/explore/reads";
-import { crawlerColour } from "#coordinator/web/crawler-colours";
+import { crawlerColour } from "#coordinator/web/format";
 import { asCrawlerId, asHolderId, asSubnetId, type SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 

@@ -391,7 +391,7 @@ it("whoever writes leases tells of their turns, and nobody else writes table add
     "coordinator/crawl/frontier/lease-end-writes.ts",
     "coordinator/crawl/frontier/of-the-future-writes.ts",
     "coordinator/crawl/frontier/open-lease-reads.ts",
-    "coordinator/crawl/results/result-writes.ts",
+    "coordinator/crawl/results/result-store.ts",
     "coordinator/crawl/trust/cross-fetch-verdict-store.ts",
   ]);
 });

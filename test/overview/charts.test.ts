@@ -1,6 +1,6 @@
 /** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
 import { beforeEach, describe, expect, it, test } from "vitest";
-import { historyText } from "#coordinator/ask/history-text";
+import { historyText } from "#coordinator/ask/text-rendering";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { addGauges, addStandings, forgetGauges } from "#coordinator/tell/overview/gauge-store";
 import { marksBetween } from "#coordinator/tell/overview/mark-reads";

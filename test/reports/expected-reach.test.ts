@@ -1,8 +1,7 @@
 /** How near a crawler in a place would be, from what was measured. */
 import { describe, expect, it } from "vitest";
-import type { CrawlPiece } from "#coordinator/tell/reports/crawl-pieces";
-import { expectedReach, leastInPlace } from "#coordinator/tell/reports/expected-reach";
-import type { MeasuredPiece } from "#coordinator/tell/reports/piece-distances";
+import type { CrawlPiece, MeasuredPiece } from "#coordinator/tell/reports/crawl-pieces";
+import { expectedReach, leastInPlace } from "#coordinator/tell/reports/placement";
 import { adviseSites } from "#coordinator/tell/reports/reports";
 import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
 

@@ -1,10 +1,15 @@
 /** Poorly served subnets and their remedies: one rule after the other, in numbers that can be followed. */
 import { describe, expect, it } from "vitest";
-import type { CrawlPiece, ReportedCrawler } from "#coordinator/tell/reports/crawl-pieces";
+import {
+  type CrawlPiece,
+  homeRtts,
+  isMeasuredPiece,
+  type MeasuredRtt,
+  PieceDistances,
+  type ReportedCrawler,
+} from "#coordinator/tell/reports/crawl-pieces";
 import { farSubnets } from "#coordinator/tell/reports/far-subnets";
-import { homeRtts } from "#coordinator/tell/reports/home-rtt";
 import { missedCrawlers } from "#coordinator/tell/reports/missed-crawlers";
-import { isMeasuredPiece, type MeasuredRtt, PieceDistances } from "#coordinator/tell/reports/piece-distances";
 import { asCrawlerId, asHolderId, asSubnetId } from "#core/ids";
 
 const now = new Date("2026-03-01T12:00:00Z");

@@ -5,7 +5,7 @@ import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { keptDifference } from "#coordinator/crawl/changes/text-difference";
-import { countCoverage } from "#coordinator/tell/reports/coverage-store";
+import { countCoverage } from "#coordinator/tell/reports/report-store";
 import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
 import { loadedProgram } from "#ops/cli/commands";
 import { testDatabase } from "../support/database.ts";

@@ -4,8 +4,13 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
-import { type ListedSite, siteSorts, sitesInput } from "#coordinator/tell/sites/sites-api";
-import { sinceWords, sitesQuestion } from "#coordinator/tell/sites/sites-list";
+import {
+  type ListedSite,
+  sinceWords,
+  siteSorts,
+  sitesInput,
+  sitesQuestion,
+} from "#coordinator/tell/sites/sites-api";
 import { findSites } from "#coordinator/tell/sites/sites-reads";
 import { sitePart, sitesTurn } from "#coordinator/tell/sites/start";
 import { urlKeyOf } from "#core/url-key";

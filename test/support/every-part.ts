@@ -1,6 +1,6 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty unless one is given. */
 
-import type { WebPart } from "#coordinator/ask/web-part";
+import type { WebPart } from "#coordinator/ask/add-operations";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { CoordinatorState } from "#coordinator/place/delegation/state";

@@ -1,6 +1,6 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { WebPart } from "#coordinator/ask/web-part";
+import type { WebPart } from "#coordinator/ask/add-operations";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { DatabaseWatch } from "#coordinator/database/database-watch";

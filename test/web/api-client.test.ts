@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operationsOf } from "#coordinator/ask/api-page";
 import { describeApi } from "#coordinator/open-api";
-import { apiErrors } from "#coordinator/web/api-errors";
+import { apiErrors } from "#coordinator/web/guard";
 import { scopes } from "#core/actor";
 import { type ApiClient, type ApiDocument, apiClient } from "../support/api-client.ts";
 import { testDatabase } from "../support/database.ts";

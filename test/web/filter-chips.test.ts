@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { filterChips } from "#coordinator/web/filter-chips";
+import { filterChips } from "#coordinator/web/components";
 
 it("each chip leads to the same address without its filter, from the first page on", () => {
   const query = { q: "ferry", language: "de", country: "GR", sort: "date", page: 4 };

@@ -2,8 +2,8 @@
 import type { FastifyRequest } from "fastify";
 import { expect, it } from "vitest";
 import { type Access, openAccess, type Visit } from "#coordinator/web/access";
-import { rememberingAccess } from "#coordinator/web/remembered-access";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
+import { rememberingAccess } from "#coordinator/web/session-access";
 import { scopes } from "#core/actor";
 
 const asked = (token: string | null, method = "GET") =>

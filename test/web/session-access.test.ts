@@ -5,9 +5,8 @@
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
-import { addOperations } from "#coordinator/ask/add-operations";
+import { addOperations, type WebPart } from "#coordinator/ask/add-operations";
 import { Fault, operationsOf } from "#coordinator/ask/operation";
-import type { WebPart } from "#coordinator/ask/web-part";
 import { createSessionStore } from "#coordinator/run/access/session-store";
 import { html } from "#coordinator/web/html";
 import { sessionIdleMs, sessionMs } from "#core/access-types";

@@ -1,7 +1,6 @@
 /** On a narrow screen each cell of a table says what it is: in the words of the table's own head. */
 import { expect, it } from "vitest";
-import { html } from "#coordinator/web/html";
-import { withCellLabels } from "#coordinator/web/table-labels";
+import { html, withCellLabels } from "#coordinator/web/html";
 
 const labelled = (markup: ReturnType<typeof html>) => withCellLabels(markup.markup);
 

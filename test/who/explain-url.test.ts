@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/crawl/frontier/order/strategies";
 import { answerWho } from "#coordinator/tell/who/answer";
-import { hostTurnWords, placeWords } from "#coordinator/tell/who/explain-url";
+import { hostTurnWords, placeWords } from "#coordinator/tell/who/explanation";
 import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { urlKeyOf } from "#core/url-key";
 import { testDatabase } from "../support/database.ts";

@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
 import { answerWho } from "#coordinator/tell/who/answer";
-import { createRollUpReads } from "#coordinator/tell/who/roll-up-reads";
+import { createRollUpReads } from "#coordinator/tell/who/subnet-reads";
 import type { WhoAnswer } from "#coordinator/tell/who/who-api";
 import { whoOperations } from "#coordinator/tell/who/who-ask";
 import { verdictOf } from "#coordinator/tell/who/words";

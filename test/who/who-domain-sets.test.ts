@@ -1,6 +1,6 @@
 /** `who` says which domain set decided, and why a host waits. */
 import { describe, expect, it } from "vitest";
-import { type DomainSetFacts, domainSetLines } from "#coordinator/tell/who/explain-finer";
+import { type DomainSetFacts, domainSetLines } from "#coordinator/tell/who/place";
 
 const crawlers = [
   { crawlerId: 1, name: "athens", operator: [".gr", "lang:el"], partner: ["not shop.gr"] },

@@ -85,7 +85,7 @@ interface WantedRows {
   readonly latestFirst?: boolean;
 }
 
-export type ChangedPagesRead =
+type ChangedPagesRead =
   | {
       readonly type: "read";
       /** Each page once per change, in number order. */
@@ -210,7 +210,7 @@ function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: F
   return [{ ...row, number, host: urlHost(row.url), difference }];
 }
 
-export interface FeedState {
+interface FeedState {
   /** Number of the latest change; 0 before the first. */
   readonly last: number;
   /** Changes up to this number were removed. */
@@ -225,7 +225,7 @@ export interface FeedState {
 /** Why a cursor cannot be read from. */
 export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
-export type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
+type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
 
 function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
   if (removedThrough > at) return { type: "too-old", removedThrough };

@@ -1,17 +1,18 @@
 /** /changes: what changed on the pages that are crawled: the latest with filters, or since a cursor. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
+import { howMany } from "#core/format";
+import { urlKeyOf } from "#core/url-key";
 import { column, filters, lead, onward, picture, snakeCase, table } from "../../ask/document.ts";
 import { type Document, Fault, operationsOf, type Seen } from "../../ask/operation.ts";
+import { domainSetHolds, parseDomainSet } from "../../place/domain-sets/domain-set.ts";
 import { askAbout } from "../../web/format.ts";
-import { html, pathWith } from "../../web/html.ts";
+import { type Html, html, nothing, pathWith } from "../../web/html.ts";
 import { answersText } from "../batch/stated-uses.ts";
-import type { ChangeFeed } from "./change-feed-reads.ts";
+import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change-feed-reads.ts";
 import { changeKinds, changes } from "./changes-api.ts";
-import { foldedDifference } from "./difference-page.ts";
 import { type ChangeKind, changeWords, kindWords, type PageChange, toldChange } from "./page-change.ts";
-import { cursorWords, goOnFrom, readChangeQuery, readChanges, readSince } from "./read-changes.ts";
-import { differenceText } from "./text-difference.ts";
+import { differenceText, partWords, type TextDifference, type TextPlace } from "./text-difference.ts";
 
 const input = z.object({
   since: z.string().max(4000).optional().meta({
@@ -167,3 +168,162 @@ function csvValue(value: PageChange[keyof PageChange]) {
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   return "places" in value ? differenceText(value) : answersText(value.answers);
 }
+
+// Displays what changed in a page's text: each place with the words removed, added and around it.
+
+/** Collapsed, for table rows. */
+function foldedDifference(difference: TextDifference | null): Html {
+  if (difference === null) return nothing;
+  const count = difference.places.length + difference.more;
+  return html`<details class="difference"><summary>${howMany(count, "place")} in the text</summary>${differenceList(difference)}</details>`;
+}
+
+export function differenceList({ places, more }: TextDifference): Html {
+  return html`<ul class="difference-places">${places.map((place, at) => placeItem(place, places[at - 1]))}</ul>${
+    more === 0 ? nothing : html`<p class="small">And ${howMany(more, "more place")}.</p>`
+  }`;
+}
+
+/** The part is named at its first place. */
+function placeItem({ part, before, removed, added, after }: TextPlace, last: TextPlace | undefined): Html {
+  return html`<li>${part === last?.part ? nothing : html`<span class="small">${partWords[part]}</span>`}<bdi>${before}</bdi>${
+    removed === "" ? nothing : html` <del><bdi>${removed}</bdi></del>`
+  }${added === "" ? nothing : html` <ins><bdi>${added}</bdi></ins>`} <bdi>${after}</bdi></li>`;
+}
+
+// Parses a request for the change feed from an address or a command, and reads the answer.
+
+/** Texts as typed; omitted ones do not filter. */
+interface ChangesAsked {
+  readonly host?: string | undefined;
+  /** A domain set: `.gr`, `example.org lang:el`. */
+  readonly dset?: string | undefined;
+  /** Beginning of URLs, with scheme and host. */
+  readonly prefix?: string | undefined;
+  /** Separated by commas. */
+  readonly kind?: string | undefined;
+  readonly limit: number;
+}
+
+type Since = number | "latest" | "earliest" | "now";
+
+/** Throws a UsageError that names what is wrong. */
+export function readChangeQuery({
+  host: ofHost = "",
+  dset = "",
+  kind = "",
+  limit,
+  ...asked
+}: ChangesAsked): ChangeQuery {
+  const prefix = prefixOf(asked.prefix ?? "");
+  const host = hostOf(ofHost);
+  if (prefix !== null && host !== null && prefix.host !== host)
+    throw new UsageError(
+      `prefix: "${short(asked.prefix ?? "")}" is not of the host ${host}; nothing matches both`,
+    );
+  return {
+    filter: {
+      kinds: kindsOf(kind),
+      host: host ?? prefix?.host ?? null,
+      prefix: prefix?.url ?? null,
+      domains: domainsOf(dset),
+    },
+    limit,
+  };
+}
+
+/** Without a text, the latest changes. Throws a UsageError. */
+export function readSince(text = ""): Since {
+  const since = text.trim();
+  if (since === "") return "latest";
+  if (since === "earliest" || since === "now") return since;
+  if (!/^\d{1,16}$/.test(since) || !Number.isSafeInteger(Number(since)))
+    throw new UsageError(
+      `since: "${short(text)}" is not a cursor; it must be a whole number from the feed, earliest, or now`,
+    );
+  return Number(since);
+}
+
+async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQuery): Promise<ChangesRead> {
+  if (since === "latest") return await feed.latest(query);
+  return await feed.after(await startOf(since, feed), query);
+}
+
+/** The first cursor. */
+async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
+  if (typeof since === "number") return since;
+  const { last, removedThrough } = await feed.state();
+  return since === "earliest" ? removedThrough : last;
+}
+
+/** Where to continue after an unreadable cursor. */
+export function goOnFrom(fault: CursorFault): number {
+  switch (fault.type) {
+    case "too-old":
+      return fault.removedThrough;
+    case "lost":
+      return fault.goOnFrom;
+    case "unknown":
+      return fault.last;
+  }
+}
+
+/** Explains why a cursor is unreadable. */
+function cursorWords(since: number, fault: CursorFault): string {
+  switch (fault.type) {
+    case "too-old":
+      return (
+        `The cursor ${since} is too old: changes through number ${fault.removedThrough} are no longer kept ` +
+        "(policy changes.keepDays), so some were missed. Check what you follow again, and continue with " +
+        "since=earliest, or with since=now for new changes only."
+      );
+    case "lost":
+      return (
+        `The cursor ${since} is of lost changes: on ${fault.wentBackAt.toISOString()} the database went back to an ` +
+        `earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched ` +
+        `again; check what you follow again, and continue with since=${fault.goOnFrom}.`
+      );
+    case "unknown":
+      return (
+        `since: there is no change with number ${since} yet; the latest is ${fault.last}. ` +
+        "Use cursors that this feed returned."
+      );
+  }
+}
+
+function kindsOf(text: string): ChangeKind[] {
+  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+  const unknown = names.find((name) => !isKind(name));
+  if (unknown !== undefined)
+    throw new UsageError(`kind: "${short(unknown)}" is none of ${changeKinds.join(", ")}`);
+  return [...new Set(names.filter(isKind))];
+}
+
+const isKind = (name: string): name is ChangeKind => (changeKinds as readonly string[]).includes(name);
+
+function hostOf(text: string): string | null {
+  if (text === "") return null;
+  const key = urlKeyOf(`http://${text.includes(":") && !text.startsWith("[") ? `[${text}]` : text}/`);
+  if (typeof key === "string" || /[/?#@\s]/.test(text))
+    throw new UsageError(`host: "${short(text)}" is not a host name, such as www.example.org`);
+  return key.host;
+}
+
+function prefixOf(text: string): { readonly url: string; readonly host: string } | null {
+  if (text === "") return null;
+  const key = urlKeyOf(text);
+  if (typeof key === "string")
+    throw new UsageError(
+      `prefix: "${short(text)}" is not a URL prefix, such as https://www.example.org/docs/`,
+    );
+  return key;
+}
+
+function domainsOf(text: string): ChangeQuery["filter"]["domains"] {
+  if (text === "") return null;
+  const set = parseDomainSet(text);
+  if (typeof set === "string") throw new UsageError(`dset: ${set}`);
+  return (page) => domainSetHolds(set, page);
+}
+
+const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -1,8 +1,7 @@
 /** Periodic work of the change feed: numbers changes and removes the oldest. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { inTurns } from "../../database/bounded-work.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";

@@ -1,8 +1,7 @@
 /** The pages' part about channels, with its store, and what is done for them by the clock. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import { createChannelStore } from "./channel-store.ts";
 import { type ChannelPorts, channelOperations } from "./channels-ask.ts";

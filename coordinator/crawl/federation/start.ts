@@ -5,8 +5,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { readCoordinatorPlace } from "../../place/crawlers/coordinator-place-store.ts";
 import { randomSecrets } from "../../web/secrets.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";

@@ -2,8 +2,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import type { RecrawlPlan } from "./make-plan.ts";
 import { latestPlan, latestPlans } from "./plan-store.ts";
 import { planRecrawls } from "./plan-writes.ts";

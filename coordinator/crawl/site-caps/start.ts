@@ -1,7 +1,6 @@
 /** The pages' part about caps on sites. */
 import type { Pool } from "pg";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { createSiteCapStore } from "./site-cap-store.ts";
 import { siteCapOperations } from "./site-caps-ask.ts";
 

@@ -5,8 +5,13 @@ import { type Column, type Document, operationsOf } from "../../ask/operation.ts
 import { dateTime, record } from "../../web/api-operation.ts";
 import { askAbout, countText, instant, percentText } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
-import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
-import { graphSummary } from "./web-graph-api.ts";
+import {
+  type Degrees,
+  type GraphSummary,
+  graphSummary,
+  type RankedHost,
+  type RankedPage,
+} from "./summary.ts";
 
 interface KeptGraph {
   readonly madeAt: Date;

@@ -165,7 +165,7 @@ async function iterate(client: PoolClient, { from, to, nodes, damping }: Iterati
 // The SQL engine from end to end: ranks by statements, summary by statements, and the ranks stay where they are made.
 
 /** What the statements tell of the graph; degrees and hosts take the local engine. */
-export type SqlSummary = Pick<
+type SqlSummary = Pick<
   GraphSummary,
   "nodes" | "links" | "selfLinks" | "visited" | "change" | "topPages" | "ranking"
 >;

@@ -25,10 +25,9 @@ import {
 } from "../../ask/document.ts";
 import { type Action, type Column, Fault, type Node, operationsOf } from "../../ask/operation.ts";
 import type { Visit } from "../../web/access.ts";
-import { answer, dateTime, record } from "../../web/api-operation.ts";
+import { answer, dateTime, isName, nothingBody, record } from "../../web/api-operation.ts";
 import { pageScript } from "../../web/assets.ts";
 import { crawlerPath } from "../../web/components.ts";
-import { isName, nothingBody } from "../../web/form-fields.ts";
 import { ago, crawlerLink, instant } from "../../web/format.ts";
 import { type Html, html } from "../../web/html.ts";
 import { formToken, type PageViewer } from "../../web/page-frame.ts";

@@ -7,9 +7,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Secrets, SessionStore, SignInLink, SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
+import type { WebPart } from "../../ask/add-operations.ts";
 import { formTokenField, formValues } from "../../ask/deeds.ts";
 import { queryOf } from "../../ask/views.ts";
-import type { WebPart } from "../../ask/web-part.ts";
 import {
   type Access,
   anonymousVisit,

@@ -2,14 +2,12 @@
 import type { Pool } from "pg";
 import { type Log, silentLog } from "#core/log";
 import { isLoopbackHost } from "#protocol/invitation";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { createAuditLog } from "../../database/audit-log.ts";
 import { readCoordinatorPlace } from "../../place/crawlers/coordinator-place-store.ts";
 import type { Access } from "../../web/access.ts";
-import type { AnonymousReading } from "../../web/anonymous-reading.ts";
 import { randomSecrets } from "../../web/secrets.ts";
-import { createSessionAccess } from "../../web/session-access.ts";
+import { type AnonymousReading, createSessionAccess } from "../../web/session-access.ts";
 import { accessOperations, accountOperations, ownSessionForms, signInLinkOperations } from "./access-ask.ts";
 import { auditOperations } from "./audit-ask.ts";
 import { createOperatorTokenStore, createSessionStore, createSignInLinkStore } from "./session-store.ts";

@@ -5,8 +5,7 @@ import { cannotGive, type Scope, scopes } from "#core/actor";
 import { UsageError } from "#core/errors";
 import { code, column, form, lead, picture, table } from "../../ask/document.ts";
 import { Fault, operationsOf } from "../../ask/operation.ts";
-import { dateTime, record } from "../../web/api-operation.ts";
-import { nothingBody } from "../../web/form-fields.ts";
+import { dateTime, nothingBody, record } from "../../web/api-operation.ts";
 import { ago, instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 

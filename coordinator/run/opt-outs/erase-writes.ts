@@ -9,7 +9,7 @@ import { urlKeyOf } from "#core/url-key";
 import { linksBeyond } from "../../crawl/batch/link-sql.ts";
 import { lockHosts } from "../../crawl/frontier/admission-writes.ts";
 import { takeNamed } from "../../crawl/frontier/held-url-store.ts";
-import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/near-text-store.ts";
+import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/page-writes.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 
 /** Row counts by table, without zeros. */

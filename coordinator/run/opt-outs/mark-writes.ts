@@ -16,7 +16,7 @@ import {
   settleHosts,
   takeOffLease,
 } from "../../crawl/frontier/lease-end-writes.ts";
-import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/near-text-store.ts";
+import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/page-writes.ts";
 import { inTransaction } from "../../database/transaction.ts";
 import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
 import type { AppliedOptOuts, EndedLease, OptOutTarget } from "./opt-out.ts";

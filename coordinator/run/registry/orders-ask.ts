@@ -4,8 +4,7 @@ import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { SubnetsInUse } from "#rir-import/read/status-api";
 import { lostSum } from "#rir-import/shrinkage";
 import { type Asked, Fault, operationsOf } from "../../ask/operation.ts";
-import { record } from "../../web/api-operation.ts";
-import { typedConfirmation } from "../../web/form-fields.ts";
+import { record, typedConfirmation } from "../../web/api-operation.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
 import {
   emptyConfirmation,

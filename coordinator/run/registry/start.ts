@@ -1,12 +1,10 @@
 /** The registry's pages with the database, this coordinator's jobs and the audit log. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
-import type { Database } from "#db/server-database";
-import { createPool } from "#db/server-database";
+import { createPool, type Database } from "#db/server-database";
 import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { createAuditLog } from "../../database/audit-log.ts";
 import { jobOperations } from "./job-ask.ts";
 import { createRegistryJobStore } from "./job-store.ts";

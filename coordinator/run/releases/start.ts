@@ -6,7 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
-import type { WebPart } from "../../ask/web-part.ts";
+import type { WebPart } from "../../ask/add-operations.ts";
 import { noteOwnChanges } from "../../database/audit-log.ts";
 import { createInvitationStore } from "../../place/crawlers/invitation-store.ts";
 import type { ReleaseReport } from "../gateway/gateway-settings.ts";

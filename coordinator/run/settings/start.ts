@@ -5,8 +5,7 @@ import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { createCrawlerStore } from "../../place/crawlers/crawler-store.ts";
 import {
   type KnownPolicies,

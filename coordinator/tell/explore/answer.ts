@@ -6,11 +6,10 @@ import { countryName } from "#core/country-names";
 import { UsageError } from "#core/errors";
 import { asHolderId, type SubnetId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
-import { mostInFile } from "../../ask/file-turns.ts";
+import { mostInFile } from "../../ask/whole-list.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import { countryOf, registryOf } from "../../place/subnets/subnet.ts";
 import { noId } from "../../place/subnets/subnet-rows.ts";
-import { nobody } from "./crawler-counts.ts";
 import type {
   CountriesAnswer,
   ExploreAnswer,
@@ -22,15 +21,20 @@ import type {
   SubnetFilter,
   TreeAnswer,
 } from "./explore-api.ts";
-import type { ExploredWorld } from "./explored-world.ts";
+import { type ExploredWorld, nobody, WorkTurns } from "./explored-world.ts";
 import type { Explorer } from "./explorer.ts";
-import { filterPlaces, type PlaceFilter } from "./filter.ts";
 import { blocksOf, blockText, drawMap, spanWithin, squareHolding, squaresAbove } from "./hilbert-map.ts";
-import { everyMatch, type LevelAsked, listPlaces, treeLevel } from "./list.ts";
+import {
+  everyMatch,
+  filterPlaces,
+  type LevelAsked,
+  listPlaces,
+  type PlaceFilter,
+  treeLevel,
+} from "./list.ts";
 import { rangeAtPlace, spanOfPlace } from "./places.ts";
 import type { ExploreClock, ExploreReads, NamedHolder } from "./reads.ts";
 import { type CrawlerName, crawledIn, ranked, shareParts } from "./shares.ts";
-import { WorkTurns } from "./work-turns.ts";
 
 export interface ExplorePorts {
   readonly explorer: Explorer;

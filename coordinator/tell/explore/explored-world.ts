@@ -1,9 +1,8 @@
-import type { SubnetId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { TreeColumns } from "../../place/subnets/tree-columns.ts";
-import { CrawlerCounts, nobody } from "./crawler-counts.ts";
-import { PlaceLoads } from "./place-loads.ts";
-import { parentPlace, spanOfPlace } from "./places.ts";
+import { parentPlace, type Span, spanOfPlace } from "./places.ts";
+import type { ExploreClock } from "./reads.ts";
 
 /** One tree with its delegations, by place. */
 export class ExploredWorld {
@@ -56,5 +55,180 @@ export class ExploredWorld {
 
   #ownRow(place: number): number {
     return this.table.rowOf(this.columns.ids[place] as SubnetId);
+  }
+}
+
+// * How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted
+// once and cached until one changes, so that an answer over millions adds a few thousand small counts, and
+// a view's legend, totals and bars agree. Each subnet counts once, whatever its size.
+
+/** The key 0 counts subnets that nobody crawls. */
+export const nobody = 0;
+
+/** Subnets by crawler. */
+export type Counts = Map<CrawlerId | typeof nobody, number>;
+
+export const placesPerBlock = 1024;
+
+export const blockOf = (place: number): number => Math.floor(place / placesPerBlock);
+
+interface Block {
+  readonly crawlers: Int32Array;
+  readonly counts: Counts;
+}
+
+export class CrawlerCounts {
+  readonly #places: number;
+  readonly #crawlerOf: (place: number) => CrawlerId | typeof nobody;
+  readonly #blocks: (Block | undefined)[] = [];
+
+  constructor(places: number, crawlerOf: (place: number) => CrawlerId | typeof nobody) {
+    this.#places = places;
+    this.#crawlerOf = crawlerOf;
+  }
+
+  /** Called when these places were delegated otherwise. */
+  forget({ from, to }: Span): void {
+    for (let block = blockOf(from); block * placesPerBlock < to; block += 1) delete this.#blocks[block];
+  }
+
+  at(place: number): CrawlerId | typeof nobody {
+    return this.#block(blockOf(place)).crawlers[place % placesPerBlock] as CrawlerId;
+  }
+
+  /** Whether any of the thousand places of this block, or of those that follow, is the crawler's. */
+  has(block: number, crawler: CrawlerId | typeof nobody): boolean {
+    return this.#block(block).counts.has(crawler);
+  }
+
+  async of(span: Span, turns: WorkTurns): Promise<Counts> {
+    for (let block = blockOf(span.from); block * placesPerBlock < span.to; block += 1) {
+      if (this.#blocks[block] !== undefined) continue;
+      this.#block(block);
+      await turns.breathe();
+    }
+    return this.known(span);
+  }
+
+  /** Synchronous; for spans that are cached or small. */
+  known({ from, to }: Span): Counts {
+    const sums: Counts = new Map();
+    for (let at = from; at < to; ) {
+      const first = blockOf(at) * placesPerBlock;
+      const end = Math.min(to, first + placesPerBlock);
+      const { crawlers, counts } = this.#block(blockOf(at));
+      if (end - at === placesPerBlock) for (const [crawler, count] of counts) addTo(sums, crawler, count);
+      else for (; at < end; at += 1) addTo(sums, crawlers[at - first] as CrawlerId, 1);
+      at = end;
+    }
+    return sums;
+  }
+
+  #block(index: number): Block {
+    const known = this.#blocks[index];
+    if (known !== undefined) return known;
+    const first = index * placesPerBlock;
+    const crawlers = new Int32Array(Math.min(placesPerBlock, this.#places - first));
+    const counts: Counts = new Map();
+    for (let at = 0; at < crawlers.length; at += 1) {
+      const crawler = this.#crawlerOf(first + at);
+      crawlers[at] = crawler;
+      addTo(counts, crawler, 1);
+    }
+    const block = { crawlers, counts };
+    this.#blocks[index] = block;
+    return block;
+  }
+}
+
+export function addTo(counts: Counts, crawler: CrawlerId | typeof nobody, count: number): void {
+  counts.set(crawler, (counts.get(crawler) ?? 0) + count);
+}
+
+// * The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums
+// answers for one subnet and for stretches of places.
+
+/** Parallel columns in any order, each place once. */
+interface LoadColumns {
+  readonly places: readonly number[];
+  readonly pagesPerDay: readonly number[];
+  /** Hosts with due pages. */
+  readonly dueHosts: readonly number[];
+}
+
+/** Place and index share one number, which sorts fastest: 2^26 loads of 2^27 places are exact. */
+const mostLoads = 2 ** 26;
+
+export class PlaceLoads {
+  /** In tree order. */
+  readonly places: Int32Array;
+  /** Running sums, one element longer than `places`. */
+  readonly #pagesPerDay: Float64Array;
+  readonly #dueHosts: Float64Array;
+
+  constructor({ places, pagesPerDay, dueHosts }: LoadColumns) {
+    const keys = Float64Array.from(places, (place, at) => place * mostLoads + at).sort();
+    this.places = new Int32Array(keys.length);
+    this.#pagesPerDay = new Float64Array(keys.length + 1);
+    this.#dueHosts = new Float64Array(keys.length + 1);
+    for (const [index, key] of keys.entries()) {
+      const at = key % mostLoads;
+      this.places[index] = places[at] as number;
+      this.#pagesPerDay[index + 1] = (this.#pagesPerDay[index] as number) + (pagesPerDay[at] as number);
+      this.#dueHosts[index + 1] = (this.#dueHosts[index] as number) + (dueHosts[at] as number);
+    }
+  }
+
+  pagesPerDay(span: Span): number {
+    return this.#sum(this.#pagesPerDay, span);
+  }
+
+  dueHosts(span: Span): number {
+    return this.#sum(this.#dueHosts, span);
+  }
+
+  pagesPerDayAt(place: number): number {
+    return this.pagesPerDay({ from: place, to: place + 1 });
+  }
+
+  dueHostsAt(place: number): number {
+    return this.dueHosts({ from: place, to: place + 1 });
+  }
+
+  #sum(sums: Float64Array, { from, to }: Span): number {
+    return (sums[this.#indexFrom(to)] as number) - (sums[this.#indexFrom(from)] as number);
+  }
+
+  /** How many loads precede the place. */
+  #indexFrom(place: number): number {
+    let [low, high] = [0, this.places.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.places[middle] as number) < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+// Splits long work into short turns: after a few ms all other work runs first.
+
+/** The length of a turn, which delays others slightly longer. */
+const turnMs = 5;
+
+export class WorkTurns {
+  readonly #clock: Pick<ExploreClock, "steadyMs" | "yieldTurn">;
+  #startedMs: number;
+
+  constructor(clock: Pick<ExploreClock, "steadyMs" | "yieldTurn">) {
+    this.#clock = clock;
+    this.#startedMs = clock.steadyMs();
+  }
+
+  /** Awaited after each small piece of work. */
+  async breathe(): Promise<void> {
+    if (this.#clock.steadyMs() - this.#startedMs < turnMs) return;
+    await this.#clock.yieldTurn();
+    this.#startedMs = this.#clock.steadyMs();
   }
 }

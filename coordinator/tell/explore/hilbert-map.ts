@@ -10,10 +10,8 @@
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
-import { type Counts, nobody } from "./crawler-counts.ts";
-import type { ExploredWorld } from "./explored-world.ts";
+import { type Counts, type ExploredWorld, nobody, type WorkTurns } from "./explored-world.ts";
 import { firstPlaceFrom, placeOver, rangeAtPlace, type Span, spanStartingIn } from "./places.ts";
-import type { WorkTurns } from "./work-turns.ts";
 
 /** A CIDR block. */
 export interface Block {

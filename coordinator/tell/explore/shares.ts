@@ -1,9 +1,9 @@
 /** Shares of subnets in words and colours. */
 import { msText, tooFewWords } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { crawlerColour, nobodysColour, othersColour } from "../../web/crawler-colours.ts";
-import { type Counts, nobody } from "./crawler-counts.ts";
+import { crawlerColour, nobodysColour, othersColour } from "../../web/format.ts";
 import type { CountryLine, SharePart } from "./explore-api.ts";
+import { type Counts, nobody } from "./explored-world.ts";
 
 export type CrawlerName = (crawlerId: CrawlerId) => string | null;
 

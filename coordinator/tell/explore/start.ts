@@ -3,14 +3,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { wholeList } from "../../ask/whole-list.ts";
 import type { RecrawlPolicies } from "../../crawl/recrawl/recrawl-settings.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import { type ExplorePorts, everySubnet, exploreQuestion } from "./answer.ts";
-import { exploreOperations, readyWorld } from "./explore-ask.ts";
-import { subnetColumns } from "./explore-subnets-ask.ts";
+import { exploreOperations, readyWorld, subnetColumns } from "./explore-ask.ts";
 import { Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
 

@@ -3,14 +3,15 @@
  * that begin with the query, then other occurrences. Only what the viewer may open is found.
  */
 import { z } from "zod";
-import { type Actor, mayDo } from "#core/actor";
+import { type Actor, mayDo, type Scope } from "#core/actor";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
+import { policyGroups } from "../../run/settings/catalogue.ts";
 import { record, type ToldOf } from "../../web/api-operation.ts";
 import { pathWith } from "../../web/html.ts";
+import { type Listed, placedPages } from "../../web/navigation.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
-import { type PagePlace, type Place, settingPlaces } from "./places.ts";
 
 /** In order of precedence for equal matches. */
 const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
@@ -199,3 +200,42 @@ function questionsToAsk(asked: string): Ranked[] {
     ask(`Look up “${shown}”`, "A host, range, organisation or URL", pathWith("/who", { q: asked })),
   ];
 }
+
+// Pages and settings, which the search box finds without the database.
+
+/** Something to open, for people with the scope. */
+export interface Place {
+  readonly title: string;
+  /** At most a sentence. */
+  readonly words: string;
+  readonly href: string;
+  readonly needs: Scope | null;
+  /** Other words that people search for. */
+  readonly alsoFound: string;
+}
+
+/** A page of the navigation; `isMain` marks a top-level entry. */
+interface PagePlace extends Place {
+  readonly isMain: boolean;
+}
+
+/** The pages that operations place in the navigation, and those that only the search finds. */
+export const pagePlacesOf = (operations: readonly Listed[]): readonly PagePlace[] =>
+  placedPages(operations).map(({ path, needs, groupName, entry, tab, alsoFound = "", summary }, at, all) => {
+    const isFirst = all.findIndex((one) => one.groupName === groupName && one.entry === entry) === at;
+    const place = isFirst || groupName === null ? groupName : `${groupName} · ${entry}`;
+    return {
+      ...{ href: path, needs, alsoFound, isMain: isFirst && groupName !== null },
+      ...{ title: isFirst ? entry : (tab ?? entry), words: place ?? summary },
+    };
+  });
+
+const settingPlaces: readonly Place[] = policyGroups.flatMap((group) =>
+  group.policies.map(({ name, title, help }) => ({
+    title,
+    words: `${group.title}: ${help}`,
+    href: `/policies#${name}`,
+    needs: "read" as const,
+    alsoFound: name,
+  })),
+);

@@ -1,10 +1,9 @@
 /** /find and /api/find: everything that can be opened, by part of its name. */
 import type { Pool } from "pg";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
+import { pagePlacesOf } from "./find.ts";
 import { findOperations } from "./find-ask.ts";
 import { createFindReads } from "./find-reads.ts";
-import { pagePlacesOf } from "./places.ts";
 
 /** `operations` loads those of every room at the first question. */
 export const findPart = (

@@ -13,9 +13,8 @@ import type { MoveRefusal } from "../../place/crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../../place/domain-sets/assign.ts";
 import { mostSetCharacters } from "../../place/domain-sets/domain-set.ts";
 import { mostSets } from "../../place/domain-sets/partition.ts";
-import { record } from "../../web/api-operation.ts";
+import { bytesPerDay, pagesPerDay, record, typedConfirmation } from "../../web/api-operation.ts";
 import { crawlerPath } from "../../web/components.ts";
-import { bytesPerDay, pagesPerDay, typedConfirmation } from "../../web/form-fields.ts";
 import { budgetSchema } from "./fleet-entry.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 

@@ -8,7 +8,7 @@ import {
   sampleTables,
   toldRows,
 } from "../../database/cached-read.ts";
-import { allCrawlers } from "../who/crawler-reads.ts";
+import { allCrawlers } from "../who/reads.ts";
 import { subnetsOfCrawler } from "../who/subnet-reads.ts";
 import type { CrawlerDetail } from "./crawler-api.ts";
 import type { FleetLine } from "./fleet-api.ts";

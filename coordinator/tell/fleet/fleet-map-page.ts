@@ -1,6 +1,6 @@
 /** The crawlers on the world, by latitude and longitude (equirectangular, two units per degree). */
 import { howMany } from "#core/format";
-import { crawlerColour } from "../../web/crawler-colours.ts";
+import { crawlerColour } from "../../web/format.ts";
 import { type Html, html, nothing } from "../../web/html.ts";
 import type { FleetLine } from "./fleet-api.ts";
 

@@ -15,10 +15,9 @@ import {
   issueInvitation,
   pinnedKeyWords,
 } from "../../run/access/invitations.ts";
-import { dateTime, orNull, record } from "../../web/api-operation.ts";
+import { bytesPerDay, dateTime, orNull, pagesPerDay, record } from "../../web/api-operation.ts";
 import { pageScript } from "../../web/assets.ts";
 import { crawlerPath, fact, small } from "../../web/components.ts";
-import { bytesPerDay, pagesPerDay } from "../../web/form-fields.ts";
 import { crawlerLink, instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 import type { PageViewer } from "../../web/page-frame.ts";

@@ -1,7 +1,6 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 import type { Pool } from "pg";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { partnerAccessOperations } from "../../run/access/access-ask.ts";
 import { invitingCoordinator } from "../../run/access/inviting-coordinator-reads.ts";
 import { complaintOperations } from "../../run/opt-outs/complaints-ask.ts";

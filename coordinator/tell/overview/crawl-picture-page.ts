@@ -3,8 +3,7 @@
  * nearest to it. Crawlers stand from west to east, those with most subnets; each has its wedge, filled from its own side.
  */
 import { howMany } from "#core/format";
-import { crawlerColour, othersColour } from "../../web/crawler-colours.ts";
-import { countText } from "../../web/format.ts";
+import { countText, crawlerColour, othersColour } from "../../web/format.ts";
 import { type Html, html } from "../../web/html.ts";
 import type { FleetLine } from "../fleet/fleet-api.ts";
 import type { Overview } from "./overview.ts";

@@ -7,10 +7,9 @@ import { type Document, type Node, operationsOf } from "../../ask/operation.ts";
 import { type ChartHistory, chartHistory, rangeParameters } from "../../web/chart-history.ts";
 import { countText, instant } from "../../web/format.ts";
 import { type Html, html, pathWith } from "../../web/html.ts";
-import { isDay } from "./coverage.ts";
-import type { ReportReads } from "./report-reads.ts";
+import type { ReportReads } from "./report-store.ts";
 import { countryText, figure, pagesBar, shareText } from "./report-table-page.ts";
-import { coverageReport } from "./reports.ts";
+import { coverageReport, isDay } from "./reports.ts";
 import { type CoverageReport, coverageSchema } from "./reports-api.ts";
 
 const { get } = operationsOf<{ readonly reads: ReportReads }>();

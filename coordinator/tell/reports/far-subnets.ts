@@ -5,9 +5,16 @@
  */
 import { howMany, msText, spanWords } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { type CrawlPiece, mayTake, type ReportedCrawler, weightedMedian } from "./crawl-pieces.ts";
-import type { HomeRttOf } from "./home-rtt.ts";
-import { isMeasuredPiece, type MeasuredPiece, type PieceDistances } from "./piece-distances.ts";
+import {
+  type CrawlPiece,
+  type HomeRttOf,
+  isMeasuredPiece,
+  type MeasuredPiece,
+  mayTake,
+  type PieceDistances,
+  type ReportedCrawler,
+  weightedMedian,
+} from "./crawl-pieces.ts";
 
 export interface FarSubnet {
   readonly piece: MeasuredPiece;

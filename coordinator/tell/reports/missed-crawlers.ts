@@ -3,8 +3,7 @@
  * longer. Capacity is ignored.
  */
 import type { CrawlerId } from "#core/ids";
-import { mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
-import type { MeasuredPiece, PieceDistances } from "./piece-distances.ts";
+import { type MeasuredPiece, mayTake, type PieceDistances, type ReportedCrawler } from "./crawl-pieces.ts";
 
 interface MissedCrawler extends Omit<ReportedCrawler, "isTrusted"> {
   /** Its compared pieces, and all its pieces. */

@@ -6,7 +6,7 @@ import { type Document, type Node, operationsOf } from "../../ask/operation.ts";
 import { countText } from "../../web/format.ts";
 import { html, pathWith } from "../../web/html.ts";
 import { coverageOperations } from "./coverage-ask.ts";
-import type { ReportReads } from "./report-reads.ts";
+import type { ReportReads } from "./report-store.ts";
 import {
   barColumn,
   countryText,

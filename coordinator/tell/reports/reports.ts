@@ -5,20 +5,32 @@ import { parseRange } from "#core/ip/range";
 import type { TimeRange } from "#core/time-range";
 import { DeniedTargets } from "../../place/delegation/denied-targets.ts";
 import {
-  addedFigures,
-  type CoverageFigures,
-  type CoverageFilter,
-  type CoverageRow,
-  coverageLines,
-} from "./coverage.ts";
-import { type CrawlPiece, costOf, mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
-import { type CandidatePlace, expectedReach, type PlacesOf } from "./expected-reach.ts";
+  type CrawlPiece,
+  costOf,
+  type HomeRttOf,
+  homeRtts,
+  isMeasuredPiece,
+  type MeasuredPiece,
+  mayTake,
+  PieceDistances,
+  type ReportedCrawler,
+} from "./crawl-pieces.ts";
 import { type FarSubnet, farSubnets } from "./far-subnets.ts";
-import { type HomeRttOf, homeRtts } from "./home-rtt.ts";
 import { missedCrawlers } from "./missed-crawlers.ts";
-import { isMeasuredPiece, type MeasuredPiece, PieceDistances } from "./piece-distances.ts";
-import { type ChosenSite, chooseSites } from "./placement.ts";
-import type { NamedSubnet, ReportReads } from "./report-reads.ts";
+import {
+  type CandidatePlace,
+  type ChosenSite,
+  chooseSites,
+  expectedReach,
+  type PlacesOf,
+} from "./placement.ts";
+import type {
+  CoverageFigures,
+  CoverageFilter,
+  CoverageRow,
+  NamedSubnet,
+  ReportReads,
+} from "./report-store.ts";
 import type {
   ComparedPart,
   CoverageReport,
@@ -331,4 +343,47 @@ export async function coverageReport(
 function shares({ fresh7, fresh30, ...figures }: CoverageFigures) {
   const { sampledPages } = figures;
   return { ...figures, fresh7: shareOf(fresh7, sampledPages), fresh30: shareOf(fresh30, sampledPages) };
+}
+
+// How much of each country and language is crawled and how fresh it is, on one day and over time.
+
+export interface CoverageLine extends CoverageFigures {
+  /** The code of a country or language; empty when unknown. */
+  readonly key: string;
+}
+
+const none: CoverageFigures = { hosts: 0, pages: 0, bytes: 0, sampledPages: 0, fresh7: 0, fresh30: 0 };
+
+function addedFigures(all: Iterable<CoverageFigures>): CoverageFigures {
+  let sum = none;
+  for (const one of all)
+    sum = {
+      hosts: sum.hosts + one.hosts,
+      pages: sum.pages + one.pages,
+      bytes: sum.bytes + one.bytes,
+      sampledPages: sum.sampledPages + one.sampledPages,
+      fresh7: sum.fresh7 + one.fresh7,
+      fresh30: sum.fresh30 + one.fresh30,
+    };
+  return sum;
+}
+
+/** Most pages first. */
+function coverageLines(rows: readonly CoverageRow[], by: "country" | "language"): CoverageLine[] {
+  const grouped = new Map<string, CoverageRow[]>();
+  for (const row of rows) {
+    const group = grouped.get(row[by]);
+    if (group === undefined) grouped.set(row[by], [row]);
+    else group.push(row);
+  }
+  return [...grouped]
+    .map(([key, group]) => ({ key, ...addedFigures(group) }))
+    .sort((a, b) => b.pages - a.pages || b.hosts - a.hosts || (a.key < b.key ? -1 : 1));
+}
+
+/** `2026-03-01`. */
+export function isDay(text: string): boolean {
+  if (!/^[12]\d{3}-\d\d-\d\d$/.test(text)) return false;
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }

@@ -3,12 +3,10 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import type { RecrawlPolicies } from "../../crawl/recrawl/recrawl-settings.ts";
 import { KeptAnswer } from "../../database/cached-read.ts";
-import { countCoverage } from "./coverage-store.ts";
-import { createReportReads } from "./report-reads.ts";
+import { countCoverage, createReportReads } from "./report-store.ts";
 import { organisationsReport, readCrawl } from "./reports.ts";
 import { type ReportPorts, reportOperations } from "./reports-ask.ts";
 

@@ -19,8 +19,7 @@ import {
 } from "../../ask/document.ts";
 import { type Column, type Document, type Fact, type Node, operationsOf } from "../../ask/operation.ts";
 import { shellWord } from "../../ask/words.ts";
-import { kindBadge } from "../../crawl/changes/changes-ask.ts";
-import { differenceList } from "../../crawl/changes/difference-page.ts";
+import { differenceList, kindBadge } from "../../crawl/changes/changes-ask.ts";
 import { statedSection } from "../../crawl/results/stated-uses-ask.ts";
 import { fetchAgain } from "../../crawl/submissions/submissions-ask.ts";
 import { answer as answered } from "../../web/api-operation.ts";

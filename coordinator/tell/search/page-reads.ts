@@ -253,7 +253,7 @@ async function linksInto(pool: Pool, key: PageKey, most: number): Promise<LinksI
   return { links: rows, count };
 }
 
-/** Of its group (near-text-store.ts): the page that had the text first, and others that got it later. */
+/** Of its group (page-writes.ts): the page that had the text first, and others that got it later. */
 async function alikePages(
   pool: Pool,
   { hostHash, urlHash, group, digest, firstHostHash, firstUrlHash }: OwnText,

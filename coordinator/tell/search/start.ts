@@ -2,8 +2,7 @@
 
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { keepSearch } from "./index-upkeep-store.ts";
 import type { SearchIndex } from "./memory/index-answer.ts";
 import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";

@@ -23,10 +23,9 @@ import type { PageChange } from "../../crawl/changes/page-change.ts";
 import { delayWords } from "../../crawl/frontier/pace-reasons.ts";
 import { handIn } from "../../crawl/submissions/submissions-ask.ts";
 import type { Visit } from "../../web/access.ts";
-import { answer, openRecord } from "../../web/api-operation.ts";
+import { answer, openRecord, typedConfirmation } from "../../web/api-operation.ts";
 import { rangeParameters } from "../../web/chart-history.ts";
 import { crawlerFor, onlyOperators, small } from "../../web/components.ts";
-import { typedConfirmation } from "../../web/form-fields.ts";
 import { askAbout, country, countText, instant, sentence, stateBadge } from "../../web/format.ts";
 import { html, pathWith } from "../../web/html.ts";
 import { standingList } from "../who/who-ask.ts";
@@ -50,7 +49,7 @@ import {
   speedPart,
   toCaps,
 } from "./site-parts-ask.ts";
-import { stateNames } from "./sites-list.ts";
+import { stateNames } from "./sites-api.ts";
 
 export interface SiteAskPorts extends SitePorts {
   readonly scheduled: (

@@ -20,8 +20,7 @@ import {
   tiles,
 } from "../../ask/document.ts";
 import type { Node } from "../../ask/operation.ts";
-import { kindBadge } from "../../crawl/changes/changes-ask.ts";
-import { differenceList } from "../../crawl/changes/difference-page.ts";
+import { differenceList, kindBadge } from "../../crawl/changes/changes-ask.ts";
 import { kindWords } from "../../crawl/changes/page-change.ts";
 import { delayWords } from "../../crawl/frontier/pace-reasons.ts";
 import { fetchAgain } from "../../crawl/submissions/submissions-ask.ts";

@@ -9,7 +9,7 @@ import type { ChangeKind } from "../../crawl/changes/page-change.ts";
 import { urlsInHand, urlTurn } from "../../crawl/frontier/open-lease-reads.ts";
 import { readsOver, roundedMs, toldRows } from "../../database/cached-read.ts";
 import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter } from "./site-api.ts";
-import type { Standing } from "./sites-list.ts";
+import type { Standing } from "./sites-api.ts";
 import { standingSql } from "./sites-upkeep-store.ts";
 
 /** The most URLs that are counted. */

@@ -27,7 +27,7 @@ import type {
   siteParameters,
 } from "./site-api.ts";
 import type { SiteReads, SiteRow } from "./site-reads.ts";
-import { siteState } from "./sites-list.ts";
+import { siteState } from "./sites-api.ts";
 
 export interface SitePorts {
   /** Explains who crawls it; its host report need not count. */

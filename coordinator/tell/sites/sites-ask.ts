@@ -6,17 +6,21 @@ import { type Document, operationsOf, type Seen } from "../../ask/operation.ts";
 import { small } from "../../web/components.ts";
 import { country, countryName, countText, crawlerLink, instant } from "../../web/format.ts";
 import { html, pathWith } from "../../web/html.ts";
-import { type ListedSite, type SiteSort, type SitesAnswer, sites, sitesInput } from "./sites-api.ts";
 import {
   countWords,
   isUnfiltered,
+  type ListedSite,
   languageName,
+  type SiteSort,
+  type SitesAnswer,
   sinceWords,
+  sites,
+  sitesInput,
   sitesQuestion,
   stateNames,
   stateWords,
   usualDirection,
-} from "./sites-list.ts";
+} from "./sites-api.ts";
 import type { SitesReads } from "./sites-reads.ts";
 
 interface SitesFound extends SitesAnswer {

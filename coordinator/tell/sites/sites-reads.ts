@@ -10,16 +10,20 @@ import { gateWords } from "#protocol/bot-gate";
 import { roundMs } from "../../database/cached-read.ts";
 import { inTransaction } from "../../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
-import type { ListedSite, SiteFilter, SiteSort, SiteState, SitesAnswer } from "./sites-api.ts";
 import {
   isUnfiltered,
+  type ListedSite,
   placeText,
   reasonWords,
+  type SiteFilter,
   type SitePlace,
+  type SiteSort,
+  type SiteState,
+  type SitesAnswer,
   type SitesQuestion,
   type Standing,
   siteState,
-} from "./sites-list.ts";
+} from "./sites-api.ts";
 import { mostDueUrls } from "./sites-upkeep-store.ts";
 
 /** Counting stops here, and up to here hosts are found first and then sorted. */

@@ -1,8 +1,7 @@
 import type { Pool } from "pg";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { wholeList } from "../../ask/whole-list.ts";
 import { following } from "../../core/policy.ts";
 import { createChangeFeed } from "../../crawl/changes/change-feed-reads.ts";
@@ -13,8 +12,8 @@ import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
 import { type SiteAskPorts, siteOperations } from "./site-ask.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
+import { sitesQuestion } from "./sites-api.ts";
 import { siteFileColumns, sitesOperations } from "./sites-ask.ts";
-import { sitesQuestion } from "./sites-list.ts";
 import { createSitesReads } from "./sites-reads.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 

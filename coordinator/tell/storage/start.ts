@@ -3,8 +3,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { forgetClosedLeases } from "../../crawl/frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../../crawl/frontier/frontier-store.ts";
 import { keepFetchDays } from "../../crawl/results/fetch-day-store.ts";

@@ -18,8 +18,7 @@ import type { LeavingChannel } from "../../crawl/frontier/channel.ts";
 import type { HostReport, UrlReport } from "../../crawl/frontier/frontier-reports-api.ts";
 import type { OrganisationReport } from "../../place/subnets/subnets-api.ts";
 import { noWishes } from "../../run/opt-outs/opt-out.ts";
-import { orderReport } from "./explain-url.ts";
-import { standingOf } from "./explanation.ts";
+import { orderReport, standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
 import type { CrawlerReport, RollUp, TakenFor, WhoAnswer } from "./who-api.ts";
 

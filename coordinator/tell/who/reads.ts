@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { ownerOf } from "../../crawl/federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../../crawl/frontier/report-reads.ts";
-import { readsOver } from "../../database/cached-read.ts";
+import { readsOver, toldRows } from "../../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../../place/delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../../place/delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../../place/delegation/round-reads.ts";
@@ -11,12 +11,10 @@ import { publishedOf } from "../../place/subnets/published-reads.ts";
 import type { NearMatch } from "../../place/subnets/subnets-api.ts";
 import { wishesOf } from "../../run/opt-outs/complaint-store.ts";
 import { findHosts } from "../find/find-reads.ts";
-import { allCrawlers, crawlerNamed, crawlerRtts, membersAt } from "./crawler-reads.ts";
-import type { FleetSets } from "./explain-finer.ts";
 import { namesLike, organisationNamed } from "./holder-reads.ts";
-import { createRollUpReads } from "./roll-up-reads.ts";
-import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "./subnet-reads.ts";
+import { chainOf, createRollUpReads, neighboursOf, subnetsInside, subnetsOfCrawler } from "./subnet-reads.ts";
 import { hostReport, rejectionOf, urlReport, waitingReport } from "./url-reads.ts";
+import type { CrawlerReport } from "./who-api.ts";
 
 export type WhoReads = ReturnType<typeof whoReads>;
 
@@ -53,6 +51,18 @@ async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearM
 
 const mostCrawlers = 10_000;
 
+/** The fleet's sets, as text; no crawlers: nobody has any. */
+export interface FleetSets {
+  /** Of the host; null: not known yet. */
+  readonly language: string | null;
+  readonly crawlers: readonly {
+    readonly crawlerId: number;
+    readonly name: string;
+    readonly operator: readonly string[];
+    readonly partner: readonly string[];
+  }[];
+}
+
 /** The fleet's domain sets, with the host's language. Without any sets in the fleet, no crawlers. Those that were shut out are left out. */
 async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   const { rows } = await pool.query<FleetSets["crawlers"][number]>(
@@ -68,4 +78,56 @@ async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
     [hostHash],
   );
   return { language: spoken.rows[0]?.language ?? null, crawlers: rows };
+}
+
+// The fleet as `who` tells it: each crawler's state and place.
+
+const fleetLimit = 10_000;
+/** RTTs between crawlers, read at once. */
+const rttLimit = 1_000_000;
+
+const crawlerSelect = `
+  select crawler_id as "crawlerId", name, state, place, country, latitude, longitude, host(address) as address,
+    pages_per_day as "pagesPerDay", concurrent_hosts as "concurrentHosts", probe_methods as "probeMethods",
+    speaks_ipv6 as "speaksIpv6", software_version as "softwareVersion", connected_at as "connectedAt",
+    last_seen_at as "lastSeenAt", offline_reason as "offlineReason",
+    array(
+      select word #>> '{}'
+      from jsonb_array_elements(case jsonb_typeof(heartbeat -> 'holdingBack')
+        when 'array' then heartbeat -> 'holdingBack' else '[]' end) word
+      where jsonb_typeof(word) = 'string'
+      limit 10
+    ) as "holdingBack",
+    revoked_at is not null as revoked
+  from crawler`;
+
+export async function crawlerNamed(pool: Pool, name: string): Promise<CrawlerReport | null> {
+  return (await toldRows<CrawlerReport>(pool, `${crawlerSelect} where name = $1`, [name]))[0] ?? null;
+}
+
+/** Every crawler, by name. */
+export async function allCrawlers(pool: Pool): Promise<CrawlerReport[]> {
+  return await toldRows(pool, `${crawlerSelect} order by name limit ${fleetLimit}`);
+}
+
+/** Who was invited comes when the invitation is redeemed. */
+export async function membersAt(pool: Pool, at: Date): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ crawlerId: number }>(
+    `select crawler_id as "crawlerId"
+     from crawler c
+     where greatest(created_at, (select min(redeemed_at) from invitation i where i.name = c.name)) <= $1
+       and (revoked_at is null or revoked_at > $1)`,
+    [at],
+  );
+  return new Set(rows.map(({ crawlerId }) => crawlerId));
+}
+
+/** Measured RTTs between crawlers, both directions as they were measured. */
+export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: number; rttMs: number }[]> {
+  const { rows } = await pool.query<{ from: number; to: number; rttMs: number }>(
+    `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms as "rttMs"
+     from crawler_rtt
+     limit ${rttLimit}`,
+  );
+  return rows;
 }

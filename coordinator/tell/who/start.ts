@@ -1,8 +1,7 @@
 /** Who crawls it, as a page, as an operation of the API and as a command. */
 import type { Pool } from "pg";
 import type { NameResolver } from "#core/name-resolver";
-import { addOperations } from "../../ask/add-operations.ts";
-import type { WebPart } from "../../ask/web-part.ts";
+import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { following } from "../../core/policy.ts";
 import type { FrontierSettings, ScopeSettings } from "../../crawl/frontier/frontier-settings.ts";
 import { frontierOrder } from "../../crawl/frontier/order/strategies.ts";

@@ -60,7 +60,7 @@ import {
   nextFetchWords,
   placeWords,
   validatorWords,
-} from "./explain-url.ts";
+} from "./explanation.ts";
 import type { WhoReads } from "./reads.ts";
 import { registryName, subnetTree } from "./subnet-tree-ask.ts";
 import { type CrawlerReport, type OrderReport, type RollUp, type WhoAnswer, whoAnswer } from "./who-api.ts";
