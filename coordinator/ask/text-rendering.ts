@@ -297,7 +297,7 @@ const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as cons
 const unknown = "·";
 
 /** Draws eight heights, and a dot for an unknown value. */
-export function barLine(values: readonly (number | null)[]): string {
+function barLine(values: readonly (number | null)[]): string {
   const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
   return values
     .map((value) => {
