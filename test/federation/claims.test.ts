@@ -1,4 +1,4 @@
-/** What a coordinator may own, what two of them share, and whose a URL is. */
+/** Claims of coordinators, their overlaps, and the owner of a URL. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import {
@@ -27,7 +27,7 @@ describe("claims", () => {
     expect(readClaims(texts)).toMatch(reason);
   });
 
-  it("hold a domain and what is below it but for what is excepted", () => {
+  it("hold a domain and its subdomains without the exceptions", () => {
     const greek = claims(".gr not shop.gr", "example.org");
 
     expect(
@@ -47,7 +47,7 @@ describe("claims", () => {
     expect(overlapOf(claims(...other), claims(...one))).toBe(shared);
   });
 
-  it("as many as may be claimed are looked up by name, so that no message keeps a coordinator busy", () => {
+  it("up to the maximum number are looked up by name, so that no message keeps a coordinator busy", () => {
     const many = (first: number) =>
       claims(
         ...Array.from({ length: 999 }, (_, set) =>
@@ -74,7 +74,7 @@ describe("claims", () => {
     ).toBe("5010 names are claimed: at most 5000 in all");
   });
 
-  it("that only take out are looked at beside every other", () => {
+  it("that only exclude are compared with all others", () => {
     expect(claimOf(claims("a.gr", "not .gr"), "b.de")).toBe("not .gr");
     expect(overlapOf(claims("a.gr", "b.de"), claims("c.com", "not .gr"))).toBe("b.de");
     expect(overlapOf(claims("not .gr"), claims("a.gr", "b.de"))).toBe("b.de");
@@ -91,10 +91,10 @@ describe("claims", () => {
   });
 });
 
-describe("whose a URL is", () => {
+describe("the owner of a URL", () => {
   const children = [{ peerId: 1, name: "uoa", claims: claims("uoa.gr") }];
 
-  it("a child's before one's own, one's own before the parent's; without a parent, the rest is one's own", () => {
+  it("is a child, then this coordinator, then the parent; without a parent the rest stays here", () => {
     const middle = { own: claims(".gr"), children };
 
     expect(["www.uoa.gr", "a.gr", "x.com"].map((host) => ownerOf(host, middle))).toEqual([1, "here", 0]);
@@ -104,7 +104,7 @@ describe("whose a URL is", () => {
     ]);
   });
 
-  it("nobody is below itself", () => {
+  it("is never below itself", () => {
     expect(cycleFault("a", ["b", "c"])).toBeNull();
     expect(cycleFault("b", ["b", "c"])).toMatch(/it is this coordinator itself/);
     expect(cycleFault("c", ["b", "c"])).toBe("it is above this coordinator already (1 step up)");
@@ -118,7 +118,7 @@ describe("settings of a parent", () => {
     () =>
       readCoordinatorConfig({ parent: { ...parent, ...differences }, ...others });
 
-  it("are few, and have no parent by default", () => {
+  it("name no parent by default", () => {
     expect(readCoordinatorConfig({}).parent).toBeNull();
     expect(read({ url: "https://top.example/" })().parent).toEqual({ ...parent, certificatePin: null });
   });

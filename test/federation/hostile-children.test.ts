@@ -1,4 +1,4 @@
-/** Messages that no honest child or parent sends, or sends twice: what comes in, what is refused, and with which words. */
+/** Hostile, faulty and repeated messages of children and parents. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -9,7 +9,6 @@ import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
 import { mostHops } from "#coordinator/crawl/frontier/claims";
 import { childMessage, exchangePath, exchangeVersion } from "#protocol/exchange";
 import { noon, scope } from "../support/store-world.ts";
-import { until } from "../support/until.ts";
 import { newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
 let top: TestCoordinator;
@@ -19,7 +18,11 @@ beforeAll(async () => {
 });
 afterAll(async () => await Promise.all([top, low].map(async (one) => await one?.close())));
 
-describe("what a child sends", () => {
+const messageOf = (coordinatorId: string) => ({
+  ...{ version: exchangeVersion, coordinatorId, owns: [".gr"], linkId: null, received: 0 },
+});
+
+describe("a child's message", () => {
   let key: string;
   beforeEach(async () => {
     await Promise.all([top, low].map(async (one) => await one.startAnew()));
@@ -29,24 +32,11 @@ describe("what a child sends", () => {
   });
 
   const entry = (number: number, url: string, differences: object = {}) => ({
-    number,
-    url,
-    depth: 1,
-    hops: 0,
-    links: 1,
-    ...differences,
+    ...{ number, url, depth: 1, hops: 0, links: 1, ...differences },
   });
   const send = async (urls: readonly object[], differences: object = {}, shown = key) => {
-    const id = (await low.store.list(noon)).coordinatorId;
-    const message = {
-      version: exchangeVersion,
-      coordinatorId: id,
-      owns: [".gr"],
-      linkId: null,
-      received: 0,
-      urls,
-      ...differences,
-    };
+    const { coordinatorId } = await low.store.list(noon);
+    const message = { ...messageOf(coordinatorId!), urls, ...differences };
     const response = await fetch(`${top.url}${exchangePath}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${shown}` },
@@ -62,7 +52,7 @@ describe("what a child sends", () => {
     };
   };
 
-  it("is made canonical anew, and what is no URL is left out and counted", async () => {
+  it("is canonicalised again; what is no URL is dropped and counted", async () => {
     const { status, body } = await send([
       entry(1, "HTTP://X.com:80/#top"),
       entry(2, "ftp://x.com/"),
@@ -74,7 +64,7 @@ describe("what a child sends", () => {
     expect((await top.store.list(noon)).children[0]).toMatchObject({ urlsReceived: 2, urlsDropped: 1 });
   });
 
-  it("counts once, however often the same numbers come", async () => {
+  it("counts once when the same numbers come again", async () => {
     await send([entry(1, "http://x.com/"), entry(2, "http://y.com/")]);
     const { body } = await send([
       entry(1, "http://x.com/"),
@@ -86,16 +76,16 @@ describe("what a child sends", () => {
     expect(await top.frontier()).toEqual({ "http://x.com/": 2, "http://y.com/": 1 });
   });
 
-  it("changes nobody's claim: its own URLs go back to it, others' to them", async () => {
+  it("goes back to its owner, without changing claims", async () => {
     const { body } = await send([entry(1, "http://a.gr/"), entry(2, "http://x.com/")]);
 
     expect(body.urls?.map(({ url }) => url)).toEqual(["http://a.gr/"]);
-    // Under way until it says that it has them.
+    // In transit until acknowledged.
     expect((await top.store.list(noon)).children).toMatchObject([{ waiting: 1 }]);
     expect(Object.keys(await top.frontier())).toEqual(["http://x.com/"]);
   });
 
-  it("goes round no further than so many coordinators, and stays where it is then", async () => {
+  it("passes a limited number of coordinators and then stays", async () => {
     const { body } = await send([
       entry(1, "http://a.gr/", { hops: mostHops - 1 }),
       entry(2, "http://b.gr/", { hops: mostHops }),
@@ -106,18 +96,11 @@ describe("what a child sends", () => {
     expect(Object.keys(await top.frontier())).toEqual(["http://b.gr/", "http://c.gr/"]);
   });
 
-  it("brings in no more hosts that nobody knew than a child may in a day", async () => {
+  it("adds no more new hosts than a child may in a day", async () => {
     const childId = (await top.world.rows<{ peer_id: number }>("select peer_id from related_coordinator"))[0]!
       .peer_id;
     const { coordinatorId } = await low.store.list(noon);
     const urls = ["a", "b", "c"].map((name, at) => entry(at + 1, `http://${name}.com/`));
-    const asked = {
-      version: exchangeVersion,
-      coordinatorId: coordinatorId!,
-      owns: [".gr"],
-      linkId: null,
-      received: 0,
-    };
     const ports = {
       store: createExchangeStore(top.world.pool),
       scope: () => scope,
@@ -126,12 +109,17 @@ describe("what a child sends", () => {
     };
 
     for (const url of urls)
-      await answerChild(childId, childMessage.parse({ ...asked, urls: [url] }), ports, noon);
+      await answerChild(
+        childId,
+        childMessage.parse({ ...messageOf(coordinatorId!), urls: [url] }),
+        ports,
+        noon,
+      );
 
     expect(Object.keys(await top.frontier())).toEqual(["http://a.com/", "http://b.com/"]);
   });
 
-  it("links without end are counted up to a bound, and stand in the way of nobody's own", async () => {
+  it("endless links count up to a limit and block no others", async () => {
     const most = 1e9;
     const victims = (from: number) => [
       entry(from, "http://x.com/", { links: most }),
@@ -150,18 +138,14 @@ describe("what a child sends", () => {
     expect(body.urls).toMatchObject([{ url: "http://a.gr/", links: most }]);
   });
 
-  it("is one message at a time: who sends more at once is asked to wait, and nothing is lost", async () => {
+  it("is one message at a time; a second must wait, and nothing is lost", async () => {
     const { pool } = top.world;
     const other = await pool.connect();
     await other.query("begin");
     await other.query("select from related_coordinator for update");
 
     const first = send([entry(1, "http://x.com/")]);
-    const waits = async () =>
-      await top.world.rows(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-    await until(async () => (await waits()).length > 0, 10_000);
+    await top.someoneWaits("Lock");
     const second = await send([entry(2, "http://y.com/")]);
     await other.query("commit");
     other.release();
@@ -172,7 +156,7 @@ describe("what a child sends", () => {
     expect((await send([entry(2, "http://y.com/")])).status).toBe(200);
   });
 
-  it("is refused in words where it makes no sense, and nothing of it is kept", async () => {
+  it("is refused with a reason when it is invalid, and nothing of it is kept", async () => {
     const refused = [
       await send([entry(2, "http://x.com/"), entry(1, "http://y.com/")]),
       await send([entry(1, "http://x.com/", { links: 1e12 })]),
@@ -189,7 +173,7 @@ describe("what a child sends", () => {
     expect(await top.frontier()).toEqual({});
   });
 
-  it("is refused in few words, however many faults it has, and never ends in an error of ours", async () => {
+  it("is refused briefly, however many faults it has, without an internal error", async () => {
     const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
     const refused = [
       await send([], keys),
@@ -213,8 +197,8 @@ describe("what a child sends", () => {
   });
 });
 
-describe("what a parent answers", () => {
-  it("that is no answer is told in few words", async () => {
+describe("a parent's answer", () => {
+  it("is refused briefly when it is invalid", async () => {
     const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
     const id = "018f2c5e-0000-4000-8000-000000000001";
     const answer = { ...keys, coordinatorId: id, chain: [id], linkId: id, received: 0, urls: [] };
@@ -227,14 +211,7 @@ describe("what a parent answers", () => {
       certificatePin: null,
     });
 
-    const reply = await client.exchange({
-      version: exchangeVersion,
-      coordinatorId: id,
-      owns: [".gr"],
-      linkId: null,
-      received: 0,
-      urls: [],
-    });
+    const reply = await client.exchange({ ...messageOf(id), urls: [] });
     await client.close();
     parent.close();
 

@@ -1,4 +1,4 @@
-/** Two whole coordinators over TLS: the child has its parent in its settings, and asks it by the clock. */
+/** Two complete coordinators over TLS: the child has its parent in its settings and asks it on a timer. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -37,7 +37,7 @@ async function start(database: Database, settings: object): Promise<void> {
 const urlsOf = async ({ pool }: Database) =>
   (await pool.query<{ url: string }>("select url from frontier_url order by url")).rows.map(({ url }) => url);
 
-it("what an operator's invitation says goes into the child's settings, and URLs find their owner both ways", async () => {
+it("an invitation goes into the child's settings, and URLs find their owners both ways", async () => {
   await start(above, { tls: { certificateFile: pemFile("cert"), keyFile: pemFile("key") } });
   const coordinators = createCoordinatorStore(above.pool);
   const place = async () => await readCoordinatorPlace(above.pool);

@@ -1,4 +1,4 @@
-/** What operators see and change of coordinators, by page and API: real server, real database. */
+/** Inviting, listing and removing coordinators by page and API, with a real server and database. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ const audited = async () =>
   ).rows.map(({ line }) => line);
 
 describe("over HTTP", () => {
-  it("a child is invited with a key that is shown once and kept as a hash, listed, and removed; each is audited", async () => {
+  it("a child is invited with a key that is stored as a hash, listed, and removed, with audit entries", async () => {
     const headers = await bearer(database, ["fleet-read", "fleet-write"]);
     const send = async (url: string, payload: object = {}) =>
       await app.inject({ method: "POST", url, headers, payload });
@@ -67,7 +67,7 @@ describe("over HTTP", () => {
     ]);
   });
 
-  it("the page works by forms alone, says how things stand, and shows what was wrong beside what was typed", async () => {
+  it("the page works with plain forms, shows the state, and shows faults beside the input", async () => {
     const operator = await signIn(database, "operator");
     const { headers } = operator;
     const submit = async (name: string) =>

@@ -1,7 +1,4 @@
-/**
- * Coordinators on databases of their own, with real web servers between them: what each crawls is a world of links,
- * handed in as its crawler's results would be.
- */
+/** Coordinators with their own databases and web servers, which crawl a world of links. */
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -28,9 +25,10 @@ import {
   seeds,
   scope as shallow,
 } from "../support/store-world.ts";
+import { until } from "../support/until.ts";
 import { webServer } from "../support/web-server.ts";
 
-/** Deep enough for all links of a test: what is too deep depends on the order in which pages are found. */
+/** Deep enough for all links of a test, since depth depends on the order in which pages are found. */
 const scope: CrawlScope = { ...shallow, maxDepth: 100 };
 
 /** URLs that a page links to. */
@@ -58,7 +56,7 @@ export async function newCoordinator() {
   let sequence = 0;
   let second = 0;
 
-  /** With nobody above or below, an empty frontier, and one crawler that has every host's subnet. */
+  /** Resets to no relatives, an empty frontier, and one crawler that has every host's subnet. */
   async function startAnew(): Promise<void> {
     await world.reset();
     await world.pool.query(
@@ -78,13 +76,12 @@ export async function newCoordinator() {
       await world.resolve(host, "198.51.100.7", subnetId);
   };
 
-  /** Everything, whatever it was before. */
   async function dueAgain(): Promise<void> {
     await world.pool.query("update frontier_url set next_fetch_at = $1", [noon]);
     await world.pool.query("update frontier_host set due_at = $1", [noon]);
   }
 
-  /** Its own part of the world, until nothing is due: every host's address is the same. */
+  /** Crawls until nothing is due and returns the URLs. All hosts have the same address. */
   async function crawl(linksOf: LinksOf): Promise<string[]> {
     const fetched: string[] = [];
     for (;;) {
@@ -110,13 +107,11 @@ export async function newCoordinator() {
     metrics,
     crawl,
     seed: async (...urls: string[]) => await world.frontier.admit(seeds(...urls), scope, noon),
-    /** A key for a child of this name. */
     invite: async (name: string): Promise<string> => {
       const { secret, hash: keyHash } = randomSecrets.make("ncc_");
       await store.invite({ name, keyHash, createdBy: "test", now: noon });
       return secret;
     },
-    /** A child of whoever is at the address. */
     join: async (parent: { url: string; key: string; owns: readonly string[] }, timeoutMs?: number) => {
       await stateParent(world.pool, parent, noon);
       const client = new HttpParentClient({ ...parent, certificatePin: null }, timeoutMs);
@@ -132,7 +127,6 @@ export async function newCoordinator() {
     listenAgain: async () => {
       app = await listen(port);
     },
-    /** What is due again, whatever it was before. */
     crawlAgain: async (linksOf: LinksOf) => {
       await dueAgain();
       return await crawl(linksOf);
@@ -140,7 +134,7 @@ export async function newCoordinator() {
     leaseOf: async (host: string): Promise<Lease[]> => {
       await resolveAll();
       await dueAgain();
-      // Due for longer than the others: it is among those that are leased.
+      // The host that has been due longest is leased.
       await world.pool.query("update frontier_host set due_at = $1 where host = $2", [
         secondsAfterNoon(-60),
         host,
@@ -167,6 +161,18 @@ export async function newCoordinator() {
       );
       return Object.fromEntries(rows.map(({ url, back_links }) => [url, back_links]));
     },
+    /** Resolves when a session of this database waits for a lock of this kind. */
+    someoneWaits: async (event: "Lock" | "advisory") =>
+      await until(
+        async () =>
+          (
+            await world.rows(
+              `select from pg_stat_activity
+               where datname = current_database() and '${event}' in (wait_event_type, wait_event)`,
+            )
+          ).length > 0,
+        10_000,
+      ),
     waiting: async () =>
       (
         await world.rows<{ n: number }>(
@@ -183,7 +189,7 @@ export async function newCoordinator() {
 
 export type TestCoordinator = Awaited<ReturnType<typeof newCoordinator>>;
 
-/** Turns until nothing waits; failures are tried again at once. Gives how many turns failed. */
+/** Exchanges until nothing waits, retrying failures at once; returns the number of failed turns. */
 export async function exchangeAll(asking: readonly AskParent[]): Promise<number> {
   let failures = 0;
   for (let quiet = 0; quiet < 2; ) {

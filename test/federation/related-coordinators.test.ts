@@ -1,4 +1,4 @@
-/** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
+/** Valid hierarchies, and URLs when coordinators are away, join, leave, or change their claims. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgetTold } from "#coordinator/crawl/federation/exchange-queue-store";
 import { splitByOwner } from "#coordinator/crawl/frontier/foreign-url-store";
@@ -9,7 +9,6 @@ import { verdictOf } from "#coordinator/tell/who/words";
 import { hostHashOf } from "#core/url-key";
 import { everyRead } from "../support/every-read.ts";
 import { noon, seeds } from "../support/store-world.ts";
-import { until } from "../support/until.ts";
 import { tinyResolver } from "../support/web-server.ts";
 import { exchangeAll, newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
@@ -30,8 +29,8 @@ const below = async (
 ) => await child.join({ url: parent.url, key: await parent.invite(name), owns });
 const failureOf = async (child: TestCoordinator) => (await child.store.list(noon)).parent?.failure;
 
-describe("who may be below whom", () => {
-  it("not two that would own the same, and both are named", async () => {
+describe("a hierarchy is refused", () => {
+  it("when two children claim the same, naming both", async () => {
     const greek = await below(low, top, [".gr", "example.org"], "greek");
     const other = await below(middle, top, ["www.example.org"], "other");
 
@@ -45,7 +44,7 @@ describe("who may be below whom", () => {
     ]);
   });
 
-  it("not what the one above does not own itself", async () => {
+  it("when a child claims what its parent does not own", async () => {
     await (await below(middle, top, [".gr"])).turn();
     await (await below(low, middle, ["uoa.gr", ".com"])).turn();
 
@@ -54,7 +53,7 @@ describe("who may be below whom", () => {
     );
   });
 
-  it("not a coordinator below itself, nor one below its own child", async () => {
+  it("when a coordinator would be below itself or its own child", async () => {
     const itself = await below(top, top, [".gr"], "self");
     expect(await itself.turn()).toBe("failed");
     expect(await failureOf(top)).toBe(
@@ -72,7 +71,7 @@ describe("who may be below whom", () => {
     );
   });
 
-  it("not with another's key, and nobody whose key is wrong or was removed", async () => {
+  it("when the key belongs to another coordinator or was revoked", async () => {
     const key = await top.invite("greek");
     const greek = await low.join({ url: top.url, key, owns: [".gr"] });
     await greek.turn();
@@ -87,8 +86,8 @@ describe("who may be below whom", () => {
   });
 });
 
-describe("a parent that is away", () => {
-  it("leaves the child to crawl its own; what is others' waits, and nothing is lost or told twice", async () => {
+describe("an absent parent", () => {
+  it("lets the child crawl its own URLs; others wait, are not lost, and are sent once", async () => {
     const child = await below(low, top, [".gr"]);
     await child.turn();
     await top.stopListening();
@@ -112,7 +111,7 @@ describe("a parent that is away", () => {
     expect([await failureOf(low), await low.waiting(), child.nextMs()]).toEqual([null, 0, 5000]);
   });
 
-  it("does not fill the disk: beyond the bound, the least linked URLs are given up and counted", async () => {
+  it("does not fill the disk: beyond the limit the least linked URLs are dropped and counted", async () => {
     await below(low, top, [".gr"]);
     await low.seed("http://a.gr/", "http://b.gr/");
     await low.crawl((url) =>
@@ -128,7 +127,7 @@ describe("a parent that is away", () => {
     expect((await low.store.list(noon)).parent).toMatchObject({ waiting: 1, urlsDropped: 2 });
   });
 
-  it("what is given up stands in the way of no exchange, and what was told long ago is forgotten", async () => {
+  it("does not make dropping block exchanges, and URLs sent long ago are forgotten", async () => {
     const child = await below(low, top, [".gr"]);
     await low.seed("http://a.gr/");
     await low.crawl(() => ["http://x.com/told"]);
@@ -139,11 +138,7 @@ describe("a parent that is away", () => {
     await exchange.query("begin");
     await exchange.query("select from related_coordinator for update");
     const dropping = low.drop(0);
-    const waits = async () =>
-      await low.world.rows(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-    await until(async () => (await waits()).length > 0, 10_000);
+    await low.someoneWaits("Lock");
 
     const { rowCount: free } = await exchange.query("select from foreign_url for update skip locked");
     await exchange.query("commit");
@@ -159,7 +154,7 @@ describe("a parent that is away", () => {
 });
 
 describe("differences", () => {
-  it("links that come and go later are told as such, and URLs once", async () => {
+  it("are sent for links that come and go later, and URLs once", async () => {
     const child = await below(low, top, [".gr"]);
     await low.seed("http://a.gr/", "http://b.gr/");
     await low.crawl(() => ["http://x.com/"]);
@@ -173,7 +168,7 @@ describe("differences", () => {
     expect((await low.store.list(noon)).parent).toMatchObject({ urlsSent: 3, waiting: 0 });
   });
 
-  it("links that others told are no mistake to the ranking, which knows its own pages alone", async () => {
+  it("keep links reported by others when the ranking corrects its own", async () => {
     const child = await below(low, top, [".gr"]);
     await top.seed("http://x.com/");
     await top.crawl((url) => (url === "http://x.com/" ? ["http://y.com/"] : []));
@@ -187,7 +182,7 @@ describe("differences", () => {
     expect(await top.frontier()).toEqual({ "http://x.com/": 2, "http://y.com/": 1 });
   });
 
-  it("a child that was restored from a copy numbers anew, beyond what its parent has", async () => {
+  it("number on from the parent's state after a restore", async () => {
     const child = await below(low, top, [".gr"]);
     await low.seed("http://a.gr/");
     await low.crawl(() => ["http://x.com/1", "http://x.com/2"]);
@@ -200,7 +195,7 @@ describe("differences", () => {
     expect(Object.keys(await top.frontier())).toEqual(["http://x.com/1", "http://x.com/2", "http://x.com/3"]);
   });
 
-  it("and loses nothing where it found as much since the copy as it had told its parent after it", async () => {
+  it("lose nothing after a restore that reuses numbers", async () => {
     const parent = { url: top.url, key: await top.invite("child"), owns: [".gr"] };
     const child = await low.join(parent);
     await low.seed("http://a.gr/");
@@ -215,8 +210,8 @@ describe("differences", () => {
   });
 });
 
-describe("owners that change", () => {
-  it("hosts that the frontier holds go to a child that comes later, with their links; those leased, when they are not", async () => {
+describe("a change of claims", () => {
+  it("moves hosts with their links to a later child, leased ones when they are free", async () => {
     const links: Record<string, string[]> = { "http://x.com/": ["http://a.gr/", "http://b.gr/"] };
     await top.seed("http://x.com/");
     await top.crawl((url) => links[url] ?? []);
@@ -236,7 +231,7 @@ describe("owners that change", () => {
     expect(await top.frontier()).toEqual({ "http://x.com/": 0 });
   });
 
-  it("what a host holds over its budget goes along, and is held there with its links", async () => {
+  it("moves URLs held beyond a host's budget with their links", async () => {
     const urls = Array.from({ length: 70 }, (_, number) => `http://a.gr/${number}`);
     await top.seed("http://x.com/", "http://y.com/");
     await top.crawl((url) => (/x|y/.test(url) ? urls : []));
@@ -254,7 +249,7 @@ describe("owners that change", () => {
     expect(Object.values(await low.frontier())).toEqual(Array.from({ length: 50 }, () => 2));
   });
 
-  it("a leased host goes when it is not, too, where more hosts than a piece has came after it", async () => {
+  it("moves a leased host later even after more hosts than fit into one piece", async () => {
     const hosts = Array.from({ length: 120 }, (_, number) => `h${number}.gr`);
     const byHash = hosts.sort((a, b) => (BigInt(hostHashOf(a)) < BigInt(hostHashOf(b)) ? -1 : 1));
     await top.seed(...hosts.map((host) => `http://${host}/`));
@@ -271,7 +266,7 @@ describe("owners that change", () => {
     expect(await top.frontier()).toEqual({});
   });
 
-  it("pages that were crawled here go with nothing that is counted twice, and can come back", async () => {
+  it("counts nothing twice when crawled pages move away and come back", async () => {
     const links: Record<string, string[]> = {
       "http://x.com/": ["http://a.gr/", "http://y.com/"],
       "http://y.com/": ["http://a.gr/"],
@@ -302,7 +297,7 @@ describe("owners that change", () => {
     expect(counts).toEqual([alone, alone, alone, alone]);
   });
 
-  it("claims change only once everything is placed that was found under those before", async () => {
+  it("waits for URLs that are being placed by the former claims", async () => {
     const child = await below(low, top, [".gr"]);
     const { pool } = top.world;
     const finding = await pool.connect();
@@ -311,11 +306,7 @@ describe("owners that change", () => {
     const { own } = await splitByOwner(finding, found, 1);
 
     const turn = child.turn();
-    const waits = async () =>
-      await top.world.rows(
-        "select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'",
-      );
-    await until(async () => (await waits()).length > 0, 10_000);
+    await top.someoneWaits("advisory");
     await finding.query("commit");
     finding.release();
 
@@ -323,12 +314,12 @@ describe("owners that change", () => {
     expect(await turn).toBe("done");
   });
 
-  it("what is under way to somebody is told elsewhere only when nobody is there to take it", async () => {
+  it("reroutes URLs in transit only when their receiver is gone", async () => {
     const child = await below(low, top, [".gr"]);
     await child.turn();
     await top.seed("http://a.gr/", "http://b.gr/");
     const { pool } = top.world;
-    // The child has it, and its next message, which would say so, has not come.
+    // The child has it, but has not acknowledged it yet.
     await child.turn();
     await pool.query("update foreign_url set number = 1, waits_since = null where url = 'http://a.gr/'");
     await pool.query("update related_coordinator set claims = '{.de}', sent_number = 9 where name = 'child'");
@@ -342,7 +333,7 @@ describe("owners that change", () => {
     expect(Object.keys(await top.frontier())).toEqual(["http://a.gr/", "http://b.gr/"]);
   });
 
-  it("what waits for a child that is removed comes back", async () => {
+  it("takes back what waits for a removed child", async () => {
     const child = await below(low, top, [".gr"]);
     await child.turn();
     await top.seed("http://a.gr/", "http://x.com/");
@@ -366,7 +357,7 @@ describe("who URL", () => {
     ];
   };
 
-  it("says whose it is, by what, and what became of it here, above and below", async () => {
+  it("names the owner, the claim, and whether the URL was sent", async () => {
     const child = await below(low, top, [".gr"], "greek");
     await child.turn();
     await low.seed("http://a.gr/");

@@ -1,6 +1,6 @@
 /**
- * WEB-SAILOR section 4.4, figure 5: two coordinators below a third, and a world whose links go everywhere. Before
- * them, one coordinator crawls all of it: what the three come to must be the same.
+ * WEB-SAILOR section 4.4, figure 5: two coordinators below a third crawl a densely linked world with the same result as
+ * a single coordinator.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
@@ -13,7 +13,7 @@ const urls = hosts.flatMap((host) =>
   Array.from({ length: pagesPerHost }, (_, page) => `http://${host}/${page}`),
 );
 
-/** Each page links to the next one, so that all are found, and to five others anywhere. */
+/** Each page links to the next one, so that all are found, and to five random others. */
 function linksOf(url: string): string[] {
   const at = urls.indexOf(url);
   const random = seededRandom(1000 + at);
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await Promise.all([top, greek, german].map(async (one) => await one?.close())));
 
-/** What one coordinator comes to that has all of it. */
+/** The frontier of a single coordinator. */
 async function crawledAlone(): Promise<Record<string, number>> {
   await top.seed(urls[0]!);
   await top.crawl(linksOf);
@@ -38,10 +38,10 @@ async function crawledAlone(): Promise<Record<string, number>> {
   return frontier;
 }
 
-it("every URL is crawled once, by its owner, with the links of all, however often the lines are cut", async () => {
+it("every URL is crawled once, by its owner, with all links, however often connections are cut", async () => {
   const alone = await crawledAlone();
   const random = seededRandom(7);
-  // A message has some 1 to 30 kB each way: cuts fall into questions, into answers, and after them.
+  // Messages have about 1 to 30 kB each way, so cuts fall into requests, into answers, and after them.
   const bytesOfNext = () => Math.floor(random() ** 2 * 15_000);
   const relays = [await FaultyRelay.open(top.port), await FaultyRelay.open(top.port)];
   for (const relay of relays) relay.set({ type: "cut-after", bytesOfNext });
@@ -65,7 +65,7 @@ it("every URL is crawled once, by its owner, with the links of all, however ofte
       crawled += now.length;
     }
     await exchangeAll(asking);
-    // By the clock, every five seconds: what came before its owner was known goes there.
+    // Moves URLs that were found before their owner joined.
     for (const one of fetched.keys()) await one.settle();
   }
   for (const relay of relays) relay.set({ type: "open" });

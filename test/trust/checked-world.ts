@@ -1,4 +1,4 @@
-/** Crawlers that lease, fetch and ship, some of them lies, while their pages are compared; real stores, a clock set by hand. */
+/** Crawlers that lease, fetch and send pages (some of them lies) under comparison, with real stores and a manual clock. */
 
 import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
 import { takeResults } from "#coordinator/crawl/results/take-results";
@@ -16,7 +16,7 @@ import { resultOf, type Shipped, text } from "../results/shipping-world.ts";
 import { newFlowWorld } from "../support/flow-world.ts";
 import { noon, scope, spoolOf } from "../support/store-world.ts";
 
-/** What a crawler finds at a URL; null: what everybody finds there. */
+/** What a crawler finds at a URL; null means what everybody finds. */
 export type View = (url: string) => Shipped | null;
 
 export interface Crawling {
@@ -78,7 +78,7 @@ export async function newCheckedWorld() {
     return made;
   }
 
-  /** The fleet as it is now, in memory, too. */
+  /** Connects these crawlers and reloads the fleet. */
   const open = async (
     crawlers: readonly CrawlerId[],
     differences: Partial<DoubleCheckPorts> = {},
@@ -116,17 +116,16 @@ export async function newCheckedWorld() {
     return { batch, taken: await takeResults(batch, checks.results, settings, at) };
   };
 
-  /** Asks for work and ships what it finds. */
   const crawl = async (crawlerId: CrawlerId, at: Date): Promise<Crawling> => {
     const leases = await lease(crawlerId, at);
     const { taken } = await shipLeases(crawlerId, leases, at);
     return { leases, stored: taken.stored, checked: taken.checked?.length ?? 0 };
   };
 
-  /** Who is drained gets no leases. */
+  /** Draining crawlers get no leases. */
   const working = () => online.filter((crawlerId) => !incidents.some((one) => one.crawlerId === crawlerId));
 
-  /** Everybody in turn, until nobody has anything to do any more. */
+  /** All crawlers in turn until nothing is left to do. */
   const crawlOn = async (from: Date): Promise<Date> => {
     for (let at = from, idle = 0; ; at = new Date(at.getTime() + 1000)) {
       let done = 0;
@@ -136,7 +135,7 @@ export async function newCheckedWorld() {
     }
   };
 
-  /** What was not fetched in time. */
+  /** Handles comparisons that were not fetched in time. */
   const settle = async (at: Date): Promise<void> => {
     now = at;
     await checks.takeSilences(at);

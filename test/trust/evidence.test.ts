@@ -1,4 +1,4 @@
-/** What comparisons say together of one crawler. */
+/** Evidence from one crawler's comparisons. */
 import { describe, expect, it } from "vitest";
 import {
   type CheckOutcome,
@@ -18,13 +18,13 @@ const on = (host: number, outcome: CheckOutcome["outcome"]): CheckOutcome => ({
   outcome,
 });
 
-/** A host with two pages on which it agrees with others, and one on which it does not. */
+/** A host with two agreeing pages and one that stands alone. */
 const altered = (host: number) => [on(host, "agree"), on(host, "alone"), on(host, "agree")];
 const honest = (host: number) => [on(host, "agree"), on(host, "agree")];
 const hosts = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe("evidence", () => {
-  it("grows with every host on which a crawler stands alone with some of its pages", () => {
+  it("grows with every host on which some pages of the crawler stand alone", () => {
     const scores = [1, 2, 3].map(
       (count) => evidenceOf(hosts(count).flatMap(altered), nothing, context).score,
     );
@@ -49,13 +49,13 @@ describe("evidence", () => {
     expect(often).toBeLessThan(once);
   });
 
-  it("shrinks with every agreement, down to nothing and no further", () => {
+  it("shrinks with every agreement, down to 0", () => {
     const years = hosts(500).flatMap(honest);
 
     expect(evidenceOf([...altered(1000), ...years], nothing, context).score).toBe(0);
   });
 
-  it("is not outweighed by years of honesty before the first lie", () => {
+  it("is not outweighed by earlier years of honesty", () => {
     const years = hosts(500).flatMap(honest);
     const lies = [1000, 1001, 1002, 1003].flatMap(altered);
 
@@ -65,20 +65,20 @@ describe("evidence", () => {
     expect(late.since).toBeGreaterThanOrEqual(years.length);
   });
 
-  it("is not made of hosts that differ by place or by visit", () => {
+  it("ignores hosts that differ by place or by visit", () => {
     const silent = new Set(hosts(10).map((host) => String(host) as HostHash));
 
     expect(evidenceOf(hosts(10).flatMap(altered), silent, context).score).toBe(0);
   });
 
-  it("takes a host on which a crawler agrees with nobody for one that shows its place something else", () => {
+  it("assumes that a host without any agreement shows this place something else", () => {
     const elsewhere = hosts(2).flatMap((host) => [on(host, "alone"), on(host, "alone")]);
     const others = hosts(12).flatMap((host) => honest(100 + host));
 
     expect(evidenceOf([...elsewhere, ...others], nothing, context).score).toBeLessThan(1);
   });
 
-  it("is enough where hardly any host is left on which a crawler agrees with anybody", () => {
+  it("suffices when the crawler agrees with nobody on hardly any host", () => {
     const { score, suspicion } = evidenceOf(
       hosts(5).map((host) => on(host, "alone")),
       nothing,
@@ -88,7 +88,7 @@ describe("evidence", () => {
     expect([score > defaultTrustRule.threshold, suspicion]).toEqual([true, "wholly"]);
   });
 
-  it("weighs less where the other crawlers stand alone as often", () => {
+  it("weighs less when other crawlers stand alone as often", () => {
     const restless = Array.from({ length: 12 }, () =>
       hosts(100).flatMap((host) => (host % 10 === 0 ? altered(host) : honest(host))),
     );

@@ -1,4 +1,4 @@
-/** What is kept of a page, how two of them are compared, and which pages are. */
+/** Sketches of pages, differences between them, and the share of pages that is compared. */
 import { describe, expect, it } from "vitest";
 import { isSilent, newHost, withVerdict } from "#coordinator/crawl/trust/evidence";
 import {
@@ -21,27 +21,27 @@ const withLinks = (numbers: readonly number[]) =>
   sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "A page", links: linksTo(numbers) });
 
 describe("a sketch", () => {
-  it("holds each link once, in the order of their hashes, and counts them", () => {
+  it("holds each link once, ordered by hash, and counts them", () => {
     expect(withLinks([30, 10, 30, 20])).toMatchObject({ links: [10, 20, 30], linkCount: 3 });
   });
 
-  it("is bounded, however many links a page has", () => {
+  it("is limited, however many links a page has", () => {
     const sketch = withLinks(upTo(2000));
 
     expect([sketch.links.length, sketch.linkCount]).toEqual([maxSketchLinks, 2000]);
   });
 
-  it("is the index's, where a crawler left out a text that the index has: its title is left out, too", () => {
+  it("is taken from the index when the crawler left out text that the index has", () => {
     const known = { ...text(1), title: "", textKnown: true } as const;
 
     expect(sketchOfResult(resultOf("http://s.example/", { page: known }, new Date(0)), [])).toBeNull();
   });
 
-  it("takes negative hashes, as the database has them", () => {
+  it("accepts the negative hashes of the database", () => {
     expect(withLinks([-1]).links).toEqual([2 ** 48 - 1]);
   });
 
-  it("is the same for a title that the database has cleaned", () => {
+  it("is the same for a title that the database cleaned", () => {
     const clean = sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "A  page ", links: [] });
 
     expect(clean.titleHash).toBe(withLinks([]).titleHash);
@@ -53,13 +53,13 @@ describe("a sketch", () => {
 });
 
 describe("a difference", () => {
-  it("counts the links that only one has, the bits of the text, and the title", () => {
+  it("counts links of only one page, bits of the text, and the title", () => {
     const difference = differenceOf(page("0", [1, 2, 3], 7), page("f", [1, 2, 4], 8));
 
     expect(difference).toEqual({ kind: false, bits: 4, links: 2, title: true });
   });
 
-  it("shows added links also where not all of them are kept", () => {
+  it("shows added links even when not all links are kept", () => {
     const spam = [5, 7, 11];
 
     expect(
@@ -67,28 +67,28 @@ describe("a difference", () => {
     ).toBeGreaterThanOrEqual(3);
   });
 
-  it("is nothing to a time of day in the text, but to one link it is", () => {
+  it("tolerates a time of day in the text, but no additional link", () => {
     expect(isWithin(differenceOf(page("0"), page("7"))!, still)).toBe(true);
     expect(isWithin(differenceOf(page("0", [1]), page("0", [1, 2]))!, still)).toBe(false);
   });
 
-  it("of a page against none is beyond whatever a page does by itself", () => {
+  it("between a page and none exceeds any variation of a page", () => {
     const volatility = { bits: 64, links: 1000, title: true };
 
     expect(isWithin(differenceOf(page(), without("missing"))!, volatility)).toBe(false);
   });
 
-  it("cannot be told where one was refused or failed", () => {
+  it("is unknown when one fetch was refused or failed", () => {
     expect(differenceOf(page(), without("none"))).toBeNull();
   });
 });
 
 describe("a host", () => {
-  it("says nothing any more once it differed by place", () => {
+  it("proves nothing once it differed by place", () => {
     expect(isSilent(withVerdict(newHost, { type: "by-place", words: "" }))).toBe(true);
   });
 
-  it("says nothing any more once two crawlers stood alone on it", () => {
+  it("proves nothing once two crawlers stood alone on it", () => {
     const alone = (suspect: number) => ({ type: "alone", suspect: asCrawlerId(suspect), words: "" }) as const;
     const first = withVerdict(newHost, alone(1));
 
@@ -96,7 +96,7 @@ describe("a host", () => {
     expect(isSilent(withVerdict(first, alone(2)))).toBe(true);
   });
 
-  it("still speaks when it rotates advertisements, but not when its pages have little in common", () => {
+  it("still counts when it rotates advertisements, but not when its pages vary a lot", () => {
     const byVisit = (bits: number, links: number) =>
       ({ type: "by-visit", volatility: { bits, links, title: false }, words: "" }) as const;
 
@@ -105,8 +105,8 @@ describe("a host", () => {
   });
 });
 
-describe("the share that is fetched again", () => {
-  it("is three in twenty of a newcomer's first two thousand pages, then one in twenty", () => {
+describe("the share of pages that is compared", () => {
+  it("is 15 % of a newcomer's first 2000 pages, then 5 %", () => {
     const shares = [0, 1999, 2000].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 0 }, defaultSamplingRule),
     );
@@ -114,7 +114,7 @@ describe("the share that is fetched again", () => {
     expect(shares).toEqual([0.15, 0.15, 0.05]);
   });
 
-  it("is three in ten for a while after a page stood alone", () => {
+  it("is 30 % for a while after a page stood alone", () => {
     const shares = [5499, 5500].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 5500 }, defaultSamplingRule),
     );

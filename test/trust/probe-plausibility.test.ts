@@ -1,7 +1,4 @@
-/**
- * Probe reports that cannot be true, on a small map and on measured round trips (PlanetLab), whose honest crawlers
- * violate the triangle inequality now and then.
- */
+/** Impossible probe reports, on a line and on measured RTTs (PlanetLab), which sometimes violate the triangle inequality. */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -14,7 +11,7 @@ const nowhere = () => null;
 type Report = (crawler: number, rttMs: number) => number;
 const honestly: Report = (_, rttMs) => rttMs;
 
-/** Crawlers on a line, so many ms from its end; targets every 4 ms. */
+/** Crawlers on a line at these distances in ms from its end, and a target every 4 ms. */
 const lineOf = (places: readonly number[]): ProbingFleet => ({
   crawlers: places.map((_, index) => asCrawlerId(index + 1)),
   rttMs: (from, to) => Math.abs(places[from - 1]! - places[to - 1]!) + 1,
@@ -23,7 +20,7 @@ const lineOf = (places: readonly number[]): ProbingFleet => ({
 const four: readonly number[] = [0, 40, 80, 120];
 const line = lineOf(four);
 
-/** Who of them says of everything that it is beside him. */
+/** These crawlers claim that everything is beside them. */
 const lying =
   (...liars: readonly number[]): Report =>
   (crawler, rttMs) =>
@@ -40,14 +37,14 @@ function probesOnLine(report: Report, places = four): ProbedSubnet[] {
 }
 
 describe("on a line", () => {
-  it("accuses who says of everything that it is beside him", () => {
+  it("accuses a crawler that claims to be beside everything", () => {
     const lies = probeLies(probesOnLine(lying(1)), line);
 
     expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1) }]);
     expect(lies[0]!.subnets.length).toBeGreaterThan(10);
   });
 
-  it("accuses one liar after the other, each without the word of those before", () => {
+  it("accuses several liars in turn, ignoring the word of those accused before", () => {
     const six = [0, 20, 40, 80, 100, 120];
     const lies = probeLies(probesOnLine(lying(1, 6), six), lineOf(six));
 
@@ -55,23 +52,20 @@ describe("on a line", () => {
   });
 
   it.each<[string, Report]>([
-    ["reports what he measured", honestly],
-    [
-      "is slow, as after a move that others have not measured yet, or on a busy machine",
-      (crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs),
-    ],
-  ])("accuses nobody who %s", (_, report) => {
+    ["reports what it measured", honestly],
+    ["is slow, for instance on a busy machine", (crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs)],
+  ])("does not accuse a crawler that %s", (_, report) => {
     expect(probeLies(probesOnLine(report), line)).toEqual([]);
   });
 
-  it("believes no distance that the suspect states himself", () => {
+  it("ignores distances that the suspect itself states", () => {
     const stated = (from: CrawlerId, to: CrawlerId) => (from === 1 ? 1 : line.rttMs(from, to));
     const lies = probeLies(probesOnLine(lying(1)), { ...line, rttMs: stated });
 
     expect(lies.map(({ crawlerId }) => crawlerId)).toEqual([1]);
   });
 
-  it("does not believe a single witness, who may be the liar", () => {
+  it("does not believe a single witness, which may be the liar", () => {
     const two = probesOnLine(lying(1)).map(({ subnetId, probes }) => ({
       subnetId,
       probes: [probes[0]!, probes[3]!],
@@ -80,8 +74,8 @@ describe("on a line", () => {
     expect(probeLies(two, line)).toEqual([]);
   });
 
-  it("holds against light, where partners state where their crawlers are", () => {
-    // Athens, New York, Tokyo, Sydney; nothing is known of the crawlers' distances.
+  it("compares with the speed of light when partners state their locations", () => {
+    // Athens, New York, Tokyo, Sydney; RTTs between the crawlers are unknown.
     const sites = [
       { latitude: 38, longitude: 24 },
       { latitude: 41, longitude: -74 },
@@ -123,7 +117,7 @@ function measuredFleets(crawlers: number, perMatrix: number): MeasuredFleet[] {
   });
 }
 
-/** Some nodes are the crawlers, those that are at least 1 ms from each of them the targets. */
+/** Draws crawlers from the nodes; nodes at least 1 ms from each of them are targets. */
 function drawnFleet(matrix: Matrix, crawlers: number, seed: number): MeasuredFleet {
   const random = new SeededRandom(seed);
   const nodes = matrix.map((_, node) => ({ node, order: random.next() })).sort((a, b) => a.order - b.order);
@@ -138,7 +132,7 @@ function drawnFleet(matrix: Matrix, crawlers: number, seed: number): MeasuredFle
   };
 }
 
-/** Rounds as they are: three of the six nearest crawlers are asked. */
+/** In each round three of the six nearest crawlers are asked. */
 function roundsOf({ targets }: MeasuredFleet, report: Report): ProbedSubnet[] {
   const random = new SeededRandom(5);
   return targets.map((rtt, target) => {
@@ -169,13 +163,13 @@ const fleetOf = ({ crawlerRtt }: MeasuredFleet): ProbingFleet => ({
 describe.runIf(hasMatrices)("on measured round trips", () => {
   const fleets = hasMatrices ? measuredFleets(12, 8) : [];
 
-  it("accuses none of the honest crawlers of 24 fleets", () => {
+  it("accuses no honest crawler in 24 fleets", () => {
     const accused = fleets.flatMap((fleet) => probeLies(roundsOf(fleet, honestly), fleetOf(fleet)));
 
     expect(accused).toEqual([]);
   });
 
-  it("accuses in each of them the one that is beside everything, and nobody else", () => {
+  it("accuses in each fleet only the crawler that is beside everything", () => {
     const accused = fleets.map((fleet) => {
       const rounds = roundsOf(fleet, (crawler, rttMs) => (crawler === 0 ? Math.min(rttMs, 5) : rttMs));
       return probeLies(rounds, fleetOf(fleet)).map(({ crawlerId }) => crawlerId);

@@ -1,4 +1,4 @@
-/** Small simulated fleets; test/bench/results/trust.md tells of thousands of them. */
+/** Small simulated fleets; test/bench/results/trust.md reports thousands of them. */
 import { describe, expect, it } from "vitest";
 import { simulateFleet } from "./simulated-fleet.ts";
 
@@ -6,7 +6,7 @@ const fleet = { crawlers: 12, hostsEach: 120, pagesEach: 2000 };
 const liarOf = (lie: "spam" | "missing", steady: boolean) => ({ crawler: 3, lie, steady });
 
 describe("a simulated fleet", () => {
-  it("accuses none of twelve honest crawlers on a web that changes, rotates and differs by place", () => {
+  it("accuses no honest crawler on a web that changes, rotates and differs by place", () => {
     const { accused, verdicts } = simulateFleet({ ...fleet, seed: 70_001, liars: [] });
 
     expect(accused).toEqual([]);
@@ -20,13 +20,13 @@ describe("a simulated fleet", () => {
     expect(accused).toEqual([3]);
   });
 
-  it("catches one that drops 5 % of its pages, and others at its next fetch", () => {
+  it("catches one that drops 5 % of its pages, different ones at each fetch", () => {
     const { accused } = simulateFleet({ ...fleet, seed: 70_003, liars: [liarOf("missing", false)] });
 
     expect(accused).toEqual([3]);
   });
 
-  it("catches one that has no answer whenever it is asked for such a page again", () => {
+  it("catches one that stays silent when asked again", () => {
     const silent = { ...liarOf("spam", true), silent: true };
     const { accused } = simulateFleet({ ...fleet, seed: 92_000, liars: [silent] });
 

@@ -1,4 +1,4 @@
-/** Sketches of pages for the tests of trust: a page is its text (16 hex digits), its links and its title. */
+/** Page sketches for tests: a page is a simhash (16 hex digits), links and a title. */
 
 import type { Opinion } from "#coordinator/crawl/trust/arbitration";
 import type { PageSketch } from "#coordinator/crawl/trust/page-sketch";
