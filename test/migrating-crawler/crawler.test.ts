@@ -7,18 +7,9 @@ import { fetchResultSchema } from "#protocol/result";
 import type { LoopbackGateway } from "../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../support/at-end.ts";
 import { leaseOf, leasingGateway } from "./support/leasing-gateway.ts";
-import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
+import { closedPort, html, startRawOrigin, startSite } from "./support/origin.ts";
 import { partnerConsole } from "./support/partner-console.ts";
 import { testConfig } from "./support/test-config.ts";
-
-/** The site has this robots.txt, or none. */
-async function site(handle: Parameters<typeof startOrigin>[0], robots?: string): Promise<Origin> {
-  return startOrigin((request, response) => {
-    if (request.url !== "/robots.txt") return handle(request, response);
-    if (robots === undefined) response.writeHead(404);
-    response.end(robots);
-  });
-}
 
 const resultsOf = (world: LoopbackGateway) => world.seen.batches.flatMap((batch) => batch.results);
 
@@ -36,7 +27,7 @@ async function resultsAfter(world: LoopbackGateway, count: number): Promise<Fetc
 describe("a crawler", () => {
   it("fetches what it is leased and ships what the index needs", async () => {
     const page = "<html lang=en><title>Amber ships</title><p>They sailed <a href=/next>northwards</a></html>";
-    const origin = await site((_request, response) => html(response, page));
+    const origin = await startSite((_request, response) => html(response, page));
     const world = await leasingGateway([leaseOf("1", [`${origin.url}/`])]);
 
     await run(world);
@@ -60,7 +51,7 @@ describe("a crawler", () => {
 
   // Issue 41: a partner who received a complaint had no record of requests.
   it("keeps a list of what it asked of whom, robots.txt and failures too, to be read while it runs and after it has stopped", async () => {
-    const origin = await site((request, response) => {
+    const origin = await startSite((request, response) => {
       if (request.url === "/moved") return void response.writeHead(301, { location: "/" }).end();
       html(response, "<p>ships");
     });
@@ -90,7 +81,7 @@ describe("a crawler", () => {
   });
 
   it("makes lexemes as the coordinator's Postgres does", async () => {
-    const origin = await site((_request, response) =>
+    const origin = await startSite((_request, response) =>
       html(response, "<html lang=de><p>Die Lehrerinnen sammeln</html>"),
     );
     const world = await leasingGateway([leaseOf("1", [`${origin.url}/`])], {
@@ -104,7 +95,7 @@ describe("a crawler", () => {
   });
 
   it("sends again after the coordinator comes back what it had not acknowledged", async () => {
-    const origin = await site((request, response) => html(response, `<p>page ${request.url}`));
+    const origin = await startSite((request, response) => html(response, `<p>page ${request.url}`));
     const urls = Array.from({ length: 5 }, (_, index) => `${origin.url}/${index}`);
     const onResults = () => Promise.reject(new Error("the database is away"));
     const first = await leasingGateway([leaseOf("1", urls)], { handlers: { onResults } });
@@ -137,7 +128,7 @@ describe("a crawler", () => {
   });
 
   it("lets go of its leases when the coordinator stays away for longer than it keeps them", async () => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>slow"),
       "User-agent: *\nCrawl-delay: 30",
     );
@@ -159,7 +150,7 @@ describe("a crawler", () => {
     const silent = await Promise.all(
       Array.from({ length: 6 }, (_, index) => startRawOrigin(() => {}, `127.0.0.${index + 2}`)),
     );
-    const origin = await site((_request, response) => html(response, "<p>here"));
+    const origin = await startSite((_request, response) => html(response, "<p>here"));
     const silentLeases = silent.map(({ url }, index) =>
       leaseOf(`${index + 1}`, [`${url}/`], { host: `127.0.0.${index + 2}` }),
     );
@@ -177,7 +168,7 @@ describe("a crawler", () => {
   });
 
   it("gives open slices back and says goodbye when it stops", async () => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>slow"),
       "User-agent: *\nCrawl-delay: 30",
     );

@@ -1,23 +1,15 @@
 /** A redirect chain followed in one process, with every hop under the rules of a leased URL. */
 import { expect, it } from "vitest";
 import { followOne } from "../support/fetch-one.ts";
-import { type Handle, html, type Origin, startOrigin } from "../support/origin.ts";
-
-async function site(handle: Handle, robots = ""): Promise<Origin> {
-  const origin = await startOrigin((request, response) => {
-    if (request.url === "/robots.txt") response.end(robots);
-    else handle(request, response);
-  });
-  return origin;
-}
+import { type Handle, html, startSite } from "../support/origin.ts";
 
 const to = (location: string): Handle => {
   return (_request, response) => void response.writeHead(302, { location }).end();
 };
 
 it("tells every hop with its robots verdict and its result, across sites", async () => {
-  const there = await site((_request, response) => html(response, "<title>Arrived</title>"));
-  const here = await site(to(`${there.url}/end`), "User-agent: *\nAllow: /start\nDisallow: /private");
+  const there = await startSite((_request, response) => html(response, "<title>Arrived</title>"));
+  const here = await startSite(to(`${there.url}/end`), "User-agent: *\nAllow: /start\nDisallow: /private");
 
   const { hops, ending } = await followOne(`${here.url}/start`);
 
@@ -29,8 +21,8 @@ it("tells every hop with its robots verdict and its result, across sites", async
 });
 
 it("ends where a hop's robots.txt forbids it", async () => {
-  const there = await site((_request, response) => html(response, "<p>x"), "User-agent: *\nDisallow: /");
-  const here = await site(to(`${there.url}/end`));
+  const there = await startSite((_request, response) => html(response, "<p>x"), "User-agent: *\nDisallow: /");
+  const here = await startSite(to(`${there.url}/end`));
 
   const { hops } = await followOne(`${here.url}/start`);
 
@@ -44,7 +36,7 @@ it("ends where a hop's robots.txt forbids it", async () => {
 it.each(["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::ffff:10.0.0.1]/", "http://0/"])(
   "never connects to %s",
   async (location) => {
-    const here = await site(to(location));
+    const here = await startSite(to(location));
 
     const { hops } = await followOne(`${here.url}/start`);
 
@@ -54,7 +46,7 @@ it.each(["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::ffff:1
 );
 
 it("stops after five redirects", async () => {
-  const here = await site((request, response) => {
+  const here = await startSite((request, response) => {
     const hop = Number(/\d+/.exec(request.url ?? "")?.[0] ?? 0);
     response.writeHead(302, { location: `/${hop + 1}` }).end();
   });
@@ -66,7 +58,7 @@ it("stops after five redirects", async () => {
 });
 
 it("stops where the chain comes back to an earlier page", async () => {
-  const here = await site((request, response) => {
+  const here = await startSite((request, response) => {
     response.writeHead(302, { location: request.url === "/a" ? "/b" : "/a" }).end();
   });
 

@@ -1,23 +1,13 @@
 /** Outcomes of a URL at an ordinary site on real sockets. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../support/at-end.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
-import { closedPort, type Handle, html, type Origin, startOrigin } from "../support/origin.ts";
-
-async function site(handle: Handle, robots?: Handle): Promise<Origin> {
-  const origin = await startOrigin((request, response) => {
-    if (request.url !== "/robots.txt") return handle(request, response);
-    if (robots) return robots(request, response);
-    response.writeHead(404).end();
-  });
-  return origin;
-}
+import { closedPort, html, startSite } from "../support/origin.ts";
 
 describe("a page", () => {
   it("that is packed is decoded, and both sizes are told", async () => {
     const body = `<title>Packed</title>${"<p>the same words again".repeat(200)}`;
-    const origin = await site((_request, response) =>
+    const origin = await startSite((_request, response) =>
       response
         .writeHead(200, { "content-type": "text/html", "content-encoding": "gzip" })
         .end(gzipSync(body)),
@@ -31,7 +21,7 @@ describe("a page", () => {
   });
 
   it("that has not changed is told by its validators and costs no body", async () => {
-    const origin = await site((request, response) => {
+    const origin = await startSite((request, response) => {
       if (request.headers["if-none-match"] === '"v1"') return void response.writeHead(304).end();
       html(response, "<p>new", { etag: '"v2"', "last-modified": "Sat, 21 Nov 2026 10:00:00 GMT" });
     });
@@ -45,7 +35,7 @@ describe("a page", () => {
   });
 
   it("is timed by phases, and a reused connection has none for connecting", async () => {
-    const origin = await site((_request, response) => html(response, "<p>x"));
+    const origin = await startSite((_request, response) => html(response, "<p>x"));
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
 
@@ -58,7 +48,7 @@ describe("a page", () => {
 
   it("whose connection was closed while idle is asked for again on a new one", async () => {
     let served = 0;
-    const origin = await site((request, response) => {
+    const origin = await startSite((request, response) => {
       served++;
       if (served === 1) response.once("finish", () => request.socket.destroy());
       html(response, "<p>x");
@@ -73,13 +63,13 @@ describe("a page", () => {
     [404, { type: "http-error", status: 404, retryAfterSeconds: null }],
     [204, { type: "unsupported", status: 204, contentType: "" }],
   ])("answered with %i has that outcome", async (status, outcome) => {
-    const origin = await site((_request, response) => void response.writeHead(status).end());
+    const origin = await startSite((_request, response) => void response.writeHead(status).end());
 
     expect((await fetchOne({ url: `${origin.url}/` })).outcome).toEqual(outcome);
   });
 
   it("answered with 503 carries Retry-After, and the host is left alone that long", async () => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => void response.writeHead(503, { "retry-after": "120" }).end(),
     );
 
@@ -112,7 +102,7 @@ describe("a page", () => {
 describe("robots.txt", () => {
   /** RFC 9309 section 2.3.1.4 */
   it.each([500, 503, 429])("answered with %i forbids everything", async (status) => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       (_request, response) => void response.writeHead(status).end(),
     );
@@ -125,7 +115,7 @@ describe("robots.txt", () => {
 
   /** RFC 9309 section 2.3.1.3 */
   it.each([401, 402, 403, 404, 410])("answered with %i allows everything", async (status) => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       (_request, response) => void response.writeHead(status).end(),
     );
@@ -133,35 +123,8 @@ describe("robots.txt", () => {
     expect((await fetchOne({ url: `${origin.url}/` })).outcome.type).toBe("fetched");
   });
 
-  /** RFC 9309 section 2.3.1.2 */
-  it("is followed over five redirects and to another host, not over a sixth", async () => {
-    const rules = await startOrigin((request, response) => {
-      if (request.url !== "/rules") return void response.writeHead(404).end();
-      response.end("User-agent: *\nDisallow: /");
-    });
-    const chain = (hops: number): Promise<Origin> =>
-      startOrigin((request, response) => {
-        if (request.url === "/page") return html(response, "<p>x");
-        const hop = Number(/\d+/.exec(request.url ?? "")?.[0] ?? 0) + 1;
-        const location = hop === hops ? `${rules.url}/rules` : `/${hop}`;
-        response.writeHead(302, { location }).end();
-      });
-    const five = await chain(5);
-    const six = await chain(6);
-    atEnd(
-      () => five.close(),
-      () => six.close(),
-    );
-
-    const followed = await fetchOne({ url: `${five.url}/page` });
-    const givenUp = await fetchOne({ url: `${six.url}/page` });
-
-    expect(followed.outcome.type).toBe("refused-by-robots");
-    expect(givenUp.outcome.type).toBe("fetched");
-  });
-
   it("that cannot be had because the host is silent fails the page with that reason", async () => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       () => {},
     );
@@ -176,7 +139,7 @@ describe("robots.txt", () => {
   });
 
   it("asks for a pace with Crawl-delay, which the result passes on", async () => {
-    const origin = await site(
+    const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       (_request, response) => void response.end("User-agent: *\nCrawl-delay: 0.2"),
     );

@@ -11,10 +11,7 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawOrigin, startRawPages } from "../support/origin.ts";
 
-async function hostile(behave: (socket: Socket, head: string) => unknown): Promise<string> {
-  const origin = await startRawPages(behave);
-  return `${origin.url}/page`;
-}
+const hostile = async (behave: Behave) => `${(await startRawPages(behave)).url}/page`;
 
 type Behave = (socket: Socket) => unknown;
 const raw =

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
-import { startRawOrigin } from "../support/origin.ts";
+import { startRawPages } from "../support/origin.ts";
 
 /** Exceeds a second's allowance, so it waits for the rate several times. */
 const slowed = {
@@ -29,14 +29,7 @@ function inChunks(body: Buffer): Buffer {
   return Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]);
 }
 
-async function site(behave: (socket: Socket) => void): Promise<string> {
-  const origin = await startRawOrigin((socket, request) => {
-    if (request.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
-    else behave(socket);
-  });
-  return `${origin.url}/page`;
-}
-
+const site = async (behave: (socket: Socket) => void) => `${(await startRawPages(behave)).url}/page`;
 const long = { timeout: 20_000 };
 const length = `content-length: ${page.length}`;
 

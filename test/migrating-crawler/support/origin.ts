@@ -32,6 +32,15 @@ export function html(response: ServerResponse, body: string, headers: Record<str
   response.end(body);
 }
 
+/** The same with this robots.txt, given as text or by a handler, or with none (404). */
+export function startSite(handle: Handle, robots?: string | Handle): Promise<Origin> {
+  return startOrigin((request, response) => {
+    if (request.url !== "/robots.txt") handle(request, response);
+    else if (typeof robots === "function") robots(request, response);
+    else response.writeHead(robots === undefined ? 404 : 200).end(robots);
+  });
+}
+
 /** Passes each connection to `behave` after the request's header has arrived. */
 export async function startRawOrigin(
   behave: (socket: net.Socket, head: string) => void,

@@ -10,11 +10,11 @@ import { testConfig } from "./test-config.ts";
 
 export interface SliceRunner {
   readonly tools: FetchTools;
-  /** The URLs must belong to one host and form one lease. */
+  /** The URLs must belong to one host and form one lease. Validates the results by the message's schema. */
   crawl(
     urls: readonly string[],
     changes?: Partial<Lease>,
-    tools?: Pick<SliceTools, "extract">,
+    tools?: Partial<SliceTools>,
   ): Promise<CrawledSlice>;
   close(): void;
 }

@@ -6,14 +6,14 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { WARCParser } from "warcio";
 import { ConfigError } from "#core/errors";
-import { crawlSlice } from "#crawler/crawl/crawl-slice";
-import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { openWarc } from "#crawler/warc/open-warc";
 import { WarcFiles, type WarcFilesSettings } from "#crawler/warc/warc-files";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { html, startOrigin } from "../support/origin.ts";
+import { type Handle, html, startSite } from "../support/origin.ts";
+import { sliceRunner } from "../support/slices.ts";
 import { testConfig } from "../support/test-config.ts";
 
+const userAgent = () => "Nearcrawl/test (+https://crawler.example/)";
 const freshFolder = (): string => temporaryFolder("nearcrawl-warc-");
 
 interface ReadRecord {
@@ -48,38 +48,17 @@ async function readBack(folder: string): Promise<ReadRecord[]> {
   return records;
 }
 
-/** Crawls the URLs like a slice, with an archive. */
-async function crawlInto(
-  folder: string,
-  tasks: readonly { readonly url: string; readonly etag?: string }[],
-): Promise<void> {
-  const config = testConfig({ warc: { folder } });
-  const userAgent = () => "Nearcrawl/test (+https://crawler.example/)";
-  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
-  const warc = openWarc(config, { software: "Nearcrawl/test", userAgent })!;
-  const urls = tasks.map(({ url, etag }) => ({ url, etag: etag ?? null, lastModified: null }));
-  const host = new URL(tasks[0]!.url).hostname;
-  const lease = { leaseId: "1", host, addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
-  const keep = () => true;
-  await crawlSlice(lease, { ...tools, keep, recorder: warc.recorder }, new AbortController().signal);
-  closeTools(tools);
-  await warc.close();
-}
-
 /** The archived records of a site's pages; `robots` is its robots.txt, if any. */
 async function archived(
-  handle: Parameters<typeof startOrigin>[0],
+  handle: Handle,
   { paths = ["/"], etag, robots }: { paths?: readonly string[]; etag?: string; robots?: string } = {},
 ) {
   const folder = freshFolder();
-  const origin = await startOrigin((request, response) => {
-    if (request.url !== "/robots.txt") handle(request, response);
-    else response.writeHead(robots === undefined ? 404 : 200).end(robots);
-  });
-  await crawlInto(
-    folder,
-    paths.map((path) => ({ url: origin.url + path, ...(etag && { etag }) })),
-  );
+  const origin = await startSite(handle, robots);
+  const warc = openWarc({ ...testConfig({ warc: { folder } }) }, { software: "Nearcrawl/test", userAgent })!;
+  const urls = paths.map((path) => ({ url: origin.url + path, etag: etag ?? null, lastModified: null }));
+  await sliceRunner().crawl([urls[0]!.url], { urls }, { recorder: warc.recorder, userAgent });
+  await warc.close();
   const records = await readBack(folder);
   return { folder, origin, records, of: (type: string) => records.find((one) => one.type === type) };
 }
