@@ -20,12 +20,12 @@ async function run(world: LoopbackGateway, changes: Parameters<typeof testConfig
 }
 
 async function resultsAfter(world: LoopbackGateway, count: number): Promise<FetchResult[]> {
-  await vi.waitFor(() => expect(resultsOf(world).length).toBeGreaterThanOrEqual(count), 10_000);
+  await vi.waitFor(() => expect(resultsOf(world).length).toBeGreaterThanOrEqual(count), 30_000);
   return resultsOf(world).map(({ result }) => result);
 }
 
 describe("a crawler", () => {
-  it("fetches what it is leased and ships what the index needs", async () => {
+  it("fetches what it is leased and sends what the index needs", async () => {
     const page = "<html lang=en><title>Amber ships</title><p>They sailed <a href=/next>northwards</a></html>";
     const origin = await startSite((_request, response) => html(response, page));
     const world = await leasingGateway([leaseOf("1", [`${origin.url}/`])]);
@@ -50,7 +50,7 @@ describe("a crawler", () => {
   });
 
   // Issue 41: a partner who received a complaint had no record of requests.
-  it("keeps a list of what it asked of whom, robots.txt and failures too, to be read while it runs and after it has stopped", async () => {
+  it("lists its requests, including robots.txt and failures, while it runs and afterwards", async () => {
     const origin = await startSite((request, response) => {
       if (request.url === "/moved") return void response.writeHead(301, { location: "/" }).end();
       html(response, "<p>ships");
@@ -80,7 +80,7 @@ describe("a crawler", () => {
     );
   });
 
-  it("makes lexemes as the coordinator's Postgres does", async () => {
+  it("makes lexemes for the coordinator's Postgres version", async () => {
     const origin = await startSite((_request, response) =>
       html(response, "<html lang=de><p>Die Lehrerinnen sammeln</html>"),
     );
@@ -94,7 +94,7 @@ describe("a crawler", () => {
     expect(result?.page?.lexemes).toBe("'lehrerinn':2 'sammeln':3");
   });
 
-  it("sends again after the coordinator comes back what it had not acknowledged", async () => {
+  it("sends unacknowledged results again after the coordinator returns", async () => {
     const origin = await startSite((request, response) => html(response, `<p>page ${request.url}`));
     const urls = Array.from({ length: 5 }, (_, index) => `${origin.url}/${index}`);
     const onResults = () => Promise.reject(new Error("the database is away"));
@@ -111,7 +111,7 @@ describe("a crawler", () => {
     await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0), 10_000);
   });
 
-  it("asks at once when it is woken, and in a new session, however long it was told to wait", async () => {
+  it("asks at once when woken and in a new session, despite an earlier wait", async () => {
     const asksOf = (world: LoopbackGateway) =>
       world.seen.messages.filter(({ message }) => message.type === "crawler:ready").length;
     const withoutWork = (port = 0) => leasingGateway([], { port, askAgainMs: 600_000 });
@@ -127,7 +127,7 @@ describe("a crawler", () => {
     await vi.waitFor(() => expect(asksOf(second)).toBe(1), 10_000);
   });
 
-  it("lets go of its leases when the coordinator stays away for longer than it keeps them", async () => {
+  it("drops its leases when the coordinator stays away longer than it reserves them", async () => {
     const origin = await startSite(
       (_request, response) => html(response, "<p>slow"),
       "User-agent: *\nCrawl-delay: 30",
@@ -146,7 +146,7 @@ describe("a crawler", () => {
     await vi.waitFor(() => expect(crawler.status().openHosts).toBe(0), 10_000);
   });
 
-  it("is not held up by hosts that keep silent, though they are more than it may deal with at a time", async () => {
+  it("is not blocked by more silent hosts than it has places", async () => {
     const silent = await Promise.all(
       Array.from({ length: 6 }, (_, index) => startRawOrigin(() => {}, `127.0.0.${index + 2}`)),
     );
@@ -167,7 +167,7 @@ describe("a crawler", () => {
     expect(openHosts).toBeGreaterThanOrEqual(6);
   });
 
-  it("gives open slices back and says goodbye when it stops", async () => {
+  it("returns open slices and says goodbye when it stops", async () => {
     const origin = await startSite(
       (_request, response) => html(response, "<p>slow"),
       "User-agent: *\nCrawl-delay: 30",
@@ -190,7 +190,7 @@ describe("a crawler", () => {
     expect(world.seen.leaves[0]?.code).toBe("stops");
   });
 
-  it("leaves no site connected when it stops, nor takes in what comes later", {
+  it("closes all connections to sites when it stops", {
     timeout: 20_000,
   }, async () => {
     let isConnected = false;

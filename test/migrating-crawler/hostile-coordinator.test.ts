@@ -76,8 +76,8 @@ const smuggled =
   "x\r\n\r\nPOST /transfer HTTP/1.1\r\nHost: bank.example\r\nCookie: id=1\r\nContent-Length: 5\r\n\r\nall=1";
 const mail = "x\r\nHELO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA";
 
-describe("bytes of a coordinator's choice", () => {
-  it("do not reach a third party in a probe's host: a second request", async () => {
+describe("bytes chosen by a coordinator", () => {
+  it("do not reach a third party as a second request in a probe's host", async () => {
     const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     const { world } = await crawlerUnder();
 
@@ -88,7 +88,7 @@ describe("bytes of a coordinator's choice", () => {
     expect(world.seen.leaves.map(({ reason }) => reason).join()).not.toContain("bank.example");
   });
 
-  it("do not reach it either where a request is written by hand, whatever was let in before", async () => {
+  it("are checked again where the request is written", async () => {
     const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     const connector = new Connector(testConfig());
     atEnd(() => connector.close());
@@ -135,7 +135,7 @@ describe("bytes of a coordinator's choice", () => {
     "javascript:alert(1)",
     "https://crawl.example.org/ü",
     "crawl.example.org",
-  ])("do not get into the header that names the keys: %j", (signatureAgent) => {
+  ])("do not enter the header that names the keys: %j", (signatureAgent) => {
     const key = () => ({ ...openIdentity(testConfig().home), until: null });
     const welcome = { ...plainWelcome, signatureAgent };
 
@@ -147,7 +147,7 @@ describe("bytes of a coordinator's choice", () => {
     "https://crawl.example.org",
     "https://crawl.example.org:8443/.well-known/http-message-signatures-directory",
     "http://127.0.0.1:7411",
-  ])("are not what an honest coordinator names there: %s", (signatureAgent) => {
+  ])("are accepted there from an honest coordinator: %s", (signatureAgent) => {
     const welcome = { ...plainWelcome, signatureAgent };
 
     expect(decodeCoordinatorMessage(JSON.stringify(welcome))).toEqual(welcome);
@@ -179,11 +179,11 @@ describe("bytes of a coordinator's choice", () => {
     ["version", { type: "coordinator:release", version: "../1.0", digest: "a".repeat(64) }],
     ["digest", { type: "coordinator:release", version: "1.0", digest: "../../../etc/passwd" }],
     ["key", { type: "coordinator:key", key: "a key with\r\nlines", scopes: ["crawl"], oldKeySeconds: 0 }],
-  ])("are refused in what else is sent: %s", (field, message) => {
+  ])("are refused in other messages: %s", (field, message) => {
     expect(() => decodeCoordinatorMessage(JSON.stringify(message))).toThrow(field);
   });
 
-  it("are none in hosts as the web has them", () => {
+  it("are accepted in valid hosts", () => {
     const hosts = "site.example a_b.site.example -a.example xn--bcher-kva.example 127.0.0.1 2001:db8::1";
 
     for (const host of hosts.split(" ")) {
@@ -191,7 +191,7 @@ describe("bytes of a coordinator's choice", () => {
     }
   });
 
-  it("go into no validator of a page: one that cannot stand in a header counts as none", () => {
+  it("do not enter a page's validators", () => {
     const urls = [{ url: "http://site.example/", etag: '"a"\r\nX-Evil: 1', lastModified: "today\n" }];
     const lease = {
       leaseId: "1",
@@ -205,7 +205,7 @@ describe("bytes of a coordinator's choice", () => {
     expect(leaseSchema.parse(lease).urls).toEqual([{ ...urls[0], etag: null, lastModified: null }]);
   });
 
-  it("do not steer the administrator's terminal by a reason", () => {
+  it("do not control the administrator's terminal through a reason", () => {
     const reason = "\x1b]0;x\x07gone\u202e\u009b2J";
     const refuse = { type: "coordinator:refuse", code: "revoked", reason, retry: false };
 
@@ -213,8 +213,8 @@ describe("bytes of a coordinator's choice", () => {
   });
 });
 
-describe("other coordinators that it names", () => {
-  it("are connected to by the partner's lists, as sites are, and only the partner's own coordinator in spite of them", async () => {
+describe("other coordinators that it announces", () => {
+  it("are subject to the partner's lists like sites", async () => {
     const [denied, named] = [
       await startVictim(),
       await startVictim("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
@@ -241,7 +241,7 @@ describe("other coordinators that it names", () => {
   });
 });
 
-it("opens every connection at the door that checks where it leads", async () => {
+it("opens every connection through the checked door", async () => {
   const connect = vi.spyOn(net.Socket.prototype, "connect");
   const openers: string[] = [];
   const stackTraceLimit = Error.stackTraceLimit;
@@ -275,7 +275,7 @@ it("opens every connection at the door that checks where it leads", async () => 
   expect(openers.filter((stack) => !stack.includes("/net/dial.ts"))).toEqual([]);
 });
 
-describe("probes without end", () => {
+describe("a flood of probes", () => {
   type Target = Parameters<LoopbackGateway["gateway"]["probe"]>[1];
   const target = (changes: Partial<Target> = {}): Target => ({
     ...{ host: "site.example", address: "127.0.0.1", port: 80, secure: false, method: "connect" },
@@ -302,7 +302,7 @@ describe("probes without end", () => {
     return addresses(count).map((address) => target({ address, port, ...changes }));
   };
 
-  it("reach one address three times a second; the others are told whose limit it is", async () => {
+  it("reaches one address three times a second, and the others get the reason", async () => {
     const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     const { world } = await crawlerUnder();
     const one = target({ port: victim.port, method: "head" });
@@ -318,7 +318,7 @@ describe("probes without end", () => {
     expect(areAnswered(others.outcomes)).toBe(true);
   });
 
-  it("carry no more than the bytes of a second, connections that carry nothing with them", async () => {
+  it("stays within the rate, including connections without data", async () => {
     const { world } = await crawlerUnder({}, { limits: { kilobytesPerSecond: 20, probesPerSecond: 1000 } });
 
     const { outcomes, seconds } = await flood(world, await everywhere(500, { tries: 4 }));
@@ -329,7 +329,7 @@ describe("probes without end", () => {
     expect(triesOf(outcomes)).toBeGreaterThan(0);
   });
 
-  it("carry no more than the bytes of the day, and are held back from then on", async () => {
+  it("stays within the day's bytes", async () => {
     const { world } = await crawlerUnder({}, { limits: { bytesPerDay: 40_000, probesPerSecond: 1000 } });
 
     const { outcomes } = await flood(world, await everywhere(500, { deadlineMs: 20_000 }));
@@ -341,7 +341,7 @@ describe("probes without end", () => {
     });
   });
 
-  it("ask DNS no more often than the partner allows", async () => {
+  it("queries DNS no more often than the partner allows", async () => {
     let asked = 0;
     const dns = await startDns(() => {
       asked += 1;
@@ -358,7 +358,7 @@ describe("probes without end", () => {
     expect(asked).toBeGreaterThanOrEqual(1);
   });
 
-  it("reach no port but the web's, those of URLs under lease, and what the partner names", async () => {
+  it("reaches only web ports, those of leased URLs, and those that the partner names", async () => {
     const proxy = await startVictim("HTTP/1.1 200 OK\r\n\r\n");
     const settings = { proxy: `http://127.0.0.1:${proxy.port}`, coordinatorProxy: "none" };
     const { world } = await crawlerUnder({}, { ...settings, allowRanges: ["198.41.0.5:2525"] });
@@ -387,7 +387,7 @@ describe("probes without end", () => {
   });
 });
 
-describe("leases nobody asked for", () => {
+describe("unrequested leases", () => {
   const hostOf = (index: number) => `h${index}.localhost`;
   const leasesOf = (count: number, port: number, first = 1): Lease[] =>
     Array.from({ length: count }, (_, at) => {
@@ -422,7 +422,7 @@ describe("leases nobody asked for", () => {
     return { ...site, ...made };
   }
 
-  it("go back, and no more is begun than there are places", async () => {
+  it("are returned, and no more hosts start than there are places", async () => {
     const { origin, held, world, crawler } = await asked(2);
 
     world.gateway.send(amber, tasks(leasesOf(200, origin.port)));
@@ -436,7 +436,7 @@ describe("leases nobody asked for", () => {
     expect(new Set(givenBack(world).map(({ reason }) => reason))).toEqual(new Set(["nobody asked for it"]));
   });
 
-  it("go back when the same question is answered a second time", async () => {
+  it("are returned when a request is answered twice", async () => {
     const { origin, held, world } = await asked(2);
 
     world.gateway.send(amber, tasks(leasesOf(1, origin.port)));
@@ -448,7 +448,7 @@ describe("leases nobody asked for", () => {
     expect(givenBack(world)).toMatchObject([{ leaseId: "3" }]);
   });
 
-  it("are not looked into, and one that cannot be read goes back alone, its host for a day", async () => {
+  it("are not parsed, and an unreadable one is returned alone, its host for a day", async () => {
     const { origin, held, world, crawler } = await asked(2);
     const [first, second] = leasesOf(2, origin.port);
     const unread = { leaseId: "3", host: "x\r\ny", urls: "none of ours" } as unknown as Lease;
@@ -464,7 +464,7 @@ describe("leases nobody asked for", () => {
     expect(crawler.status().connected).toBe(true);
   });
 
-  it("ask no site for more than the day has, robots.txt included, however many hosts are at work", async () => {
+  it("stay within the day's pages, including robots.txt, with any number of hosts", async () => {
     const { origin, held } = await holdingSite();
     const runner = sliceRunner({ limits: { pagesPerDay: 25 }, requestsPerAddress: 64, timeouts: patient });
     const slices = Array.from({ length: 20 }, (_, at) =>
@@ -479,14 +479,14 @@ describe("leases nobody asked for", () => {
     expect(origin.requests).toHaveLength(25);
   });
 
-  it("are asked for as far as the day has pages", async () => {
+  it("are requested only as far as the day's pages last", async () => {
     const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 200, pagesPerDay: 5 } });
 
     // Each host takes robots.txt, tdmrep.json and a page.
     await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
   });
 
-  it("hold no more text than there is room for, within the memory that is allowed", async () => {
+  it("hold no more text than the allowed memory permits", async () => {
     const { origin, world, crawler } = await asked(40, { memoryBytes: 1024 * 1024 * 1024 });
     const path = "a".repeat(1900);
     for (let at = 0; at < 16; at++) {
@@ -520,7 +520,7 @@ describe("memory", () => {
     return { governor, begun, settled: () => new Promise(setImmediate) };
   };
 
-  it("is taken before a request begins, and by a page that was read until it is extracted, too", async () => {
+  it("is reserved before a request starts, and by a page until it is extracted", async () => {
     const { governor, begun, settled } = fullGovernor();
     await settled();
     const atOnce = begun.length;
@@ -538,7 +538,7 @@ describe("memory", () => {
     expect([atOnce, whileHeld, begun.length]).toEqual([4, 4, 5]);
   });
 
-  it("is not filled with pages that wait to be extracted: no request begins beside so many of them", async () => {
+  it("is not filled with pages that wait for extraction", async () => {
     const governor = new Governor({
       limits: limitsSchema.parse({}),
       kept: { home: testConfig().home, warn: () => {} },

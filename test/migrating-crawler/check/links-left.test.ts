@@ -22,7 +22,7 @@ it.each([
     (home: string) =>
       keepCheck(home, { at: new Date(), isUsable: true, isConnected: true, neededProxy: null, findings: [] }),
   ],
-])("%s writes its own file and leaves what a link leads to", (_command, file, link, write) => {
+])("%s writes its own file and not through a link", (_command, file, link, write) => {
   const target = join(folder, "shadow");
   writeFileSync(target, "root's");
   symlinkSync(target, join(folder, link));

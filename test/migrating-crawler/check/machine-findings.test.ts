@@ -35,7 +35,7 @@ async function statesOf(
 const allWell = { node: "ok", memory: "ok", "open files": "ok", folder: "ok", disk: "ok", ping: "ok" };
 
 describe("a machine", () => {
-  it("with all that is needed is well", async () => {
+  it("with everything needed is ok", async () => {
     expect(await statesOf({})).toEqual(allWell);
     expect(readdirSync(home)).toEqual([]);
   });
@@ -49,15 +49,15 @@ describe("a machine", () => {
     [{ openFiles: 256 }, { "open files": "fix" }],
     [{ openFiles: null }, {}],
     [{ mayPing: async () => false }, { ping: "note" }],
-  ])("with %o is %o", async (facts, states) => {
+  ])("with %o: %o", async (facts, states) => {
     expect(await statesOf(facts)).toEqual({ ...allWell, ...states });
   });
 
-  it("whose disk is smaller than what results may take must be fixed", async () => {
+  it("with too small a disk must be fixed", async () => {
     expect(await statesOf({}, 1e15)).toEqual({ ...allWell, disk: "fix" });
   });
 
-  it("where others can read the key is told the command that fixes it", async () => {
+  it("with a readable key gets the command that fixes it", async () => {
     writeMembership(home, {
       coordinatorUrl: "wss://search.example/crawler",
       name: "amber",
@@ -77,7 +77,7 @@ describe("a machine", () => {
     });
   });
 
-  it("is told so of the keys that requests are signed with, too", async () => {
+  it("with readable signing keys gets it, too", async () => {
     const identity = openIdentity(home);
     new SigningKeys({ home, identity, log: quietLog, send: () => {} }).onWelcome(true);
     chmodSync(signingKeysFile(home), 0o640);
@@ -89,7 +89,7 @@ describe("a machine", () => {
     ]);
   });
 
-  it("is asked what it is", () => {
+  it("reports its own facts", () => {
     const facts = factsOfThisMachine();
 
     expect(facts.nodeVersion).toBe(process.versions.node);
@@ -101,7 +101,7 @@ describe("a machine", () => {
 describe("the last check", () => {
   const report = { at: new Date(), findings: [], isConnected: true, neededProxy: null };
 
-  it("is remembered as failed or not, and nothing of it is a failure", () => {
+  it("is saved as failed or not, and its absence is no failure", () => {
     const never = lastCheckFailed(home);
     keepCheck(home, { ...report, isUsable: false });
     const failed = lastCheckFailed(home);
@@ -110,7 +110,7 @@ describe("the last check", () => {
     expect([never, failed, lastCheckFailed(home)]).toEqual([false, true, false]);
   });
 
-  it("that is damaged is none", () => {
+  it("that is damaged is ignored", () => {
     writeFileSync(join(home, "last-check.json"), "{");
 
     expect(lastCheckFailed(home)).toBe(false);

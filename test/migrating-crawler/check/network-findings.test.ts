@@ -27,8 +27,8 @@ async function coordinator(settings: Parameters<typeof startSmallCoordinator>[0]
   return world;
 }
 
-describe("the way to the coordinator", () => {
-  it("is well when it answers", async () => {
+describe("the route to the coordinator", () => {
+  it("is ok when it answers", async () => {
     const world = await coordinator();
 
     const { findings, neededProxy } = await survey(world.url);
@@ -41,7 +41,7 @@ describe("the way to the coordinator", () => {
     expect(neededProxy).toBeNull();
   });
 
-  it("that is shut says what to ask for, by host and port", async () => {
+  it("that is blocked names the host and port to allow", async () => {
     const port = await closedPort();
 
     const { findings } = await survey(`wss://127.0.0.1:${port}/crawler`);
@@ -54,7 +54,7 @@ describe("the way to the coordinator", () => {
     );
   });
 
-  it("that swallows what is said to it is not taken for a way", async () => {
+  it("that never answers is a fault", async () => {
     const silent = createServer((socket) => void socket.on("error", () => {}));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     atEnd(() => silent.close());
@@ -67,7 +67,7 @@ describe("the way to the coordinator", () => {
     expect(findings[0]?.words).toContain("the connection stood, but no HTTP answer came over it");
   });
 
-  it("with a certificate of nobody known names the middlebox as the likely cause", async () => {
+  it("with an untrusted certificate names the middlebox as the likely cause", async () => {
     const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
     const world = await coordinator({ tls });
 
@@ -79,7 +79,7 @@ describe("the way to the coordinator", () => {
     );
   });
 
-  it("is not looked for through the environment's proxies when settings name one", async () => {
+  it("ignores the environment's proxies when settings name one", async () => {
     const [world, proxy] = [await coordinator(), await startConnectProxy()];
     atEnd(() => proxy.close());
 
@@ -111,7 +111,7 @@ describe("the clock", () => {
     [30_000, "ok", /within 3[01] s/],
     [90_000, "fix", /(89|90|91) s ahead of the coordinator's: set it/],
     [-90_000, "fix", /(89|90|91) s behind the coordinator's/],
-  ])("that is %i ms off is %s", async (clockBehindMs, state, words) => {
+  ])("that is %i ms off: %s", async (clockBehindMs, state, words) => {
     const world = await coordinator({ clockBehindMs });
 
     const { findings } = await survey(world.url);
@@ -129,13 +129,13 @@ describe("DNS servers", () => {
     return server.address;
   }
 
-  it("that know no such name are well", async () => {
+  it("that deny the name are ok", async () => {
     const server = await dns(() => null);
 
     expect(await resolverFinding([server])).toMatchObject({ state: "ok", words: `${server} answers.` });
   });
 
-  it("that have an address for a name of nobody are told apart from honest ones", async () => {
+  it("that give an address for a nonexistent name are named", async () => {
     const [liar, honest] = [await dns(() => "198.51.100.7"), await dns(() => null)];
 
     const finding = await resolverFinding([honest, liar]);
@@ -146,7 +146,7 @@ describe("DNS servers", () => {
     expect(finding.words).toContain("name DNS servers that do their work as resolvers in settings.toml");
   });
 
-  it("are to be fixed when none answers, and worth a note when one does", async () => {
+  it("must be fixed when none answers, with a note when one does", async () => {
     const [closed, honest] = [`127.0.0.1:${await closedPort()}`, await dns(() => null)];
 
     const [none, one] = [await resolverFinding([closed]), await resolverFinding([closed, honest])];
@@ -165,11 +165,11 @@ describe("IPv6", () => {
     [false, false, "ok"],
     [null, true, "ok"],
     [null, false, "ok"],
-  ])("wanted: %s, there: %s is %s", async (isWanted, isThere, state) => {
+  ])("wanted: %s, available: %s gives %s", async (isWanted, isThere, state) => {
     expect((await ipv6Finding(isWanted, async () => isThere)).state).toBe(state);
   });
 
-  it("is looked at without a packet, on any machine", async () => {
+  it("is checked on any machine", async () => {
     expect((await ipv6Finding(false)).state).toMatch(/^(ok|note)$/);
   });
 });

@@ -37,7 +37,7 @@ const report = { at: new Date(), findings: [], isConnected: true, neededProxy: n
 const given = () => ({ home, env: {}, now: () => new Date() });
 
 describe("a start", () => {
-  it("after a check that failed says what is still to be fixed", async () => {
+  it("after a failed check logs what must be fixed", async () => {
     keepCheck(home, { ...report, isUsable: false });
     const lines: string[] = [];
 
@@ -47,7 +47,7 @@ describe("a start", () => {
     expect(lastCheckFailed(home)).toBe(true);
   });
 
-  it("after a good check looks at nothing", async () => {
+  it("after a good check checks nothing", async () => {
     keepCheck(home, { ...report, isUsable: true });
     const lines: string[] = [];
 

@@ -36,7 +36,7 @@ describe("a page behind a bot gate", () => {
       expect(askedPages(site)).toEqual(["GET /p1"]);
     });
 
-  it("is told by its shape where the index has another body and a page that cannot exist looks the same", async () => {
+  it("is recognised by its shape when the index has another body and a page that cannot exist looks the same", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (isPage(path) ? { status: 200, body: shell() } : null);
     const url = `${site.url}/p1`;
@@ -52,7 +52,7 @@ describe("a page behind a bot gate", () => {
     });
   });
 
-  it("does not end the slice where the host's other pages come as they are", async () => {
+  it("does not end the slice when other pages of the host arrive", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (path === "/p2" ? challenges.cloudflare : null);
 
@@ -62,7 +62,7 @@ describe("a page behind a bot gate", () => {
     expect(ending).toBeNull();
   });
 
-  it("ends the slice after one more where the gate came up amid it", async () => {
+  it("ends the slice after one more when the gate appears in between", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (isPage(path) && path !== "/p1" ? challenges.anubis : null);
 
@@ -71,7 +71,7 @@ describe("a page behind a bot gate", () => {
     expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "failed", "failed"]);
   });
 
-  it("teaches the crawler nothing of the host's pace, and nothing of its pages that are missing", async () => {
+  it("does not affect the host's pace", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (isPage(path) ? challenges["cloudflare, as it was with 503"] : null);
     const host = "127.0.0.1";
@@ -99,7 +99,7 @@ describe("robots.txt behind a bot gate", () => {
       expect(askedPages(site)).toEqual([]);
     });
 
-  it("is unreachable by its shape: a script and no word where a text was asked for", async () => {
+  it("is unreachable by its shape: a script without words", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (isPage(path) ? null : { status: 200, body: shell() });
 
@@ -109,7 +109,7 @@ describe("robots.txt behind a bot gate", () => {
     expect(askedPages(site)).toEqual([]);
   });
 
-  it("keeps counting as it was read before, for its time", async () => {
+  it("keeps applying as cached", async () => {
     const { site, crawler } = await siteAndCrawler();
     await crawler.crawl([`${site.url}/p1`]);
     site.gate = (path) => (isPage(path) ? null : challenges.cloudflare);
@@ -176,11 +176,11 @@ const ownAnswers: Readonly<Record<string, string | readonly [body: string, statu
     '<html><head><title>ferry.example</title></head><frameset><frame src="https://ferry.example.net/"></frameset></html>',
   "a page that says not found with a script":
     '<html><head><title>404 Not Found</title><meta name="robots" content="noindex"></head><body><script>count()</script></body></html>',
-  "a choice of languages that is kept in a cookie":
+  "a choice of language stored in a cookie":
     '<html><body><script>document.cookie="l=en";location.href="/en/"</script></body></html>',
 };
 
-describe("what is no gate", () => {
+describe("what is not a gate", () => {
   for (const [name, answer] of Object.entries(ownAnswers))
     it(name, () => {
       const [body, status] = typeof answer === "string" ? [answer, 200] : answer;
@@ -189,7 +189,7 @@ describe("what is no gate", () => {
       expect(provider).toBeNull();
     });
 
-  it("a robots.txt that is the site's start page, an error or empty forbids nothing", () => {
+  it("a robots.txt that is a start page, an error or empty forbids nothing", () => {
     const start = filled(`<div id="root"></div><script src="/app.js"></script>${links}`);
     const none: readonly (readonly [string, number])[] = [
       [start, 200],
@@ -207,29 +207,26 @@ describe("what is no gate", () => {
   });
 
   const manifest = sharedData("suites/pages/manifest.json");
-  it.skipIf(manifest === null)(
-    "253 of 254 real pages; one is Imperva's challenge, kept in place of an article",
-    () => {
-      const real = JSON.parse(readFileSync(manifest!, "utf8")) as { name: string; file: string }[];
+  it.skipIf(manifest === null)("253 of 254 real pages; one is an archived challenge of Imperva", () => {
+    const real = JSON.parse(readFileSync(manifest!, "utf8")) as { name: string; file: string }[];
 
-      const found = real.flatMap(({ name, file }) =>
-        [200, 403, 503].flatMap((status) => {
-          const bytes = readFileSync(sharedData(`suites/pages/${file}`)!);
-          const { provider } = gateInBody(bytes, { status, headers: {} });
-          return provider === null ? [] : [`${provider} ${name}`];
-        }),
-      );
+    const found = real.flatMap(({ name, file }) =>
+      [200, 403, 503].flatMap((status) => {
+        const bytes = readFileSync(sharedData(`suites/pages/${file}`)!);
+        const { provider } = gateInBody(bytes, { status, headers: {} });
+        return provider === null ? [] : [`${provider} ${name}`];
+      }),
+    );
 
-      expect(real).toHaveLength(254);
-      expect([...new Set(found)]).toEqual(["imperva htmldate/1566929327"]);
-    },
-  );
+    expect(real).toHaveLength(254);
+    expect([...new Set(found)]).toEqual(["imperva htmldate/1566929327"]);
+  });
 });
 
-describe("a page that scripts draw", () => {
+describe("a page drawn by scripts", () => {
   const app = '<!doctype html><title>App</title><div id="root"></div><script src="/app.js"></script>';
 
-  it("is a page, marked as empty without scripts, under each of its URLs", async () => {
+  it("is a page, marked as empty without scripts, under each URL", async () => {
     const { site, crawler } = await siteAndCrawler();
     site.gate = (path) => (isPage(path) ? { status: 200, body: app } : null);
 
@@ -245,7 +242,7 @@ describe("a page that scripts draw", () => {
 
   const empty = {
     "an element to draw into": app,
-    "a word for visitors without scripts":
+    "a message for visitors without scripts":
       "<html><body><noscript>Please enable JavaScript.</noscript><script>a()</script></body></html>",
     "an application of Flutter":
       '<html><body><script src="flutter_bootstrap.js" async></script></body></html>',
@@ -255,15 +252,14 @@ describe("a page that scripts draw", () => {
     "a picture and a counter":
       '<html><body><img src="/a.jpg" alt="Ferry"><script>count()</script></body></html>',
     "a page with hardly a word and no script": '<html><body><div id="root">Soon.</div></body></html>',
-    "a script that counts, on a page with one word":
-      "<html><body>Soon.<script>count()</script></body></html>",
+    "a counting script on a page with one word": "<html><body>Soon.<script>count()</script></body></html>",
     "a login":
       '<html><body><div id="app"><form><input type="password"></form></div><script>a()</script></body></html>',
   };
   it.each([
     ...Object.entries(empty).map((row) => [...row, true] as const),
     ...Object.entries(full).map((row) => [...row, false] as const),
-  ])("with %s: is it marked?", (_words, body, isMarked) => {
+  ])("with %s is marked or not", (_words, body, isMarked) => {
     const { needsScripts, provider } = gateInBody(Buffer.from(body), { status: 200, headers: {} });
 
     expect({ needsScripts, provider }).toEqual({ needsScripts: isMarked, provider: null });

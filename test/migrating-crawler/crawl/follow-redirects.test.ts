@@ -7,7 +7,7 @@ const to = (location: string): Handle => {
   return (_request, response) => void response.writeHead(302, { location }).end();
 };
 
-it("tells every hop with its robots verdict and its result, across sites", async () => {
+it("reports every hop with its robots verdict and result, across sites", async () => {
   const there = await startSite((_request, response) => html(response, "<title>Arrived</title>"));
   const here = await startSite(to(`${there.url}/end`), "User-agent: *\nAllow: /start\nDisallow: /private");
 
@@ -20,7 +20,7 @@ it("tells every hop with its robots verdict and its result, across sites", async
   expect(there.requests).toEqual(["GET /robots.txt", "GET /end"]);
 });
 
-it("ends where a hop's robots.txt forbids it", async () => {
+it("ends when a hop's robots.txt forbids it", async () => {
   const there = await startSite((_request, response) => html(response, "<p>x"), "User-agent: *\nDisallow: /");
   const here = await startSite(to(`${there.url}/end`));
 
@@ -57,7 +57,7 @@ it("stops after five redirects", async () => {
   expect(hops.at(-1)?.result.outcome).toMatchObject({ code: "too-many-redirects" });
 });
 
-it("stops where the chain comes back to an earlier page", async () => {
+it("stops when the chain returns to an earlier page", async () => {
   const here = await startSite((request, response) => {
     response.writeHead(302, { location: request.url === "/a" ? "/b" : "/a" }).end();
   });

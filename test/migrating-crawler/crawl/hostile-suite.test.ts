@@ -73,25 +73,25 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
 
   afterAll(() => void child?.kill());
 
-  it("end with the outcome that is called sane", () => {
+  it("end with an allowed outcome", () => {
     expect(finished.flatMap(faultsOf)).toEqual([]);
     expect(finished.length).toBeGreaterThanOrEqual(80);
   });
 
-  it("end in their time, each in seconds", () => {
+  it("end in time", () => {
     const late = finished.filter((each) => each.seconds > each.case.expect.maxSeconds);
 
     expect(late.map((each) => [each.case.name, each.seconds])).toEqual([]);
   });
 
-  it("are asked no more often than is called sane", () => {
+  it("get no more requests than allowed", () => {
     const limitOf = (each: Case) => each.expect.maxRequests ?? 60;
     const many = finished.filter((each) => (stats[each.case.name]?.requests ?? 0) > limitOf(each.case));
 
     expect(many.map((each) => [each.case.name, stats[each.case.name]?.requests])).toEqual([]);
   });
 
-  it("are asked for what they allow, and for nothing else", async () => {
+  it("get the required requests and no forbidden ones", async () => {
     const faults: string[] = [];
     for (const { case: each } of finished) {
       const log = await read<{ path?: string }[]>(`__log?case=${each.name}`);
@@ -105,7 +105,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
     expect(faults).toEqual([]);
   });
 
-  it("cannot make us take more than a body's limit", () => {
+  it("cannot make us read more than a body's limit", () => {
     const many = Object.entries(stats).filter(
       ([, { bytes, requests }]) => bytes > requests * bytesPerRequest,
     );
@@ -117,7 +117,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
     expect(grownBytes / 1e6).toBeLessThan(100);
   });
 
-  it("cannot make us touch what is not to be touched", () => {
+  it("cannot make us contact forbidden targets", () => {
     const elsewhere = finished.flatMap(({ crawl }) =>
       crawl.results.filter((result) => !isOurs(result) && result.address !== null),
     );
@@ -129,7 +129,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
   it.each([
     ["etag-304", (result: FetchResult) => ({ etag: result.etag! })],
     ["last-modified-304", (result: FetchResult) => ({ lastModified: result.lastModified! })],
-  ])("know by %s that nothing changed", async (name, validators) => {
+  ])("answer %s when nothing changed", async (name, validators) => {
     const { case: each, crawl } = finished.find(({ case: { name: other } }) => other === name)!;
 
     const again = await fetchOne({ url: each.url, ...validators(crawl.answer!) }, settings());
@@ -137,7 +137,7 @@ describe.skipIf(server === null)("hostile origins of the public suite", () => {
     expect(again.outcome).toEqual({ type: "unchanged", status: 304 });
   });
 
-  it("are left alone as long as they ask", () => {
+  it("are left alone as long as they request", () => {
     const delayOf = (name: string) =>
       finished.find((each) => each.case.name === name)!.crawl.answer!.hostDelayMs;
 

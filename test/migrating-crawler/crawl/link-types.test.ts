@@ -49,7 +49,7 @@ async function crawl(origin: Origin, linkTypeChecks: number | undefined, paths: 
   );
 }
 
-it("nobody is asked for links unless the lease wants it", async () => {
+it("links are checked only if the lease asks for it", async () => {
   const origin = await site();
 
   const [typed] = await crawl(origin, undefined);
@@ -58,7 +58,7 @@ it("nobody is asked for links unless the lease wants it", async () => {
   expect(origin.seen).toEqual(["GET /robots.txt", "GET /"]);
 });
 
-it("a link that is no page is told with its type; other hosts are not asked, nor what robots.txt forbids", async () => {
+it("a link that is no page is reported with its type, except on other hosts and where robots.txt forbids", async () => {
   const origin = await site();
 
   const [typed] = await crawl(origin, 50);
@@ -75,7 +75,7 @@ it("a link that is no page is told with its type; other hosts are not asked, nor
   expect(origin.mostAtOnce()).toBe(1);
 });
 
-it("no more links of a page are asked for than wanted, and none twice in a slice", async () => {
+it("a limited number of links per page is checked, none twice in a slice", async () => {
   const origin = await site();
 
   await crawl(origin, 2, ["/", "/other"]);
@@ -87,7 +87,7 @@ it("no more links of a page are asked for than wanted, and none twice in a slice
   ]);
 });
 
-it("a site that asks to be left alone is not asked for further links, and the page is told all the same", async () => {
+it("a failing site is not asked for further links, and the page is still reported", async () => {
   const origin = await site((request, response) => {
     if (request.url !== "/next") return false;
     response.writeHead(503).end();

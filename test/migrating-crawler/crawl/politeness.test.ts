@@ -53,7 +53,7 @@ const gapsBetween = (seen: readonly Seen[]) =>
   seen.slice(1).map((one, index) => one.beganMs - seen[index]!.endedMs);
 
 describe("one host", () => {
-  it("is asked one thing at a time and left alone for the floor in between, robots.txt included", async () => {
+  it("gets one request at a time with the minimum pause in between, including robots.txt", async () => {
     const site = await watchedSite(afterAWhile);
     const crawler = runner({ politenessFloorMs: 100 });
 
@@ -66,7 +66,7 @@ describe("one host", () => {
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(98);
   });
 
-  it("is left alone for its Crawl-delay from the first request on, that for robots.txt", async () => {
+  it("gets its Crawl-delay from the request for robots.txt on", async () => {
     const site = await watchedSite((request, response) => {
       if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 0.2");
       html(response, pageOf(request));
@@ -78,7 +78,7 @@ describe("one host", () => {
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(198);
   });
 
-  it("pays no delay for what its robots.txt forbids", async () => {
+  it("has no delay for what its robots.txt forbids", async () => {
     const site = await watchedSite(
       (_request, response) => void response.end("User-agent: *\nDisallow: /\nSitemap: /s.xml"),
     );
@@ -96,7 +96,7 @@ describe("one host", () => {
     expect(site.requests).toEqual(["GET /robots.txt"]);
   });
 
-  it("that asks to be left alone for longer than the lease gets the rest of its slice back", async () => {
+  it("that asks for a longer pause than the lease ends the slice", async () => {
     const site = await watchedSite((request, response) => {
       if (request.url === "/robots.txt") return void response.writeHead(404).end();
       response.writeHead(429, { "retry-after": "3600" }).end();
@@ -112,7 +112,7 @@ describe("one host", () => {
     expect(site.requests).toEqual(["GET /robots.txt", "GET /a"]);
   });
 
-  it("is not asked before the wait that comes with the lease, nor while a back-off of another crawler lasts", async () => {
+  it("gets no request before the wait in the lease", async () => {
     const site = await watchedSite(afterAWhile);
     const crawler = runner();
 
@@ -124,7 +124,7 @@ describe("one host", () => {
     expect(site.seen[0]!.beganMs - startedMs).toBeGreaterThanOrEqual(149);
   });
 
-  it("goes on where another crawler was: its back-off is doubled, not begun anew", async () => {
+  it("continues another crawler's back-off", async () => {
     const site = await watchedSite((request, response) => {
       response.writeHead(request.url === "/robots.txt" ? 404 : 503).end();
     });
@@ -138,7 +138,7 @@ describe("one host", () => {
   });
 });
 
-it("a host that another one's robots.txt redirects to is asked in its own turn", async () => {
+it("a host that another one's robots.txt redirects to gets its own turn", async () => {
   let redirected = () => {};
   const site = await watchedSite((request, response) => {
     if (request.headers.host!.startsWith("a.") && request.url === "/robots.txt") {
@@ -162,7 +162,7 @@ it("a host that another one's robots.txt redirects to is asked in its own turn",
 });
 
 describe("hosts on one address", () => {
-  it("share its turn, whatever their names, and the address rests in between", async () => {
+  it("share its turn, and the address rests in between", async () => {
     const site = await watchedSite(afterAWhile);
     const crawler = runner({ politenessFloorMs: 100 });
     const hosts = ["a.localhost", "b.localhost", "c.localhost", "127.0.0.1"];
@@ -174,7 +174,7 @@ describe("hosts on one address", () => {
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(23);
   });
 
-  it("have as many requests at a time as the partner allows", async () => {
+  it("get as many simultaneous requests as the partner allows", async () => {
     const held: (() => void)[] = [];
     const site = await watchedSite((request, response) => {
       if (request.url === "/robots.txt") return void response.writeHead(404).end();
@@ -216,7 +216,7 @@ describe("hosts on one address", () => {
 describe("a host that does not answer", () => {
   const impatient = { timeouts: { connectMs: 200, firstByteMs: 200, idleMs: 200, totalMs: 1000 } };
 
-  it("has its slice given back after its robots.txt could not be had, and rests", async () => {
+  it("ends its slice after an unreachable robots.txt, and rests", async () => {
     const site = await startRawOrigin(() => {});
     const crawler = runner(impatient);
 
@@ -231,7 +231,7 @@ describe("a host that does not answer", () => {
     expect(ending).toContain("robots.txt cannot be had, so nothing of the host is fetched for now");
   });
 
-  it("twice in a row has the rest given back, and rests", async () => {
+  it("twice in a row ends its slice, and rests", async () => {
     const site = await watchedSite((request, response) => {
       if (request.url === "/robots.txt") response.writeHead(404).end();
       else request.socket.destroy();
@@ -245,7 +245,7 @@ describe("a host that does not answer", () => {
     expect(ending).toContain("the host did not answer 2 times in a row");
   });
 
-  it("but has its name or address refused gives each URL that outcome at once", async () => {
+  it("because its name or address is refused gives each URL that outcome at once", async () => {
     const crawler = runner({ allowRanges: [], politenessFloorMs: 3_600_000 });
 
     const { results, ending } = await crawler.crawl(["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]);
@@ -257,7 +257,7 @@ describe("a host that does not answer", () => {
 });
 
 /** RFC 9309 section 2.3.1.4 */
-it("a robots.txt answered with 5xx closes the host for one result, and the rest is given back", async () => {
+it("a robots.txt answered with 5xx closes the host after one result", async () => {
   const site = await watchedSite(
     (_request, response) => void response.writeHead(500, { "retry-after": "600" }).end(),
   );

@@ -38,7 +38,7 @@ async function crawlOne(site: Origin, path = "/") {
 describe("a site that states search=no", () => {
   const signal = { standard: "content-signal", uses: ["search"], answer: "denied" };
 
-  it("in its header: the page is not indexed, none of its text travels, and its links do", async () => {
+  it("in its header: the page is not indexed, and only its links are sent", async () => {
     const site = await siteOf({
       answer: (_path, response) => html(response, page(""), { "content-signal": "search=no" }),
     });
@@ -55,7 +55,7 @@ describe("a site that states search=no", () => {
     expect(JSON.stringify(shipped)).not.toMatch(/heron|nests/i);
   });
 
-  it("in robots.txt, for a path: that path is not indexed, over a restart, and others are", async () => {
+  it("in robots.txt for a path: only that path is not indexed, also after a restart", async () => {
     const robots =
       "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /private/ search=n\n";
     const site = await siteOf({ robots, answer: (_path, response) => html(response, page("")) });
@@ -79,7 +79,7 @@ describe("a site that states search=no", () => {
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(1);
   });
 
-  it("for a feed: its URLs travel, and none of its titles", async () => {
+  it("for a feed: its URLs are sent without titles", async () => {
     const feed = `<rss><channel><item><title>The heron</title><link>/a</link></item></channel></rss>`;
     const site = await siteOf({
       robots: "Content-Signal: search=no\n",
@@ -93,7 +93,7 @@ describe("a site that states search=no", () => {
     expect(preferences).toEqual([{ ...signal, place: "robots.txt", text: "search=no" }]);
   });
 
-  it("in robots.txt, since the page was fetched: an unchanged page comes with what is stated now", async () => {
+  it("in robots.txt later: an unchanged page reports the current statements", async () => {
     const site = await siteOf({
       robots: "Content-Signal: search=no\n",
       answer: (_path, response) => response.writeHead(304).end(),
@@ -107,13 +107,13 @@ describe("a site that states search=no", () => {
   });
 });
 
-describe("a page that cannot be had", () => {
+describe("a page that cannot be fetched", () => {
   const rows: readonly [robots: string, answers: string[]][] = [
     ["Content-Signal: search=no, ai-train=no\n", ["denied"]],
     ["Content-Signal: search=yes, ai-train=no\n", []],
   ];
   for (const [robots, answers] of rows)
-    it(`comes with ${JSON.stringify(robots)} only where that denies search, and without its header's`, async () => {
+    it(`reports ${JSON.stringify(robots)} only when that denies search, without its header`, async () => {
       const site = await siteOf({
         robots,
         answer: (_path, response) => response.writeHead(404, { "content-signal": "search=no, x=1" }).end(),
@@ -128,8 +128,8 @@ describe("a page that cannot be had", () => {
     });
 });
 
-describe("what a page states itself", () => {
-  it("metas, links and a license travel with the header's statements, each with its place", async () => {
+describe("the page's own statements", () => {
+  it("of metas, links and a license are sent with the header's, each with its place", async () => {
     const head = `<meta name="robots" content="noai, noimageai"><meta name="TDM-Reservation" content="1">
 <meta name="tdm-policy" content="https://s.example/p"><link rel="license" type="application/rsl+xml" href="/l.xml">
 <script type="application/rsl+xml"><rsl><content url="/"><license><permits type="usage">search</permits></license></content></rsl></script>`;
@@ -162,7 +162,7 @@ describe("what a page states itself", () => {
     expect(shipped).toMatchObject({ title: "The heron", robots: { noindex: false } });
   });
 
-  it("a license in the page that prohibits search: it is not indexed", async () => {
+  it("prevent indexing when a license prohibits search", async () => {
     const license =
       '<script type="application/rsl+xml"><rsl><content url="/*"><license><prohibits type="usage">' +
       "search</prohibits></license></content></rsl></script>";
@@ -173,7 +173,7 @@ describe("what a page states itself", () => {
     expect(shipped).toMatchObject({ lexemes: "", title: "", robots: { noindex: true } });
   });
 
-  it("a page that only forbids its index keeps the anchors of its links, and states nothing", async () => {
+  it("are absent with noindex alone, and link anchors stay", async () => {
     const site = await siteOf({
       answer: (_path, response) => html(response, page('<meta name="robots" content="noindex">')),
     });
@@ -208,7 +208,7 @@ describe("tdmrep.json", () => {
   const tdmOf = ({ results }: { results: readonly FetchResult[] }) =>
     results.map(({ preferences = [] }) => preferences.map(({ answer, text }) => `${answer}: ${text}`));
 
-  it("is asked for once, before the pages, where that many are to be fetched; its rules hold by path, over a restart", async () => {
+  it("is requested once, before enough pages are fetched; its rules apply by path, also after a restart", async () => {
     const site = await siteWithFile((_path, response) => json(response, file));
     const home = temporaryFolder("nearcrawl-preferences-");
     const first = sliceRunner({ home, tdmFileFromUrls: 2 });
@@ -232,7 +232,7 @@ describe("tdmrep.json", () => {
     expect(two.results[0]!.page!.robots.noindex).toBe(false);
   });
 
-  it("is not asked for where robots.txt forbids it, nor where the settings say never", async () => {
+  it("is not requested when robots.txt forbids it or the settings disable it", async () => {
     const closed = await siteWithFile(
       (_path, response) => json(response, file),
       "User-agent: *\nDisallow: /.well-known/\n",
@@ -274,7 +274,7 @@ describe("tdmrep.json", () => {
     ["no JSON", (_path, response) => html(response, "<p>welcome"), 1],
   ];
   for (const [name, handle, times] of rows)
-    it(`${name}: nothing is reserved, nobody is asked again within the hour, and the pages are fetched`, async () => {
+    it(`${name}: nothing is reserved, there is no retry within the hour, and the pages are fetched`, async () => {
       const site = await siteWithFile(handle);
       const runner = sliceRunner({ tdmFileFromUrls: 1 });
 
@@ -290,7 +290,7 @@ describe("tdmrep.json", () => {
       expect(asked(site)).toHaveLength(times + Number(/failing|cut/.test(name)));
     });
 
-  it("endless: so much of it is read as may be, and all is reserved", async () => {
+  it("is read up to a limit when endless, and everything is reserved", async () => {
     const site = await siteWithFile((_path, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       const piece = Buffer.alloc(16 * 1024, "[");
@@ -309,7 +309,7 @@ describe("tdmrep.json", () => {
 });
 
 describe("402", () => {
-  it("comes with the price; the host is asked on at its pace, and nothing is asked twice", async () => {
+  it("reports the price, and the host is crawled on at its pace", async () => {
     const site = await siteOf({
       answer: (path, response) => {
         if (path === "/open") html(response, page(""));

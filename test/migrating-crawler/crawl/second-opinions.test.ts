@@ -30,7 +30,7 @@ async function crawled(robotsText: string, pageText: string) {
   return { url: origin.url, results };
 }
 
-it("a difference is told once, with the file, and our own reading is what counts", async () => {
+it("a difference is reported once, with the file, and our own reading counts", async () => {
   const [file, body] = [numbered(robots, 1000, true), numbered(page, 10_000, true)];
 
   const { url, results } = await crawled(file, body);
@@ -49,7 +49,7 @@ it("a difference is told once, with the file, and our own reading is what counts
   expect([second?.robots, second?.difference]).toEqual([undefined, undefined]);
 });
 
-it("nothing is told of files that are not chosen, and of those that both read alike", async () => {
+it("nothing is reported for files that are not sampled or that both read alike", async () => {
   const unchosen = await crawled(numbered(robots, 1000, false), numbered(page, 10_000, false));
   const alike = await crawled(
     numbered((number) => `User-agent: *\nDisallow: /a # ${number}\n`, 1000, true),

@@ -6,8 +6,8 @@ import { decodeBody } from "#crawler/fetch/content-codings";
 const limit = 5 * 1024 * 1024;
 const page = Buffer.from("<p>a page of some length</p>".repeat(6000));
 
-describe("a packed body", () => {
-  it("of gzip is decoded into one piece of memory a byte longer than the page: nothing is copied together", async () => {
+describe("a compressed body", () => {
+  it("of gzip is decoded into one buffer that is one byte longer than the page", async () => {
     const { bytes, truncated } = await decodeBody("gzip", { bytes: gzipSync(page), cut: false, limit });
 
     expect(bytes.equals(page)).toBe(true);
@@ -32,7 +32,7 @@ describe("a packed body", () => {
     ["deflate", deflateSync],
     ["deflate", deflateRawSync],
     ["br", brotliCompressSync],
-  ] as const)("of %s is decoded, and cut where it is longer than the limit", async (coding, pack) => {
+  ] as const)("of %s is decoded, and cut at the limit", async (coding, pack) => {
     const bytes = pack(page);
 
     const whole = await decodeBody(coding, { bytes, cut: false, limit });

@@ -36,20 +36,20 @@ describe("a sitemap is read", () => {
         { "content-type": "text/xml", "content-encoding": "gzip" },
         packed,
       ],
-      "as a packed file": [two, { "content-type": "application/x-gzip" }, packed],
-      "as a packed file with a line break behind it": [
+      "as a compressed file": [two, { "content-type": "application/x-gzip" }, packed],
+      "as a compressed file followed by a line break": [
         two,
         { "content-type": "application/octet-stream" },
         (text) => Buffer.concat([packed(text), Buffer.from("\r\n")]),
       ],
-      "as a packed file of no known type": [two, { "content-type": "application/octet-stream" }, packed],
-      "as a packed file with a content coding around it": [
+      "as a compressed file of unknown type": [two, { "content-type": "application/octet-stream" }, packed],
+      "as a compressed file with a content coding": [
         two,
         { "content-type": "application/gzip", "content-encoding": "gzip" },
         (text) => gzipSync(packed(text)),
       ],
       "as plain text": ["ORIGIN/a\nORIGIN/b\n", { "content-type": "text/plain" }],
-      "where it is said to be a page": [two, { "content-type": "text/html" }],
+      "when it is declared a page": [two, { "content-type": "text/html" }],
     }),
   )("%s", async (_how, served) => {
     const origin = await siteOf({ "/map": served });
@@ -62,7 +62,7 @@ describe("a sitemap is read", () => {
   });
 });
 
-it("robots.txt leads over an index to the pages", async () => {
+it("robots.txt leads through an index to the pages", async () => {
   const origin = await siteOf({
     "/robots.txt": ["User-agent: *\nSitemap: ORIGIN/index.xml\n", { "content-type": "text/plain" }],
     "/index.xml": ["<sitemapindex><sitemap><loc>ORIGIN/map.xml.gz</loc></sitemap></sitemapindex>", xml],
@@ -79,7 +79,7 @@ it("robots.txt leads over an index to the pages", async () => {
   expect(page?.links.map((link) => link.url)).toEqual([`${origin.url}/a`, `${origin.url}/b`]);
 });
 
-it("a list that is cut off is marked and gives what came", async () => {
+it("a truncated list is marked and gives what arrived", async () => {
   const long = urlset(...Array.from({ length: 6000 }, (_, index) => `/${index}-${"x".repeat(1000)}`));
   const origin = await siteOf({ "/map.gz": [long, { "content-type": "application/gzip" }, packed] });
 
@@ -90,7 +90,7 @@ it("a list that is cut off is marked and gives what came", async () => {
   expect(page?.links.length).toBeGreaterThan(3000);
 });
 
-it("XML of other kinds and packed pages are nothing that is indexed", async () => {
+it("other XML and compressed pages are unsupported", async () => {
   const origin = await siteOf({
     "/drawing": ['<svg xmlns="http://www.w3.org/2000/svg"/>', xml],
     "/page.gz": ["<!doctype html><p>text", { "content-type": "application/gzip" }, packed],

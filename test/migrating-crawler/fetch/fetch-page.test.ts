@@ -5,7 +5,7 @@ import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { closedPort, html, startSite } from "../support/origin.ts";
 
 describe("a page", () => {
-  it("that is packed is decoded, and both sizes are told", async () => {
+  it("that is compressed is decoded, and both sizes are reported", async () => {
     const body = `<title>Packed</title>${"<p>the same words again".repeat(200)}`;
     const origin = await startSite((_request, response) =>
       response
@@ -20,7 +20,7 @@ describe("a page", () => {
     expect(result.wireBytes).toBeLessThan(body.length / 10);
   });
 
-  it("that has not changed is told by its validators and costs no body", async () => {
+  it("that has not changed is recognised by its validators and costs no body", async () => {
     const origin = await startSite((request, response) => {
       if (request.headers["if-none-match"] === '"v1"') return void response.writeHead(304).end();
       html(response, "<p>new", { etag: '"v2"', "last-modified": "Sat, 21 Nov 2026 10:00:00 GMT" });
@@ -34,7 +34,7 @@ describe("a page", () => {
     expect(other).toMatchObject({ etag: '"v2"', lastModified: "Sat, 21 Nov 2026 10:00:00 GMT" });
   });
 
-  it("is timed by phases, and a reused connection has none for connecting", async () => {
+  it("is timed by phases, and a reused connection has no connect time", async () => {
     const origin = await startSite((_request, response) => html(response, "<p>x"));
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
@@ -46,7 +46,7 @@ describe("a page", () => {
     expect(results[1]?.timing.totalMs).toBeGreaterThanOrEqual(results[1]!.timing.firstByteMs!);
   });
 
-  it("whose connection was closed while idle is asked for again on a new one", async () => {
+  it("whose idle connection was closed is requested again on a new one", async () => {
     let served = 0;
     const origin = await startSite((request, response) => {
       served++;
@@ -79,14 +79,14 @@ describe("a page", () => {
     expect(result.hostDelayMs).toBeGreaterThan(119_000);
   });
 
-  it("of a host that refuses connections fails, and the target is to blame", async () => {
+  it("of a host that refuses connections fails by the target's fault", async () => {
     const result = await fetchOne({ url: `http://127.0.0.1:${await closedPort()}/` });
 
     expect(result.outcome).toMatchObject({ type: "failed", blame: "target", code: "connect-refused" });
     expect(result.timing.connectMs).toBeNull();
   });
 
-  it("of a domain that the partner denies is refused before anybody is asked, and the crawler is to blame", async () => {
+  it("of a domain that the partner denies is refused before any request", async () => {
     const result = await fetchOne({ url: "http://www.shop.example/" }, { denyDomains: ["shop.example"] });
 
     expect(result.outcome).toEqual({
@@ -123,7 +123,7 @@ describe("robots.txt", () => {
     expect((await fetchOne({ url: `${origin.url}/` })).outcome.type).toBe("fetched");
   });
 
-  it("that cannot be had because the host is silent fails the page with that reason", async () => {
+  it("that is unreachable because the host is silent fails the page with that reason", async () => {
     const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       () => {},
@@ -138,7 +138,7 @@ describe("robots.txt", () => {
     expect(origin.requests).toEqual(["GET /robots.txt"]);
   });
 
-  it("asks for a pace with Crawl-delay, which the result passes on", async () => {
+  it("sets the pace by Crawl-delay, which the result reports", async () => {
     const origin = await startSite(
       (_request, response) => html(response, "<p>x"),
       (_request, response) => void response.end("User-agent: *\nCrawl-delay: 0.2"),

@@ -64,42 +64,39 @@ const half = gzipSync("<p>whole".repeat(1000)).subarray(0, 40).toString("latin1"
 
 const failures: Readonly<Record<string, readonly (readonly [what: string, behave: Behave])[]>> = {
   "headers-too-large": [
-    ["an answer of 600 headers", answer("200 OK", Array(600).fill("x-more: 1"))],
-    ["a header without an end", pours("HTTP/1.1 200 OK\r\n", `x-more: ${"v".repeat(1000)}\r\n`)],
+    ["600 headers", answer("200 OK", Array(600).fill("x-more: 1"))],
+    ["an endless header", pours("HTTP/1.1 200 OK\r\n", `x-more: ${"v".repeat(1000)}\r\n`)],
     ["a header of one megabyte", ends(head(`x-big: ${"v".repeat(1 << 20)}`))],
     ["a first line of one megabyte", ends(`HTTP/1.1 200 ${"O".repeat(1 << 20)}\r\n${html}\r\n\r\n<p>x`)],
-    ["a first line without an end", pours("HTTP/1.1 200 O", "K".repeat(1000))],
+    ["an endless first line", pours("HTTP/1.1 200 O", "K".repeat(1000))],
     [
       "a first line that is too long, in one piece with the page",
       ends(head().replace("OK", "O".repeat(5000))),
     ],
-    ["empty lines without end", pours("", "\r\n".repeat(1000))],
+    ["endless empty lines", pours("", "\r\n".repeat(1000))],
     [
-      "an informational answer without an end",
+      "an endless informational answer",
       pours("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 103 ", "Early".repeat(1000)),
     ],
   ],
   "bad-response": [
-    ["a hundred informational answers before it", raw("HTTP/1.1 103 Early\r\n\r\n".repeat(100))],
-    [
-      "a protocol that is switched unasked",
-      raw("HTTP/1.1 101 Go\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
-    ],
+    ["a hundred informational answers", raw("HTTP/1.1 103 Early\r\n\r\n".repeat(100))],
+    ["an unrequested protocol switch", raw("HTTP/1.1 101 Go\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n")],
     ["two lengths", raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\n<p>x")],
-    ["a status that is none", raw("HTTP/1.1 000 X\r\ncontent-length: 0\r\n\r\n")],
-    ["a length below zero", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
+    ["an invalid status", raw("HTTP/1.1 000 X\r\ncontent-length: 0\r\n\r\n")],
+    ["a negative length", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
     ["no header at all", raw("<html><body>HTTP/0.9</body></html>")],
-    ["what is not HTTP", ends("BANANA/9.9 hello\r\n\r\n<p>x")],
-    ["a part of something", answer("206 Partial", [html, "content-range: bytes 4-7/8"], "<p>x")],
+    ["something other than HTTP", ends("BANANA/9.9 hello\r\n\r\n<p>x")],
+    ["a middle part", answer("206 Partial", [html, "content-range: bytes 4-7/8"], "<p>x")],
     [
-      "chunk sizes without an end",
+      "an endless chunk size",
       raw(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"F".repeat(40)}\r\n`),
     ],
-    ["garbage for a chunk size", ends(`${head("transfer-encoding: chunked")}ZZZ\r\n<p>x\r\n0\r\n\r\n`)],
+    ["an invalid chunk size", ends(`${head("transfer-encoding: chunked")}ZZZ\r\n<p>x\r\n0\r\n\r\n`)],
   ],
   "bad-encoding": [
-    ["a body packed four times", answer("200 OK", [html, "content-encoding: gzip, gzip, gzip, gzip"], "x")],
-    ["an upright type and a broken coding", answer("200 OK", [html, "content-encoding: br"], "plain")],
+    ["a body with four codings", answer("200 OK", [html, "content-encoding: gzip, gzip, gzip, gzip"], "x")],
+    ["a valid type and a broken coding", answer("200 OK", [html, "content-encoding: br"], "plain")],
     ["half a gzip stream", raw(head("content-encoding: gzip", `content-length: ${half.length}`) + half)],
     [
       "a coding that was not asked for",
@@ -120,7 +117,7 @@ const failures: Readonly<Record<string, readonly (readonly [what: string, behave
   ],
   "connection-lost": [
     ["a connection that is closed", (socket) => socket.end()],
-    ["a body that is shorter than it says", ends(`${head("content-length: 1000")}<p>cut`)],
+    ["a body shorter than its stated length", ends(`${head("content-length: 1000")}<p>cut`)],
     [
       "a body that is reset",
       (socket) => socket.write(head("content-length: 1000"), () => socket.resetAndDestroy()),
@@ -140,8 +137,12 @@ describe.each(Object.entries(failures))("%s:", (code, rows) => {
 
 describe("an answer", () => {
   it.each([
-    ["a whole, told as a part", answer("206 Partial", [html, "content-range: bytes 0-3/4"], "<p>x"), false],
-    ["the beginning of something", answer("206 Partial", [html, "content-range: bytes 0-3/9"], "<p>x"), true],
+    [
+      "the whole page declared as a part",
+      answer("206 Partial", [html, "content-range: bytes 0-3/4"], "<p>x"),
+      false,
+    ],
+    ["the beginning of a page", answer("206 Partial", [html, "content-range: bytes 0-3/9"], "<p>x"), true],
     [
       "in chunks of one byte",
       raw(`${head("transfer-encoding: chunked")}${"1\r\na\r\n".repeat(50_000)}0\r\n\r\n`),
@@ -149,7 +150,7 @@ describe("an answer", () => {
     ],
     ["without a type", answer("200 OK", [], "<html><p>x"), false],
     [
-      "with headers named like parts of objects",
+      "with headers named like object properties",
       answer("200 OK", [html, "constructor: x", "__proto__: y", "toString: z"], "<p>x"),
       false,
     ],
@@ -161,7 +162,7 @@ describe("an answer", () => {
 
   it.each([
     ["a download", [html, "content-disposition: attachment; filename=x.html"], "<p>x"],
-    ["an image, said to be HTML", ["content-type: text/html"], "\x89PNG\r\n\x1a\n0000"],
+    ["an image declared as HTML", ["content-type: text/html"], "\x89PNG\r\n\x1a\n0000"],
     ["a program without a type", [], "\x7fELF\x01\x01\x01\x00\x00\x00"],
   ])("that is %s is not read", async (_what, lines, body) => {
     const url = await hostile(answer("200 OK", lines, body));
@@ -169,7 +170,7 @@ describe("an answer", () => {
     expect((await fetchOne({ url }, patient)).outcome.type).toBe("unsupported");
   });
 
-  it("followed by another that nobody asked for is never taken for the next page's", async () => {
+  it("followed by an unrequested one is never attributed to the next page", async () => {
     let served = 0;
     const url = await hostile((socket) => {
       const title = `<title>Page ${++served}</title>`;
@@ -182,7 +183,7 @@ describe("an answer", () => {
     expect(results.map((result) => result.page?.title)).toEqual(["Page 1", "Page 2"]);
   });
 
-  it("that the index has already is unchanged, by the digest of what was packed in it", async () => {
+  it("that the index already has is unchanged, by the digest of the decoded body", async () => {
     const page = "<title>Same</title><p>as ever";
     const packed = gzipSync(page).toString("latin1");
     const lines = ["content-type: text/html", "content-encoding: gzip"];
@@ -215,26 +216,22 @@ describe("a packed body", () => {
 
   // RFC 1952 section 2.2: a file is a sequence of members. Trailing data is ignored, as gzip does.
   it.each([
-    ["gzip with a line break behind it", page, served("gzip", packed, "\r\n")],
-    ["gzip with one byte behind it", page, served("gzip", packed, "\x1f")],
-    ["gzip with zeros behind it", page, served("gzip", packed, Buffer.alloc(512))],
-    ["gzip with an unpacked page behind it", page, served("gzip", packed, "<!-- cache -->".repeat(9000))],
+    ["gzip followed by a line break", page, served("gzip", packed, "\r\n")],
+    ["gzip followed by one byte", page, served("gzip", packed, "\x1f")],
+    ["gzip followed by zeros", page, served("gzip", packed, Buffer.alloc(512))],
+    ["gzip followed by an uncompressed page", page, served("gzip", packed, "<!-- cache -->".repeat(9000))],
     ["gzip of two members", page, served("gzip", gzipSync(head), gzipSync(rest))],
+    ["gzip of two members followed by text", page, served("gzip", gzipSync(head), gzipSync(rest), "OK")],
+    ["gzip with every header field", page, served("gzip", headed(packed), "OK")],
+    ["gzip of 300 KB followed by text", long, served("gzip", gzipSync(long, { level: 0 }), "OK")],
     [
-      "gzip of two members with words behind them",
-      page,
-      served("gzip", gzipSync(head), gzipSync(rest), "OK"),
-    ],
-    ["gzip with every field in its head", page, served("gzip", headed(packed), "OK")],
-    ["gzip of 300 KB with words behind it", long, served("gzip", gzipSync(long, { level: 0 }), "OK")],
-    [
-      "gzip, packed twice, with words behind both",
+      "gzip applied twice, each followed by text",
       page,
       served("gzip, gzip", gzipSync(Buffer.concat([packed, Buffer.from("in")])), "out"),
     ],
-    ["deflate with words behind it", page, served("deflate", deflateSync(page), "OK")],
-    ["bare deflate with words behind it", page, served("deflate", deflateRawSync(page), "OK")],
-    ["brotli with words behind it", page, served("br", brotliCompressSync(page), "OK")],
+    ["deflate followed by text", page, served("deflate", deflateSync(page), "OK")],
+    ["bare deflate followed by text", page, served("deflate", deflateRawSync(page), "OK")],
+    ["brotli followed by text", page, served("br", brotliCompressSync(page), "OK")],
   ])("of %s is read whole", async (_what, sent, behave) => {
     const result = await fetchOne({ url: await hostile(behave) }, patient);
 
@@ -246,12 +243,12 @@ describe("a packed body", () => {
   wrongSum[packed.length - 8]! ^= 1;
   it.each([
     ["that ends early", packed.subarray(0, -12), ""],
-    ["whose check sum is wrong", wrongSum, ""],
-    ["whose check sum is wrong, with words behind it", wrongSum, "OK"],
+    ["whose checksum is wrong", wrongSum, ""],
+    ["whose checksum is wrong, followed by text", wrongSum, "OK"],
     ["whose second member ends early", Buffer.concat([packed, packed.subarray(0, -12)]), ""],
     ["whose second member is broken", Buffer.concat([packed, wrongSum]), "OK"],
-    ["of a thousand members and words behind them", Buffer.concat(Array(1001).fill(gzipSync("x"))), "OK"],
-  ])("%s is broken, never half a page that looks whole", async (_what, body, behind) => {
+    ["of a thousand members followed by text", Buffer.concat(Array(1001).fill(gzipSync("x"))), "OK"],
+  ])("%s is broken, never truncated silently", async (_what, body, behind) => {
     const result = await fetchOne({ url: await hostile(served("gzip", body, behind)) }, patient);
 
     expect(result.outcome).toMatchObject({ type: "failed", code: "bad-encoding", blame: "target" });
@@ -297,7 +294,7 @@ describe("a redirect", () => {
     ["no URL", redirect("http://[::1")],
     ["an address that is too long", redirect(`/${"r".repeat(9000)}`)],
     ["two places", redirect("/one", "/two")],
-  ])("to %s leads nowhere", async (_what, behave) => {
+  ])("to %s is invalid", async (_what, behave) => {
     const url = await hostile(behave);
 
     expect((await fetchOne({ url }, patient)).outcome).toMatchObject({
@@ -319,7 +316,7 @@ describe("a redirect", () => {
     expect(requests).toBe(1);
   });
 
-  it("to another spelling of its own URL is one, too, and says so", async () => {
+  it("to another spelling of its own URL is also a loop", async () => {
     const url = await hostile((socket) =>
       socket.write("HTTP/1.1 301 Moved\r\nlocation: /%70age\r\ncontent-length: 0\r\n\r\n"),
     );
@@ -332,7 +329,7 @@ describe("a redirect", () => {
     });
   });
 
-  it("after five in a row is one too many", async () => {
+  it("after five in a row is too many", async () => {
     const url = await hostile((socket) =>
       socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ncontent-length: 0\r\n\r\n"),
     );
@@ -344,7 +341,7 @@ describe("a redirect", () => {
     expect(sixth.outcome).toMatchObject({ type: "failed", blame: "target", code: "too-many-redirects" });
   });
 
-  it("whose body has no end is given up", async () => {
+  it("with an endless body is abandoned", async () => {
     let written = { bytes: 0 };
     const url = await hostile((socket) => {
       socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -358,7 +355,7 @@ describe("a redirect", () => {
     expect(written.bytes).toBeLessThan(20e6);
   });
 
-  it.each([305, 306, 399])("with status %i is followed nowhere", async (status) => {
+  it.each([305, 306, 399])("with status %i is not followed", async (status) => {
     const url = await hostile(answer(`${status} X`, ["location: /next"]));
 
     expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "http-error", status });
@@ -371,7 +368,7 @@ describe("a redirect", () => {
   });
 });
 
-it("user and password of a URL go no further than the crawler: of redirects, links, lists and failures", async () => {
+it("users and passwords in URLs are removed from redirects, links, lists and failures", async () => {
   const to = (location: string) => answer("302 Found", [`location: ${location}`]);
   const page = `<link rel="canonical" href="//user:secret@site.example/a"><base href="http://user:secret@site.example/">
     <a href="b">b</a> <a href="https://user:secret@other.example/@c">c</a> <a href="https:secret@other.example/d">d</a>
@@ -412,7 +409,7 @@ it("user and password of a URL go no further than the crawler: of redirects, lin
 });
 
 describe("a body", () => {
-  it("without an end is cut at five megabytes and marked", async () => {
+  it("that is endless is cut at five megabytes and marked", async () => {
     const before = process.memoryUsage.rss();
     const url = await hostile((socket) => {
       socket.write(head());
@@ -444,25 +441,22 @@ describe("a body", () => {
   it.each([
     ["a chunk's extension", "5;x="],
     ["trailers", "0\r\nx-trailer: "],
-  ])(
-    "with %s that has no end is given up as it comes, not a quarter of a second later",
-    async (_what, start) => {
-      let written = { bytes: 0 };
-      const url = await hostile((socket) => {
-        socket.write(head("transfer-encoding: chunked"));
-        socket.write(start);
-        written = pour(socket, "v".repeat(64 * 1024));
-      });
+  ])("with endless %s is abandoned at once", async (_what, start) => {
+    let written = { bytes: 0 };
+    const url = await hostile((socket) => {
+      socket.write(head("transfer-encoding: chunked"));
+      socket.write(start);
+      written = pour(socket, "v".repeat(64 * 1024));
+    });
 
-      const result = await fetchOne({ url }, patience("bad-response"));
+    const result = await fetchOne({ url }, patience("bad-response"));
 
-      expect(result.outcome).toMatchObject({ type: "failed", blame: "target" });
-      // The buffers of both sockets.
-      expect(written.bytes).toBeLessThan(16e6);
-    },
-  );
+    expect(result.outcome).toMatchObject({ type: "failed", blame: "target" });
+    // The buffers of both sockets.
+    expect(written.bytes).toBeLessThan(16e6);
+  });
 
-  it("of an unwanted type is not read past its header", async () => {
+  it("of an unwanted type is not read", async () => {
     let written = { bytes: 0 };
     const url = await hostile((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: 1000000000\r\n\r\n");
@@ -476,13 +470,13 @@ describe("a body", () => {
   });
 });
 
-describe("a body that nobody wants", () => {
+describe("an unwanted body", () => {
   it.each([
     ["of an error", "404 Not Found", []],
     ["of a redirect", "302 Found", ["location: /next"]],
     ["of another type", "200 OK", ["content-type: video/mp4"]],
-    ["in a coding that was not asked for", "200 OK", ["content-type: text/html", "content-encoding: sdch"]],
-  ])("%s counts among the day's bytes all the same, with the headers", async (_what, status, lines) => {
+    ["in an unrequested coding", "200 OK", ["content-type: text/html", "content-encoding: sdch"]],
+  ])("%s counts towards the day's bytes with its headers", async (_what, status, lines) => {
     const url = await hostile(answer(status, lines, "x".repeat(40_000)));
     const home = temporaryFolder("nearcrawl-bytes-");
 

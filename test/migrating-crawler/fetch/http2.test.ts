@@ -41,7 +41,7 @@ const page: Handle = (_request, response) => {
 const trusting = () => ({ certificateFile: certificate.file });
 
 describe("a site with HTTP/2", () => {
-  it("is spoken to in it over one connection, and the result says so", async () => {
+  it("is crawled with it over one connection, which the result reports", async () => {
     const origin = await site(page);
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }], trusting());
@@ -55,7 +55,7 @@ describe("a site with HTTP/2", () => {
   it.each([
     ["an HTTP CONNECT proxy", startConnectProxy],
     ["a SOCKS5 proxy", startSocks5Proxy],
-  ])("is spoken to in it through %s, too", async (_name, startProxy) => {
+  ])("is crawled with it through %s", async (_name, startProxy) => {
     const origin = await site(page);
     const proxy = await startProxy();
     atEnd(() => proxy.close());
@@ -66,7 +66,7 @@ describe("a site with HTTP/2", () => {
     expect(proxy.asked).toEqual([`127.0.0.1:${origin.port}`]);
   });
 
-  it("has its pages cut at the limit and goes on serving the connection", async () => {
+  it("has its pages cut at the limit and keeps the connection", async () => {
     const origin = await site((request, response) => {
       response.setHeader("content-type", "text/html");
       if (request.url === "/small") return void response.end("<p>x");
@@ -89,7 +89,7 @@ describe("a site with HTTP/2", () => {
     expect(origin.agreed).toEqual(["h2"]);
   });
 
-  it("that says goodbye after a page is connected to again", async () => {
+  it("that sends GOAWAY after a page is connected to again", async () => {
     const origin = await site((request, response) => {
       const { session } = request.stream;
       response.once("close", () => session?.goaway());
@@ -104,7 +104,7 @@ describe("a site with HTTP/2", () => {
   });
 });
 
-describe("a site that offers HTTP/2 and cannot do it", () => {
+describe("a site that offers HTTP/2 and fails", () => {
   it.each([
     ["closes", (socket: Socket) => socket.end()],
     [
@@ -112,7 +112,7 @@ describe("a site that offers HTTP/2 and cannot do it", () => {
       (socket: Socket) => socket.write("HTTP/1.1 400 Bad\r\ncontent-length: 0\r\n\r\n"),
     ],
     ["wants HTTP/1.1 (GOAWAY)", (socket: Socket) => socket.write(goaway(0x0d))],
-  ])("and %s is spoken to in HTTP/1.1", async (_what, behave) => {
+  ])("and %s is crawled with HTTP/1.1", async (_what, behave) => {
     const origin = await startRawTlsOrigin(certificate, ["h2", "http/1.1"], (socket) => {
       if (socket.alpnProtocol === "h2") return void socket.once("data", () => behave(socket));
       socket.on("data", (head) => socket.write(answerTo(head.toString("latin1"))));
@@ -135,7 +135,7 @@ describe("an HTTP/2 server that attacks", () => {
     ["099", { type: "failed", code: "bad-response", reason: "a status of 99, with which no answer ends" }],
     ["600", { type: "http-error", status: 600 }],
     ["999", { type: "http-error", status: 999 }],
-  ])("with a status of %s has an outcome that can be shipped", async (status, outcome) => {
+  ])("with status %s has a valid outcome", async (status, outcome) => {
     let requests = 0;
     const origin = await startRawTlsOrigin(certificate, ["h2"], (socket) => {
       socket.write(settings);
@@ -166,17 +166,17 @@ describe("an HTTP/2 server that attacks", () => {
       "with settings": endless(Buffer.concat(Array<Buffer>(500).fill(settings))),
       "with pings": endless(Buffer.concat(Array<Buffer>(500).fill(frame(6, 0, 0, Buffer.alloc(8))))),
       "with empty data": endless(Buffer.concat([headers(4), ...Array<Buffer>(500).fill(frame(0, 0, 1))])),
-      "with a header without an end": endless(
+      "with an endless header": endless(
         Buffer.concat([headers(0), ...Array<Buffer>(50).fill(frame(9, 0, 1, Buffer.alloc(1000, 0x40)))]),
       ),
       "with window updates": endless(
         Buffer.concat(Array<Buffer>(500).fill(frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))),
       ),
-      "with frames of no known type": endless(
+      "with frames of unknown type": endless(
         Buffer.concat(Array<Buffer>(50).fill(frame(0xbb, 0, 0, Buffer.alloc(16_000)))),
       ),
     }),
-  )("%s fails, bounded", async (_how, behave) => {
+  )("%s fails within limits", async (_how, behave) => {
     const origin = await startRawTlsOrigin(
       certificate,
       ["h2"],

@@ -69,45 +69,45 @@ const odd: Readonly<Record<string, Serve>> = {
       [`Content-Type: ${type}`, "Transfer-Encoding:", " chunked"],
       `${hex(body.length)}\r\n${body}\r\n0\r\n\r\n`,
     ),
-  "a first header that is folded": (body, type) =>
+  "a folded first header": (body, type) =>
     answer([" of the status", `Content-Type: ${type}`, `Content-Length: ${body.length}`], body),
-  "a head whose lines end by line feeds alone": (body, type) =>
+  "a head whose lines end with single line feeds": (body, type) =>
     Buffer.from(
       `HTTP/1.1 200 OK\nContent-Type: ${type}\nContent-Length: ${body.length}\n\n${body}`,
       "latin1",
     ),
-  "a line feed alone behind one header, folded the next": (body, type) =>
+  "a header with a single line feed before a folded one": (body, type) =>
     Buffer.from(
       `HTTP/1.1 200 OK\r\nX-A: b\nX-C: d\n e\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\n\r\n${body}`,
       "latin1",
     ),
-  "an unasked 100 before it": (body, type) =>
+  "an unrequested 100 before it": (body, type) =>
     Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), sized([])(body, type)]),
-  "two unasked 100, one with headers": (body, type) =>
+  "two unrequested 100, one with headers": (body, type) =>
     Buffer.concat([
       Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nDate: today\r\n\r\n"),
       sized([])(body, type),
     ]),
-  "a 103 and an unasked 100 before it": (body, type) =>
+  "a 103 and an unrequested 100 before it": (body, type) =>
     Buffer.concat([
       Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"),
       sized([])(body, type),
     ]),
-  "blanks behind chunk sizes": chunked((bytes) => `${hex(bytes)}  `),
-  "a tab behind chunk sizes": chunked((bytes) => `${hex(bytes)}\t`),
-  "blanks around a chunk's extension": chunked((bytes) => `${hex(bytes)} ; a=b`),
+  "blanks after chunk sizes": chunked((bytes) => `${hex(bytes)}  `),
+  "a tab after chunk sizes": chunked((bytes) => `${hex(bytes)}\t`),
+  "blanks around a chunk extension": chunked((bytes) => `${hex(bytes)} ; a=b`),
   "gzip without its last eight bytes": sized(["Content-Encoding: gzip"], (body) =>
     gzipSync(body).subarray(0, -8),
   ),
   "gzip without its last three bytes": sized(["Content-Encoding: gzip"], (body) =>
     gzipSync(body).subarray(0, -3),
   ),
-  "zlib without its check sum": sized(["Content-Encoding: deflate"], (body) =>
+  "zlib without its checksum": sized(["Content-Encoding: deflate"], (body) =>
     deflateSync(body).subarray(0, -4),
   ),
 };
 
-describe("read as browsers read it, in pages and in robots.txt:", () => {
+describe("browsers read, and so do we, in pages and robots.txt:", () => {
   it.each(Object.entries(odd))("%s", async (_what, serve) => {
     const { results } = await served(serve, ["/ok", "/p"]);
 
@@ -117,10 +117,10 @@ describe("read as browsers read it, in pages and in robots.txt:", () => {
   });
 });
 
-describe("refused as before, and a robots.txt of the kind closes the site:", () => {
+describe("is refused, and such a robots.txt closes the site:", () => {
   it.each(
     Object.entries<Serve>({
-      "an unknown coding over bytes that are no text": sized(["Content-Encoding: rot13"], gzipSync),
+      "an unknown coding over binary content": sized(["Content-Encoding: rot13"], gzipSync),
       "compress over its own bytes": sized(["Content-Encoding: compress"], () =>
         Buffer.from("1f9d9000010203040506", "hex"),
       ),
@@ -128,7 +128,7 @@ describe("refused as before, and a robots.txt of the kind closes the site:", () 
       "a blank before a chunk size": chunked((bytes) => ` ${hex(bytes)}`),
       "two lengths in one folded header": (body, type) =>
         answer([`Content-Type: ${type}`, `Content-Length: ${body.length}`, " 5"], body),
-      "a second length behind a fold": (body, type) =>
+      "a second length after a folded header": (body, type) =>
         answer(
           [`Content-Type: ${type}`, "Content-Length: 5", "X-A: b", " c", `Content-Length: ${body.length}`],
           body,
@@ -142,7 +142,7 @@ describe("refused as before, and a robots.txt of the kind closes the site:", () 
   });
 });
 
-it("a connection with odd framing is not used again, one without it is", async () => {
+it("a connection is reused unless its framing was repaired", async () => {
   const odd = await served(sized(["X-A: a", " b"]), ["/1", "/2"]);
   const even = await served(sized(["X-A: a"]), ["/1", "/2"]);
 
@@ -150,7 +150,7 @@ it("a connection with odd framing is not used again, one without it is", async (
   expect(even.origin.connections()).toBe(1);
 });
 
-it("mending depends on no packet's border, and leaves alone what is sound", () => {
+it("repairs do not depend on packet boundaries and leave valid answers unchanged", () => {
   const random = seededRandom(41);
   const text = Buffer.from(page, "latin1");
   const sound = [
@@ -181,7 +181,7 @@ describe("a redirect of robots.txt", () => {
     ["/r\xf6b.txt", "/r%C3%B6b.txt"],
     ["  /r%c3%b6b.txt\t", "/r%c3%b6b.txt"],
     ["?\xe2\x82\xac", "/robots.txt?%E2%82%AC"],
-  ])("to the bytes %j is followed to %s", async (location, target) => {
+  ])("with the bytes %j leads to %s", async (location, target) => {
     const paths: string[] = [];
     const origin = await startRawOrigin((socket, head) => {
       const path = head.split(" ")[1]!;
@@ -197,7 +197,7 @@ describe("a redirect of robots.txt", () => {
   });
 });
 
-it("URLs in Link, Refresh and Location are the same bytes' UTF-8 in all of them", async () => {
+it("URLs in Link, Refresh and Location are read as UTF-8", async () => {
   const target = "/caf\xc3\xa9";
   const { origin, results } = await served(
     sized([`Link: <${target}>; rel="canonical"`, `Refresh: 5; url=${target}2`]),
@@ -208,11 +208,11 @@ it("URLs in Link, Refresh and Location are the same bytes' UTF-8 in all of them"
   expect(results[0]?.page?.links.map(({ url }) => url)).toContain(`${origin.url}/caf%C3%A92`);
 });
 
-describe("a robots.txt that is gzip without saying so", () => {
+describe("a robots.txt with undeclared gzip", () => {
   it.each(
     Object.entries<Serve>({
       "as text/plain": sized([], (body) => (body === robots ? gzipSync(body) : Buffer.from(body))),
-      "and once more by its coding": (body, type) =>
+      "within a declared gzip coding": (body, type) =>
         sized(["Content-Encoding: gzip"], (text) => gzipSync(text === robots ? gzipSync(text) : text))(
           body,
           type,
@@ -227,7 +227,7 @@ describe("a robots.txt that is gzip without saying so", () => {
     expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "refused-by-robots"]);
   });
 
-  it("but broken closes the site", async () => {
+  it("that is broken closes the site", async () => {
     const broken = sized([], (body) =>
       body === robots ? gzipSync(body).subarray(0, 20) : Buffer.from(body),
     );

@@ -7,7 +7,7 @@ const allows = (robots: string | Buffer, path: string) =>
 
 /** Section 2.2.1 */
 describe("groups", () => {
-  it("of our name are merged, and hide those for everybody", () => {
+  it("that name us are merged and replace those for all", () => {
     const robots =
       "User-agent: *\nDisallow: /\n\nUser-agent: nearcrawl\nDisallow: /a\n\nUser-agent: Other\nUser-agent: NEARCRAWL/2\nDisallow: /b";
 
@@ -35,11 +35,11 @@ describe("groups", () => {
     ["Near*", true],
     ["*crawl", true],
     ["", true],
-  ])("for %j are ours or not", (agent, allowed) => {
+  ])("for %j allow: %s", (agent, allowed) => {
     expect(allows(`User-agent: ${agent}\nDisallow: /\n\nUser-agent: *\nAllow: /`, "/a")).toBe(allowed);
   });
 
-  it("are not ended by lines that are no rules", () => {
+  it("continue after lines that are no rules", () => {
     const robots =
       "User-agent: nearcrawl\nSitemap: https://x.example/s.xml\nCrawl-delay: 2.5\nUser-agent: other\nDisallow: /a";
     const rules = parseRobots(robots, "Nearcrawl");
@@ -48,7 +48,7 @@ describe("groups", () => {
     expect(rules).toMatchObject({ crawlDelaySeconds: 2.5, sitemaps: ["https://x.example/s.xml"] });
   });
 
-  it("that speak to us are told, as written", () => {
+  it("that apply to us are reported as written", () => {
     const robots = "User-agent: *\nUser-agent: NearCrawl/2.0 (x)\nDisallow: /a";
 
     expect(parseRobots(robots, "Nearcrawl").agents).toEqual(["NearCrawl/2.0 (x)"]);
@@ -93,13 +93,13 @@ describe("rules", () => {
     expect(allows(`User-agent: *\n${rules}`, path)).toBe(allowed);
   });
 
-  it("that allow do not reach a path that is not percent-encoded, as every URL is", () => {
+  it("that allow do not match a path without percent-encoding", () => {
     const robots = "User-agent: *\nDisallow: /\nAllow: /ツ";
 
     expect(["/%E3%83%84", "/ツ"].map((path) => allows(robots, path))).toEqual([true, false]);
   });
 
-  it("name the line that decided", () => {
+  it("report the deciding line", () => {
     expect(robotsVerdict(parseRobots("User-agent: *\n\nDisallow: /a", "Nearcrawl"), "/ab")).toEqual({
       allowed: false,
       rule: "Disallow: /a (line 3)",
@@ -109,17 +109,17 @@ describe("rules", () => {
 });
 
 describe("a file", () => {
-  it("may begin with a byte order mark and end its lines as it likes", () => {
+  it("may have a byte order mark and any line ends", () => {
     expect(allows("\ufeffUser-agent: *\rDisallow: /a\r\nDisallow: /b", "/b")).toBe(false);
   });
 
-  it("that is not UTF-8 is compared by its bytes", () => {
+  it("that is not UTF-8 is compared bytewise", () => {
     const latin1 = Buffer.from("User-agent: *\nDisallow: /caf\xe9", "latin1");
 
     expect([allows(latin1, "/caf%E9"), allows(latin1, "/caf%C3%A9")]).toEqual([false, true]);
   });
 
-  it("is read up to a bound that is at least 500 KiB", () => {
+  it("is read up to a limit of at least 500 KiB", () => {
     const filler = `${"#".repeat(1023)}\n`;
     const late = (kibibytes: number) => `User-agent: *\n${filler.repeat(kibibytes)}Disallow: /a`;
 
@@ -132,7 +132,7 @@ describe("a file", () => {
     ]);
   });
 
-  it("that the bound cuts in two does not allow by half a line", () => {
+  it("that exceeds the limit allows nothing by half a line", () => {
     const head = "User-agent: *\nDisallow: /\n";
     const allow = "Allow: /";
     const filler = "#".repeat(maxRobotsBytes - head.length - allow.length - 1);
@@ -149,39 +149,39 @@ describe("a file", () => {
     expect(["/gr%C3%BC%C3%9F", "/"].map((path) => allows(robots, path))).toEqual([false, true]);
   });
 
-  it("with a line of a megabyte has its other lines obeyed", () => {
+  it("with an overlong line has its other lines obeyed", () => {
     const robots = `User-agent: *\nDisallow: /${"a".repeat(500_000)}\nDisallow: /b`;
 
     expect(["/b", "/c"].map((path) => allows(robots, path))).toEqual([false, true]);
   });
 
-  it("with more wildcards than can be judged forbids what it would take too long to judge", () => {
+  it("with too many wildcards to judge forbids the path", () => {
     const hostile = `User-agent: *\n${"Disallow: /*a\n".repeat(70_000)}`;
     const verdict = robotsVerdict(parseRobots(hostile, "Nearcrawl"), `/${"b".repeat(2000)}`);
 
     expect(verdict).toMatchObject({ allowed: false, rule: expect.stringContaining("more wildcards") });
   });
 
-  it("full of wildcards costs no more than its length", () => {
+  it("full of wildcards takes linear time", () => {
     const hostile = `User-agent: *\n${`Disallow: /${"*a".repeat(500)}b\n`.repeat(500)}`;
     const rules = parseRobots(hostile, "Nearcrawl");
 
     expect(robotsVerdict(rules, `/${"a".repeat(2000)}`).allowed).toBe(true);
   });
 
-  it("of garbage allows", () => {
+  it("of garbage allows everything", () => {
     expect(allows("<html><body>404 not found</body></html>", "/a")).toBe(true);
     expect(allows(Buffer.alloc(10_000, 0xff), "/a")).toBe(true);
   });
 });
 
-it("sitemaps are kept without users", () => {
+it("sitemaps lose user names", () => {
   const { sitemaps } = parseRobots("Sitemap: https://user:secret@x.example/s.xml", "Nearcrawl");
 
   expect(sitemaps).toEqual(["https://x.example/s.xml"]);
 });
 
-it("sitemaps are made absolute, each told once, at most fifty, and only those of the web", () => {
+it("sitemaps are absolute, distinct, limited to fifty, and http(s) only", () => {
   const many = Array.from({ length: 60 }, (_, index) => `Sitemap: /more-${index}.xml`);
   const lines = [
     "Sitemap: https://a.example/s.xml",

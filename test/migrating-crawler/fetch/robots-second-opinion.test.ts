@@ -20,7 +20,7 @@ function randomFile(draw: () => number): string {
 }
 
 describe("robots rules", () => {
-  it("judge as another implementation does, on 500 random files with 20 paths each", () => {
+  it("agree with another implementation on 500 random files with 20 paths each", () => {
     const draw = seededRandom(9309);
     const paths = "/ /a /b /a/b /list/x.html /list/a /page /page/a /axb /aab/list".split(" ");
     const asked = paths.flatMap((path) => [path, `${path}?q=1`]);

@@ -32,7 +32,7 @@ const folder = sharedData("suites/robots");
 
 describe.skipIf(folder === null)("the public robots.txt suites", () => {
   for (const suite of suites) {
-    it(`${suite}: every row that RFC 9309 or all implementations agree on holds`, () => {
+    it(`${suite}: every row that RFC 9309 or all implementations agree on passes`, () => {
       const rows = JSON.parse(readFileSync(join(folder!, `${suite}.json`), "utf8")) as Row[];
       const agreed = rows.filter(isAgreed);
 
@@ -43,7 +43,7 @@ describe.skipIf(folder === null)("the public robots.txt suites", () => {
     });
   }
 
-  it("the real files: states of uses are found as by a search of their lines, and change no verdict", () => {
+  it("the real files: statements about uses are found and change no verdict", () => {
     const files = JSON.parse(readFileSync(join(folder!, "real-dev.json"), "utf8")) as RealFile[];
     const managed = Buffer.from("\n\nUser-agent: *\nContent-Signal: search=yes,ai-train=no,use=reference\n");
     const lines = { "content-signal": 0, "content-usage": 0, license: 0 };
@@ -71,7 +71,7 @@ describe.skipIf(folder === null)("the public robots.txt suites", () => {
     });
   });
 
-  it("the real files: every consensus row holds", () => {
+  it("the real files: every consensus row passes", () => {
     const files = JSON.parse(readFileSync(join(folder!, "real-dev.json"), "utf8")) as RealFile[];
     let rows = 0;
 

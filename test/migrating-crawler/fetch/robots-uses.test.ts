@@ -48,7 +48,7 @@ Content-Usage: train-ai=y
     expect(robotsVerdict(rules, "/").allowed).toBe(true);
   });
 
-  it("tells the line of each statement", () => {
+  it("reports the line of each statement", () => {
     expect(statedIn(byPath, "/ai-ok/x")).toMatchObject([
       { line: 5, text: "/ai-ok/ train-ai=y", place: "robots.txt" },
     ]);
@@ -92,31 +92,34 @@ describe("License lines (RSL 1.0)", () => {
   const [all, group] = ["https://s.example/all.xml", "https://s.example/group.xml"];
 
   const rows: Readonly<Record<string, readonly [file: string, licenses: string]>> = {
-    "before any group are for all": [`License: ${all}\nUser-agent: Nearcrawl\nAllow: /\n`, all],
-    "bind their group alone": [`User-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`, ""],
-    "of our group override those for all": [`License: ${all}\nUser-agent: *\nLicense: ${group}\n`, group],
-    "of another group override nothing": [
+    "before any group apply to all": [`License: ${all}\nUser-agent: Nearcrawl\nAllow: /\n`, all],
+    "in a group apply to that group only": [`User-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`, ""],
+    "of our group replace those for all": [`License: ${all}\nUser-agent: *\nLicense: ${group}\n`, group],
+    "of another group replace nothing": [
       `License: ${all}\nUser-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`,
       all,
     ],
-    "of the group for all are not ours where a group names us": [
+    "of the * group do not apply when a group names us": [
       `User-agent: *\nLicense: ${group}\n\nUser-agent: Nearcrawl\nAllow: /\n`,
       "",
     ],
-    "of two groups of one agent hold both": [
+    "of two groups of one agent both apply": [
       `User-agent: *\nLicense: ${all}\n\nUser-agent: *\nDisallow: /a\nLicense: ${group}\n`,
       `${all} ${group}`,
     ],
-    "appended to a file, behind a blank line, are for all": [
+    "appended to a file after a blank line apply to all": [
       `User-agent: OtherBot\nDisallow: /\n\nSitemap: https://s.example/s.xml\nLicense: ${all}\n`,
       all,
     ],
-    "between a group's agents and its rules are the group's, blank lines or not": [
+    "between a group's agents and its rules belong to the group": [
       `User-agent: OtherBot\n\nLicense: ${group}\nDisallow: /\n`,
       "",
     ],
-    "that are relative are none": ["License: /license.xml\nLicense: //s.example/l.xml\nLicense: l.xml\n", ""],
-    "that are relative override nothing": [
+    "that are relative are ignored": [
+      "License: /license.xml\nLicense: //s.example/l.xml\nLicense: l.xml\n",
+      "",
+    ],
+    "that are relative replace nothing": [
       `License: ${all}\nUser-agent: *\nLicense: /group.xml\nAllow: /\n`,
       all,
     ],
@@ -126,13 +129,13 @@ describe("License lines (RSL 1.0)", () => {
       expect(licensesIn(file)).toBe(licenses);
     });
 
-  it("end no run of User-agent lines: rules behind them are for all agents of the run", () => {
+  it("do not end a run of User-agent lines", () => {
     const file = `User-agent: Nearcrawl\nLicense: ${group}\nUser-agent: OtherBot\nDisallow: /\n`;
 
     expect(robotsVerdict(parseRobots(file, "Nearcrawl"), "/").allowed).toBe(false);
   });
 
-  it("restrict no search", () => {
+  it("do not restrict search", () => {
     const stated = statedIn("User-agent: *\nLicense: https://s.example/l.xml\nDisallow: /\n", "/");
 
     expect(stated).toEqual([
@@ -145,7 +148,7 @@ describe("License lines (RSL 1.0)", () => {
 });
 
 describe("what is hostile", () => {
-  it("10,000 lines: each text once, bounded, and what the rest denies is denied everywhere", () => {
+  it("of 10,000 lines a limited number is kept, and what the rest denies is denied everywhere", () => {
     const lines = Array.from({ length: 9_999 }, (_, n) => `Content-Signal: /${n} search=yes`);
     const file = ["User-agent: *", ...lines, "Content-Signal: /9999 search=no"].join("\n");
 
@@ -156,7 +159,7 @@ describe("what is hostile", () => {
     expect(useAnswers(usesOfPath(uses, "/anything"))).toEqual({ search: "denied" });
   });
 
-  it("10,000 lines that allow deny nothing", () => {
+  it("10,000 allowing lines deny nothing", () => {
     const lines = Array.from({ length: 10_000 }, (_, n) => `Content-Signal: /${n} search=yes`);
 
     const { uses } = parseRobots(`User-agent: *\n${lines.join("\n")}`, "Nearcrawl");
@@ -165,19 +168,19 @@ describe("what is hostile", () => {
     expect(usesOfPath(uses, "/anything")).toEqual([]);
   });
 
-  it("10,000 times the same line is one", () => {
+  it("10,000 equal lines count as one", () => {
     const file = `User-agent: *\n${"Content-Signal: search=no\n".repeat(10_000)}`;
 
     expect(statedIn(file, "/")).toMatchObject([{ line: 2, answer: "denied" }]);
   });
 
-  it("a line of a megabyte is cut between two members", () => {
+  it("a line of a megabyte is cut between members", () => {
     const file = `User-agent: *\nContent-Usage: search=n, ${"a=y, ".repeat(180_000)}`;
 
     expect(answersIn(file, "/")).toEqual({ search: "denied" });
   });
 
-  it("a path of characters that have two halves is cut to whole ones", () => {
+  it("a cut path contains no half characters", () => {
     const path = `/${"\u{1f426}".repeat(200)}`;
 
     const [stated] = statedIn(`User-agent: *\nContent-Signal: ${path} search=no\n`, encodeURI(path));
@@ -187,7 +190,7 @@ describe("what is hostile", () => {
     expect(stated!.text).not.toMatch(/\p{Surrogate}/u);
   });
 
-  it("paths full of wildcards end in time", () => {
+  it("paths full of wildcards take limited time", () => {
     const lines = Array.from({ length: 64 }, (_, n) => `Content-Usage: /${"*a".repeat(480)}${n} search=n`);
     const startedMs = performance.now();
 

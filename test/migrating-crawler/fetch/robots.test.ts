@@ -28,7 +28,7 @@ async function crawlAnew(url: string) {
 }
 
 describe("robots.txt over a restart", () => {
-  it("is not asked for again within its day, and its rules hold as before", async () => {
+  it("is not requested again within a day, and its rules still apply", async () => {
     const robots =
       "User-agent: *\n\nDisallow: /caf\u00e9\nAllow: /x/index.html\nDisallow: /x\nCrawl-delay: 0.01";
     const site = await siteWith(robots);
@@ -47,7 +47,7 @@ describe("robots.txt over a restart", () => {
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(1);
   });
 
-  it("that was absent is not asked for again either", async () => {
+  it("that was absent is not requested again", async () => {
     const site = await siteWith("", 404);
 
     await crawlAnew(`${site.url}/a`);
@@ -56,7 +56,7 @@ describe("robots.txt over a restart", () => {
     expect(site.requests).toEqual(["GET /robots.txt", "GET /a", "GET /b"]);
   });
 
-  it("is asked for anew where the file on disk is not ours", async () => {
+  it("is requested again when the saved file is invalid", async () => {
     const site = await siteWith("User-agent: *\nDisallow: /a");
     await crawlAnew(`${site.url}/open`);
     writeFileSync(join(home, "robots-rules.json"), '{"version":1,"origins":[{"origin":"x"},7],');
@@ -67,7 +67,7 @@ describe("robots.txt over a restart", () => {
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(2);
   });
 
-  it("is asked for anew where an earlier release kept its rules, which did not hear what it states of uses", async () => {
+  it("is requested again when an earlier release saved it without statements about uses", async () => {
     const site = await siteWith("User-agent: *\nContent-Signal: search=no");
     await crawlAnew(`${site.url}/a`);
     const file = join(home, "robots-rules.json");
@@ -102,7 +102,7 @@ describe("robots.txt that redirects to another host", () => {
     return { requests, crawl, crawler };
   }
 
-  it("asks the other host's rules first, and obeys them for the place that it leads to", async () => {
+  it("asks the other host's rules first and obeys them", async () => {
     const { requests, crawl } = await sitesWith({
       "a.localhost/robots.txt": "http://b.localhost:PORT/admin/expensive?report=all",
       "b.localhost/robots.txt": "User-agent: *\nDisallow: /admin",
@@ -125,7 +125,7 @@ describe("robots.txt that redirects to another host", () => {
     ]);
   });
 
-  it("costs the other host one request, however many hosts lead to the same place, also at once", async () => {
+  it("costs the other host one request for any number of hosts", async () => {
     const { requests, crawl } = await sitesWith({
       "*.a.localhost/robots.txt": "http://b.localhost:PORT/rules",
       "*.c.localhost/robots.txt": "http://b.localhost:PORT/robots.txt",
@@ -143,7 +143,7 @@ describe("robots.txt that redirects to another host", () => {
     expect(asked.sort()).toEqual(["b.localhost/robots.txt", "b.localhost/rules"]);
   });
 
-  it("may lead to so many places of one host a day, and no more", async () => {
+  it("may lead to at most 100 URLs of one host a day", async () => {
     const { requests, crawl } = await sitesWith(
       Object.fromEntries(
         Array.from({ length: 110 }, (_, at) => [
@@ -166,7 +166,7 @@ describe("robots.txt that redirects to another host", () => {
     expect(refused).toHaveLength(10);
   });
 
-  it("ends after five redirects, and a host on the way is not taken for one without rules", async () => {
+  it("ends after five redirects without affecting hosts on the way", async () => {
     const chain = (from: string, to: string) => [
       `${from}.localhost/robots.txt`,
       `http://${to}.localhost:PORT/robots.txt`,

@@ -54,7 +54,7 @@ function toolsOf({ userAgent, sign }: Introduction, config = testConfig()) {
   return { tools, crawl };
 }
 
-describe("the verification that these tests use", () => {
+describe("the verification in these tests", () => {
   /** RFC 9421 appendix B.1.4 (the public key) and B.2.6. */
   const vector: SignedMessage = {
     method: "POST",
@@ -72,14 +72,14 @@ describe("the verification that these tests use", () => {
   };
   const x = "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs";
 
-  it("takes the RFC's own signature, and nothing that differs from it", () => {
+  it("accepts the RFC's example and nothing that differs from it", () => {
     expect(seenSignature(vector, "sig-b26", x).valid).toBe(true);
     expect(seenSignature({ ...vector, authority: "example.net" }, "sig-b26", x).valid).toBe(false);
   });
 });
 
 describe("a signed request", () => {
-  it("carries what Web Bot Auth asks for, by the key that its thumbprint names (RFC 8037 appendix A.3)", () => {
+  it("has the fields of Web Bot Auth and names the key by its thumbprint (RFC 8037 appendix A.3)", () => {
     const sign = requestSigner({ key: () => zeroKey, keySetUrl, now, random: (n) => Buffer.alloc(n) });
 
     const fields = sign(new URL("https://a.example/page"));
@@ -95,7 +95,7 @@ describe("a signed request", () => {
   });
 
   it.each([
-    ["for as long as signatures are good", 900, 300],
+    ["for the usual validity", 900, 300],
     ["no longer than its key", 120, 120],
   ])("is good %s", (_how, keySeconds, seconds) => {
     const until = new Date(now().getTime() + keySeconds * 1000);
@@ -109,7 +109,7 @@ describe("a signed request", () => {
     expect(Number(expires) * 1000).toBeLessThanOrEqual(until.getTime());
   });
 
-  it("is none with a key that ends in the middle of it, without a key, and by plain http", () => {
+  it("is not signed with an expiring key, without a key, or over plain http", () => {
     const until = new Date(now().getTime() + 20_000);
     const signWith = (key: RequestKey | null, url: string) =>
       requestSigner({ key: () => key, keySetUrl, now })(new URL(url));
@@ -119,7 +119,7 @@ describe("a signed request", () => {
     expect(signWith(zeroKey, "http://a.example")).toEqual({});
   });
 
-  it("is not one by plain http, whose signature anybody on the way could use: robots.txt, page or HEAD", async () => {
+  it("is never signed over plain http: robots.txt, page or HEAD", async () => {
     const origin = await startOrigin((request, response) =>
       request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
     );
@@ -133,7 +133,7 @@ describe("a signed request", () => {
     expect(origin.headers.flatMap((headers) => Object.keys(headers)).filter(isSignatureField)).toEqual([]);
   });
 
-  it("can be verified over HTTP/1.1, robots.txt as well as pages, each with a nonce of its own", async () => {
+  it("can be verified over HTTP/1.1, for robots.txt and pages, each with its own nonce", async () => {
     const { origin, certificate } = await secureOrigin();
     const { crawl, publicKey } = signingTools({ certificateFile: certificate.file });
 
@@ -171,7 +171,7 @@ describe("a signed request", () => {
     expect(asked.map((message) => seenSignature(message, "sig1", publicKey).valid)).toEqual([true, true]);
   });
 
-  it("is also a HEAD that measures", async () => {
+  it("can also be a HEAD probe", async () => {
     const { origin, certificate } = await secureOrigin();
     const { tools, introduction, publicKey } = signingTools({ certificateFile: certificate.file });
     const prober = new Prober({ connector: tools.connector, probeMethods: ["head"], ...introduction });
@@ -193,7 +193,7 @@ describe("a crawler's introduction", () => {
     return origin;
   }
 
-  it("is the coordinator's User-Agent, without a signature where it has no key", async () => {
+  it("is the coordinator's User-Agent, unsigned without a key", async () => {
     const introduction = new Introduction(null);
     introduction.onWelcome(welcome);
 
@@ -203,7 +203,7 @@ describe("a crawler's introduction", () => {
     expect(headers.at(-1)).not.toHaveProperty("signature");
   });
 
-  it("does not exist before a welcome, and so there is no request", async () => {
+  it("does not exist before a welcome, so nothing is requested", async () => {
     const { requests } = await crawlAs(new Introduction(null));
 
     expect(requests).toEqual([]);

@@ -49,7 +49,7 @@ describe("a body that waits for the rate", () => {
     expect(result.bodyBytes).toBe(page.length);
   });
 
-  it("over a kept connection leaves it fit for the next page", long, async () => {
+  it("on a kept connection leaves it usable for the next page", long, async () => {
     const url = await site((socket) => socket.write(answer([length], page)));
 
     const { results } = await fetchAll([{ url: `${url}/1` }, { url: `${url}/2` }], slowed);
@@ -58,7 +58,7 @@ describe("a body that waits for the rate", () => {
   });
 
   it.each([
-    ["shorter than it says", answer([`content-length: ${page.length + 9}`], page)],
+    ["shorter than its stated length", answer([`content-length: ${page.length + 9}`], page)],
     ["without its last chunk", answer(["transfer-encoding: chunked"], inChunks(page).subarray(0, -5))],
   ])("%s is lost", long, async (_what, bytes) => {
     const url = await site((socket) => socket.end(bytes));
@@ -69,7 +69,7 @@ describe("a body that waits for the rate", () => {
     });
   });
 
-  it("and is reset meanwhile hurts nobody", long, async () => {
+  it("and is reset meanwhile does no harm", long, async () => {
     const url = await site((socket) => {
       socket.write(answer([], page), () => socket.resetAndDestroy());
     });

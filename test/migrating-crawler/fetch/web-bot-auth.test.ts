@@ -225,8 +225,8 @@ function directoryProof({ headers, body }: KeySetAnswer, requestAuthority: strin
   return seenSignature(answered, label, String(key.x)).valid ? "proven" : "wrong signature";
 }
 
-describe("a site that verifies what the coordinator's crawlers ask", () => {
-  it("finds the key set at the very URL that Signature-Agent names, and the signature good by a key of its own", async () => {
+describe("a site that verifies the crawlers' requests", () => {
+  it("finds the key set at the URL in Signature-Agent and verifies the signature by a key used for nothing else", async () => {
     const verified = await verifiedIdentity(message, fromCoordinator);
 
     expect(verified).toMatchObject({ identifier: keySetUrl });
@@ -238,12 +238,12 @@ describe("a site that verifies what the coordinator's crawlers ask", () => {
     expect(await keySet(keySetUrl, fromCoordinator)).toHaveLength(2);
   });
 
-  it("saw no signature before copies of the key set could have the key", () => {
+  it("saw no signature before cached key sets could have the key", () => {
     expect(Object.keys(early.headers).filter((name) => name.startsWith("signature"))).toEqual([]);
     expect(early.headers["user-agent"]).toMatch(/^Nearcrawl\//);
   });
 
-  it("can be shown that the coordinator's name stands behind the key set, and no other name", async () => {
+  it("can verify that the key set belongs to the coordinator's name", async () => {
     const answer = await fromCoordinator(keySetUrl);
     const elsewhere = await fromCoordinator(keySetUrl.replace("crawl.example.org", "evil.example"));
 
@@ -256,7 +256,7 @@ describe("a site that verifies what the coordinator's crawlers ask", () => {
     expect(directoryProof(answer, "crawl.example.org", Date.now() + 601_000)).toBe("not of now");
   });
 
-  it("does not find the key of a crawler any more that its operator has shut out", async () => {
+  it("no longer finds the key of a revoked crawler", async () => {
     await createFleetKeys(world.pool).revoke("athens", new Date());
 
     expect(await verifiedIdentity(message, fromCoordinator)).toEqual({

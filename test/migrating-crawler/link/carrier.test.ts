@@ -46,7 +46,7 @@ beforeEach(() => {
 afterEach(() => spool.close());
 
 describe("the carrier", () => {
-  it("ships results in order and each once in a session", () => {
+  it("sends results in order, each once per session", () => {
     carrier.onWelcome(0);
 
     for (let count = 0; count < 3; count += 1) carrier.keep("1", notFound);
@@ -54,7 +54,7 @@ describe("the carrier", () => {
     expect(link.sent).toEqual([1, 2, 3]);
   });
 
-  it("begins a new session with the first result that the coordinator does not have", () => {
+  it("starts a new session at the first result that the coordinator lacks", () => {
     carrier.onWelcome(0);
     for (let count = 0; count < 5; count += 1) carrier.keep("1", notFound);
     link.isUp = false;
@@ -67,7 +67,7 @@ describe("the carrier", () => {
     expect(link.sent).toEqual([3, 4, 5, 6]);
   });
 
-  it("lets a lease settle when its last result is acknowledged, and not before", async () => {
+  it("settles a lease when its last result is acknowledged", async () => {
     carrier.onWelcome(0);
     carrier.keep("7", notFound);
     carrier.keep("7", notFound);
@@ -85,7 +85,7 @@ describe("the carrier", () => {
     expect([early, settled]).toEqual([false, true]);
   });
 
-  it("says when results wait and nothing has been acknowledged for minutes", () => {
+  it("reports results that have waited for minutes without acknowledgement", () => {
     const later = (minutes: number) => performance.now() + minutes * 60_000 + 1000;
     carrier.onWelcome(0);
     const idle = carrier.stuck(later(60));
@@ -101,7 +101,7 @@ describe("the carrier", () => {
     expect(carrier.stuck(later(60))).toBe("");
   });
 
-  it("ships times in tenths of a millisecond", () => {
+  it("sends times in tenths of a millisecond", () => {
     const timing = { dnsMs: 1.23456, connectMs: null, tlsMs: 0.04, firstByteMs: 99.96, totalMs: 100.0499 };
 
     carrier.keep("1", { ...notFound, timing });
@@ -117,7 +117,7 @@ describe("the carrier", () => {
   });
 });
 
-describe("a result that the coordinator would not take", () => {
+describe("a result that the coordinator would reject", () => {
   const { page } = generatedResults({ count: 1, hosts: 1, seed: 1 })[0]!.result;
   const fetched = { ...notFound, outcome: { type: "fetched", status: 200, truncated: false }, page } as const;
   const withPage = (differences: Partial<PageExtract>) => ({
@@ -132,21 +132,17 @@ describe("a result that the coordinator would not take", () => {
       /status/,
     ],
     ["a header that is too long", { ...notFound, etag: "x".repeat(501) }, /etag/],
-    [
-      "a time that is no number",
-      { ...notFound, timing: { ...notFound.timing, totalMs: Number.NaN } },
-      /totalMs/,
-    ],
-    ["a delay below zero", { ...notFound, hostDelayMs: -1 }, /hostDelayMs/],
-    ["a language that is none", withPage({ language: "ελ" }), /language/],
-    ["a day that is none", withPage({ modifiedAt: "2026-1-1" }), /modifiedAt/],
-    ["more than a message holds", withPage(lists), /over the limit/],
-    ["more links than are listed", withPage({ links: Array(10_001).fill(linkTo("x")) }), /links/],
+    ["an invalid time", { ...notFound, timing: { ...notFound.timing, totalMs: Number.NaN } }, /totalMs/],
+    ["a negative delay", { ...notFound, hostDelayMs: -1 }, /hostDelayMs/],
+    ["an invalid language", withPage({ language: "ελ" }), /language/],
+    ["an invalid day", withPage({ modifiedAt: "2026-1-1" }), /modifiedAt/],
+    ["an oversized message", withPage(lists), /over the limit/],
+    ["too many links", withPage({ links: Array(10_001).fill(linkTo("x")) }), /links/],
   ];
   const kept = (sequence: number) =>
     (unpackMessage(spool.read(sequence)!.packed) as { result: FetchResult }).result;
 
-  it.each(impossible)("with %s is kept as a failure of its URL", (_what, result, reason) => {
+  it.each(impossible)("with %s is stored as a failure of its URL", (_what, result, reason) => {
     carrier.keep("7", result);
 
     expect(fetchResultSchema.safeParse(kept(1)).success).toBe(true);
@@ -158,7 +154,7 @@ describe("a result that the coordinator would not take", () => {
     });
   });
 
-  it("is shipped as a failure where an earlier release has kept it, and what is sound as it is", () => {
+  it("is sent as a failure when an earlier release stored it; valid ones stay", () => {
     for (const [, result] of impossible.slice(0, 2)) spool.append("7", packResult("7", result));
     spool.append("7", packResult("7", notFound));
     spool.append("7", { text: "\n{no shape", numbers: Buffer.alloc(0), links: null });
@@ -181,7 +177,7 @@ describe("a result that the coordinator would not take", () => {
     expect(spool.waiting).toBe(0);
   });
 
-  it("is none for 10,000 URLs of a sitemap, each with its date and how often it changes", () => {
+  it("is not a sitemap of 10,000 URLs with dates and change frequencies", () => {
     const dated = { modifiedAt: "2026-01-01", changeFrequency: "daily" } as const;
     const links = Array.from({ length: 10_000 }, (_, at) => ({ ...linkTo(String(at)), ...dated }));
 

@@ -21,7 +21,7 @@ describe("which coordinator is next", () => {
     expect(asked).toEqual([athens, berlin, cairo, athens]);
   });
 
-  test("none that has said when to come back, before that; of such alone, the one that said it for the least", () => {
+  test("the one that is available soonest", () => {
     const addresses = new CoordinatorAddresses({ own: [athens, berlin] });
     addresses.comeBackTo(5000, 0);
     addresses.next(0);
@@ -33,8 +33,8 @@ describe("which coordinator is next", () => {
   });
 });
 
-describe("who may name a coordinator", () => {
-  test("what is said in a session is kept, in place of what was said before", () => {
+describe("announced coordinators", () => {
+  test("replace those announced before", () => {
     const kept: (readonly string[])[] = [];
     const addresses = new CoordinatorAddresses({ own: [athens], keep: (urls) => kept.push(urls) });
 
@@ -64,7 +64,7 @@ describe("who may name a coordinator", () => {
     expect(addresses.all).toEqual(isTaken ? [given, named] : [given]);
   });
 
-  test("nothing in the clear, where the first is not; no other path; nothing that is no coordinator's URL; no more than 16", () => {
+  test("are encrypted like the first, with the same path, and at most 16", () => {
     const addresses = new CoordinatorAddresses({ own: [athens] });
     const many = Array.from({ length: 40 }, (_, at) => `wss://c${at}.fleet.example/crawler`);
 
@@ -123,7 +123,7 @@ function linkTo(addresses: CoordinatorAddresses) {
 }
 
 describe("a link", () => {
-  test("goes to the coordinator that the lost one named in its welcome", async () => {
+  test("goes to the coordinator that the lost one announced in its welcome", async () => {
     const second = await gateway();
     const first = await gateway(naming([second.url]));
     const { up } = linkTo(new CoordinatorAddresses({ own: [first.url] }));
@@ -134,7 +134,7 @@ describe("a link", () => {
     await vi.waitFor(() => expect(up).toEqual([first.url, second.url]));
   });
 
-  test("goes to one that it was told of during the session, and knows it in its next life", async () => {
+  test("goes to one announced during the session, also after a restart", async () => {
     const [first, second] = [await gateway(), await gateway()];
     let kept: readonly string[] = [];
     const keep = (urls: readonly string[]) => {
@@ -152,7 +152,7 @@ describe("a link", () => {
     await vi.waitFor(() => expect(later).toEqual([second.url]));
   });
 
-  test("that one coordinator sends away until later asks the other meanwhile", async () => {
+  test("asks another coordinator when one sends it away", async () => {
     const refuse = {
       code: "internal-error",
       reason: "many wait",
@@ -166,7 +166,7 @@ describe("a link", () => {
     await vi.waitFor(() => expect(up).toEqual([second.url]));
   });
 
-  test("that is refused for good by one is not let in by asking another", async () => {
+  test("stops when one coordinator refuses it for good", async () => {
     const refuse = { code: "revoked", reason: "shut out", retry: false } as const;
     const first = await gateway({ handlers: { admit: async () => ({ refuse }) } });
     const second = await gateway();

@@ -109,7 +109,7 @@ function outgoing(count: number): OutgoingResult[] {
 }
 
 describe("a session", () => {
-  test("begins with a welcome, carries messages both ways, and ends with a goodbye", async () => {
+  test("starts with a welcome, carries messages both ways, and ends with a goodbye", async () => {
     const { link, heard, gateway, seen } = await welcomed();
     link.send({ type: "crawler:ready", freeHosts: 3 });
     await vi.waitFor(() => expect(seen.messages.length).toBe(1));
@@ -131,7 +131,7 @@ describe("a session", () => {
     expect(link.isUp).toBe(false);
   });
 
-  test("that is stopped still gets the acknowledgements of what it has sent", async () => {
+  test("that is stopped still gets its acknowledgements", async () => {
     const gate = makeGate();
     const { link, heard, seen } = await welcomed({
       settings: { lingerMs: 0 },
@@ -170,7 +170,7 @@ describe("a session", () => {
     await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("upgrade"));
   });
 
-  test("is kept alive by heartbeats that the link sends by itself", async () => {
+  test("sends heartbeats by itself", async () => {
     const { seen } = await welcomed({ settings: { heartbeatMs: 1000 } });
 
     await vi.waitFor(() => expect(seen.messages.length).toBeGreaterThan(0), { timeout: 5000 });
@@ -180,7 +180,7 @@ describe("a session", () => {
 });
 
 describe("results", () => {
-  test("are taken up to the credits, then refused until an acknowledgement makes room", async () => {
+  test("are accepted up to the credits, then refused until an acknowledgement makes room", async () => {
     const gate = makeGate();
     const { link, heard } = await welcomed({
       settings: { resultCredits: 5, lingerMs: 0 },
@@ -195,7 +195,7 @@ describe("results", () => {
     expect(link.sendResult(outgoing(6)[5] as OutgoingResult)).toBe(true);
   });
 
-  test("stop while the pace is 0, and go on when it is raised", async () => {
+  test("stop at pace 0 and continue when it is raised", async () => {
     const { link, heard, gateway, seen } = await welcomed();
     const [first] = outgoing(1) as [OutgoingResult];
 
@@ -220,7 +220,7 @@ describe("results", () => {
     expect(link.sendResult(two)).toBe(true);
   });
 
-  test("that were not acknowledged are sent again in the next session, and count once", async () => {
+  test("without acknowledgement are sent again in the next session and count once", async () => {
     let failing = true;
     const stored: number[] = [];
     const { link, heard, seen } = await welcomed({
@@ -246,7 +246,7 @@ describe("results", () => {
     expect(stored).toEqual([1, 2, 3, 4]);
   });
 
-  test("and other messages are not taken while the link is down", async () => {
+  test("and other messages are refused while the link is down", async () => {
     const { link } = makeLink("ws://127.0.0.1:9/crawler");
 
     expect(link.sendResult(outgoing(1)[0] as OutgoingResult)).toBe(false);
@@ -254,7 +254,7 @@ describe("results", () => {
   });
 });
 
-describe("when the coordinator says when to come back", () => {
+describe("a time to come back", () => {
   /** The minimum and maximum wait after the first attempt, over the range of jitter. */
   const waitsFor = async (url: string) => {
     const { waits, log } = waitingLog();
@@ -262,14 +262,14 @@ describe("when the coordinator says when to come back", () => {
     return waits;
   };
 
-  test("in its refusal, the link stays away for so long, and a little longer by chance", async () => {
+  test("in a refusal is respected, with jitter", async () => {
     const refuse = { code: "internal-error", reason: "many wait", retry: true, retryAfterMs: 4000 } as const;
     const { url } = await start({ handlers: { admit: async () => ({ refuse }) } });
 
     expect(await waitsFor(url)).toEqual([4000, 4400]);
   });
 
-  test("in place of a connection, the link does the same, and says in which words", async () => {
+  test("in an HTTP answer is respected, with the answer's words as reason", async () => {
     const server = createHttpServer((_request, response) => response.end());
     server.on("upgrade", (_request, socket) => {
       socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nmany wait");
@@ -281,10 +281,10 @@ describe("when the coordinator says when to come back", () => {
   });
 });
 
-describe("when the coordinator is lost or refuses", () => {
+describe("after a loss or refusal", () => {
   const lost = { code: "internal-error", reason: "lost", retry: true } as const;
 
-  test("the link comes back to a coordinator that was restarted", async () => {
+  test("the link returns to a restarted coordinator", async () => {
     const { link, heard, close, port } = await welcomed();
 
     await close();
@@ -300,7 +300,7 @@ describe("when the coordinator is lost or refuses", () => {
     { heartbeatMs: 10_000, backMs: [5, 10] },
     { heartbeatMs: 30_000, backMs: [5, 10_000] },
   ])(
-    "crawlers with a heartbeat every $heartbeatMs ms are back over $backMs ms",
+    "crawlers with a heartbeat every $heartbeatMs ms return within $backMs ms",
     async ({ heartbeatMs, backMs }) => {
       const { waits, log } = waitingLog();
       for (const chance of [0, 0.999]) {
@@ -321,7 +321,7 @@ describe("when the coordinator is lost or refuses", () => {
     { heartbeatMs: 10_000, first: [10, 20, 20, 20] },
     { heartbeatMs: 11_000, first: [510, 20, 40, 80] },
   ])(
-    "one that was there is looked for often for a while, with a heartbeat of $heartbeatMs ms: $first",
+    "retries are frequent for a while, with a heartbeat of $heartbeatMs ms: $first",
     async ({ heartbeatMs, first }) => {
       const { waits, log } = waitingLog();
       const backOff = { firstMs: 10, mostMs: 1000, soonMs: 20, soonForMs: 200 };
@@ -338,7 +338,7 @@ describe("when the coordinator is lost or refuses", () => {
     },
   );
 
-  test("attempts wait twice as long each time, up to the most, with jitter", async () => {
+  test("waits double up to the maximum, with jitter", async () => {
     const { waits, log } = waitingLog();
     const randoms = [0, 1, 0.5, 0, 0, 0];
     const { link } = makeLink(await nowhere(), { log, random: () => randoms.shift() ?? 0 });
@@ -349,7 +349,7 @@ describe("when the coordinator is lost or refuses", () => {
     expect(waits.slice(0, 5)).toEqual([5, 20, 30, 20, 20]);
   });
 
-  test("a wrong key stops it for good, with the coordinator's words", async () => {
+  test("a wrong key stops the link for good, with the coordinator's reason", async () => {
     const { url } = await start();
     const { link, heard } = makeLink(url, { hello: () => helloOf("amber", { key: keyOf("birch") }) });
 
@@ -364,7 +364,7 @@ describe("when the coordinator is lost or refuses", () => {
     expect(heard.downs).toEqual([]);
   });
 
-  test("stopping while it waits for the next attempt ends the waiting", async () => {
+  test("stopping during a wait ends the wait", async () => {
     const { link, heard } = makeLink(await nowhere(), { backOff: { firstMs: 1e8, mostMs: 1e8 } });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     atEnd(async () => vi.useRealTimers());
@@ -383,7 +383,7 @@ describe("over TLS", () => {
   const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
   const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 
-  test("a coordinator whose certificate was given is trusted; one that nobody vouches for never sees the key", async () => {
+  test("a given certificate is trusted, and an untrusted coordinator never sees the key", async () => {
     const { url, seen } = await welcomed({ tls }, { route: trusting({ ca: tls.cert.toString() }) });
     const stranger = await start({ tls });
 
@@ -394,8 +394,8 @@ describe("over TLS", () => {
   });
 });
 
-describe("a coordinator that misbehaves", () => {
-  test("and never answers the upgrade is given up", async () => {
+describe("a misbehaving coordinator", () => {
+  test("that never answers the upgrade is left", async () => {
     const { port } = await onLoopback(createServer((socket) => void socket.resume()));
 
     expect(await downReason(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 })).toMatch(
@@ -411,12 +411,12 @@ describe("a coordinator that misbehaves", () => {
       (send: (data: Buffer | string) => void) => send(Buffer.alloc(100, 0xff)),
       /^on a message of the coordinator: the deflate stream is corrupt/,
     ],
-  ])("and %s is left", async (_what, greet, words) => {
+  ])("that %s is left", async (_what, greet, words) => {
     expect(await downReason(await serverThat(greet), { welcomeTimeoutMs: 500 })).toMatch(words);
   });
 });
 
-test("a URL that would send the key in the clear is refused at once", () => {
+test("a URL that would send the key unencrypted is refused at once", () => {
   expect(() => makeLink("ws://coordinator.example/crawler")).toThrow(ConfigError);
   expect(() => makeLink("ws://coordinator.example/crawler")).toThrow(/sends the key in the clear, use wss/);
   expect(() => makeLink("https://coordinator.example/")).toThrow(/is not a wss:\/\/ URL/);

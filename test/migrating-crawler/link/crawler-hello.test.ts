@@ -5,13 +5,13 @@ import { encodeMessage, maxHelloBytes } from "#protocol/codec";
 import { crawlerHello, maxHeldLeases } from "#protocol/messages";
 import { hello } from "../../support/flow-world.ts";
 
-it("tells a short list whole, in the partner's order", () => {
+it("reports a short list completely, in the partner's order", () => {
   const lists = { denyRanges: ["192.0.2.0/24", "2001:db8::/32"], denyDomains: ["b.example", "a.example"] };
 
   expect(toldDenials(lists)).toEqual({ networks: lists.denyRanges, domains: lists.denyDomains });
 });
 
-it("keeps a hello with many leases within its bound, however long the list is", () => {
+it("keeps a hello with many leases within its limit, however long the list is", () => {
   const denyRanges = Array.from({ length: 10_000 }, (_, number) => `2001:db8:${number.toString(16)}::/48`);
   const denyDomains = Array.from(
     { length: 10_000 },
@@ -31,6 +31,6 @@ it("keeps a hello with many leases within its bound, however long the list is", 
   expect(Buffer.byteLength(encodeMessage(told))).toBeLessThanOrEqual(maxHelloBytes);
 });
 
-it("is not needed: a crawler that says nothing of it is understood", () => {
+it("may be absent", () => {
   expect(crawlerHello.parse(hello("amber")).denies).toBeUndefined();
 });

@@ -23,7 +23,7 @@ function sealer() {
   return { made, seals };
 }
 
-test("after so many results, and a moment after the first of fewer", () => {
+test("a seal follows a number of results, or a moment after the first", () => {
   const { made, seals } = sealer();
 
   for (let sequence = 5; sequence < 5 + sealAfter.results + 2; sequence += 1) made.add(sequence, parts("a"));
@@ -37,7 +37,7 @@ test("after so many results, and a moment after the first of fewer", () => {
   ]);
 });
 
-test("after so many bytes", () => {
+test("a seal follows a number of bytes", () => {
   const { made, seals } = sealer();
 
   made.add(1, parts("a".repeat(sealAfter.bytes)));
@@ -45,7 +45,7 @@ test("after so many bytes", () => {
   expect(seals).toMatchObject([{ first: 1, last: 1 }]);
 });
 
-test("when it is asked to, and not when nothing was shipped", () => {
+test("a seal is made on request unless nothing was sent", () => {
   const { made, seals } = sealer();
 
   made.seal();
@@ -57,7 +57,7 @@ test("when it is asked to, and not when nothing was shipped", () => {
   expect(seals).toMatchObject([{ first: 1, last: 1 }]);
 });
 
-test("a seal stands for these bytes in this order, of this spool, and for nothing else", () => {
+test("a seal covers exactly these bytes in this order, of this spool", () => {
   const { made, seals } = sealer();
   const digestOf = (...texts: string[]) => {
     const digest = new ResultDigest();
@@ -78,7 +78,7 @@ test("a seal stands for these bytes in this order, of this spool, and for nothin
   expect(holds(digestOf("a", "bc"), { spoolId: "0b0e7cf4-58ab-4c83-9d0f-2b1a4d6f6a01" })).toBe(false);
 });
 
-test("the signature is Ed25519 as anybody can check it (RFC 8032)", () => {
+test("the signature is standard Ed25519 (RFC 8032)", () => {
   const { made, seals } = sealer();
   made.add(1, parts("a"));
   made.seal();

@@ -125,7 +125,7 @@ interface ManifestEntry {
 const pages = sharedData("suites/pages");
 
 describe.skipIf(pages === null)("the real pages", () => {
-  test("take less than a twentieth of their HTML, whatever their order, and arrive as they were", {
+  test("take less than a twentieth of their HTML in any order and arrive unchanged", {
     timeout: 120_000,
   }, async () => {
     const { results, htmlBytes } = await resultsOfPages();
@@ -161,7 +161,7 @@ describe.skipIf(pages === null)("the real pages", () => {
   }
 });
 
-test("pages of one site take much less than pages of many, since they share their navigation", async () => {
+test("pages with shared navigation take much less", async () => {
   const random = seededRandom(9);
   const word = () => Math.floor(random() * 2 ** 40).toString(36);
   const navigation = Array.from({ length: 80 }, () => ({ url: `/${word()}/${word()}`, anchor: word() }));
@@ -182,7 +182,7 @@ test("pages of one site take much less than pages of many, since they share thei
   expect(packed.arrived).toEqual(results);
 });
 
-test("unchanged pages take less than 100 bytes each, with the seals that they count under", async () => {
+test("unchanged pages take less than 100 bytes each, including seals", async () => {
   const random = seededRandom(3);
   const results = Array.from({ length: 300 }, (_, at): FetchResult => {
     const slug = Array.from({ length: 4 }, () => Math.floor(random() * 2 ** 24).toString(36)).join("-");

@@ -69,7 +69,7 @@ describe("the address guard", () => {
 });
 
 describe("a connection", () => {
-  it("names its address and how long it took", async () => {
+  it("reports its address and duration", async () => {
     const { port } = await origin();
 
     const opened = await connector().open(to(port));
@@ -79,13 +79,13 @@ describe("a connection", () => {
     expect(opened.phases.connectMs).toBeGreaterThan(0);
   });
 
-  it("that is refused says so", async () => {
+  it("that is refused fails as such", async () => {
     expect(await failureFrom(connector().open(to(await closedPort())))).toMatchObject({
       code: "connect-refused",
     });
   });
 
-  it("to a name that nobody answers for fails as the network's fault", async () => {
+  it("to a name without an answering resolver fails as the network's fault", async () => {
     const resolver = `127.0.0.1:${await closedPort()}`;
 
     const failure = await failureFrom(
@@ -100,7 +100,7 @@ describe.each([
   ["an HTTP CONNECT proxy", startConnectProxy],
   ["a SOCKS5 proxy", startSocks5Proxy],
 ] as const)("through %s", (_name, startProxy) => {
-  it("the checked address is asked for, and bytes pass both ways", async () => {
+  it("the checked address is requested, and bytes pass both ways", async () => {
     const { port } = await origin();
     const proxy = await startProxy();
 
@@ -117,7 +117,7 @@ describe.each([
     expect(opened.phases.connectMs).toBeGreaterThan(0);
   });
 
-  it("a refused connection is told apart from a proxy that fails", async () => {
+  it("a refused connection differs from a failing proxy", async () => {
     const proxy = await startProxy();
 
     const refused = await failureFrom(connector({ proxy: proxy.url }).open(to(await closedPort())));
@@ -139,8 +139,8 @@ describe.each([
 
 describe("a proxy that misbehaves", () => {
   it.each([
-    ["has much to say in one line", `HTTP/1.1 200 ${"O".repeat(9000)}\r\n\r\n`, "longer than 8192 bytes"],
-    ["never stops its answer", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(5000)}`, "longer than 8192 bytes"],
+    ["sends an overlong line", `HTTP/1.1 200 ${"O".repeat(9000)}\r\n\r\n`, "longer than 8192 bytes"],
+    ["sends an endless answer", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(5000)}`, "longer than 8192 bytes"],
     ["does not speak HTTP", "SSH-2.0-x\r\n\r\n", "not HTTP"],
     ["wants a password", "HTTP/1.1 407 Authenticate\r\n\r\n", "with 407"],
   ])("and %s fails the connection", async (_what, answer, words) => {
@@ -152,7 +152,7 @@ describe("a proxy that misbehaves", () => {
     expect(failure.message).toContain(words);
   });
 
-  it("and never answers runs into the deadline", async () => {
+  it("and never answers times out", async () => {
     const proxy = await startRawOrigin(() => {});
 
     const failure = await failureFrom(connector({ proxy: proxy.url }).open({ ...to(80), timeoutMs: 150 }));
@@ -162,7 +162,7 @@ describe("a proxy that misbehaves", () => {
 });
 
 describe("TLS", () => {
-  it("accepts a certificate that is trusted for the host's name, and refuses it otherwise", async () => {
+  it("accepts only a trusted certificate for the host's name", async () => {
     const { certificateFile, port } = await secureOrigin();
     const target = { ...to(port), secure: true, address: "127.0.0.1" };
 

@@ -37,7 +37,7 @@ async function startDns(table: Record<string, { address: string; ttl: number }[]
 }
 
 describe("a name", () => {
-  it("is asked for once while its time to live lasts, by however many at once", async () => {
+  it("is queried once during its time to live, also by simultaneous callers", async () => {
     const { names, asked } = await startDns({ "site.example": [{ address: "192.0.2.1", ttl: 300 }] });
 
     const together = await Promise.all(Array.from({ length: 20 }, () => names.resolve("site.example")));
@@ -49,7 +49,7 @@ describe("a name", () => {
     expect(later.dnsMs).toBeNull();
   });
 
-  it("that does not exist is the target's fault and remembered, too", async () => {
+  it("that does not exist is the target's fault and is also cached", async () => {
     const { names, asked } = await startDns({});
 
     await expect(names.resolve("gone.example")).rejects.toMatchObject({
@@ -61,14 +61,14 @@ describe("a name", () => {
     expect(asked).toEqual(["A gone.example"]);
   });
 
-  it("with hundreds of addresses brings sixteen", async () => {
+  it("with many addresses gives sixteen", async () => {
     const many = Array.from({ length: 25 }, (_, index) => ({ address: `192.0.2.${index}`, ttl: 60 }));
     const { names } = await startDns({ "many.example": many });
 
     expect((await names.resolve("many.example")).addresses).toHaveLength(16);
   });
 
-  it("that is an address needs no question", async () => {
+  it("that is an address needs no query", async () => {
     const { names, asked } = await startDns({});
 
     expect(await names.resolve("192.0.2.7")).toEqual({ addresses: ["192.0.2.7"], dnsMs: null });

@@ -50,7 +50,7 @@ it("only the allowed addresses of a name are used", async () => {
   expect(opened.address).toBe("127.0.0.3");
 });
 
-it("a name with forbidden addresses alone is refused", async () => {
+it("a name with only forbidden addresses is refused", async () => {
   const connector = await connectorFor(() => ({ A: ["10.0.0.1", "192.168.0.1"] }));
 
   await expect(connector.open(to(80))).rejects.toMatchObject({
@@ -69,7 +69,7 @@ it("the next address is tried when one does not answer", async () => {
   expect(opened.address).toBe("127.0.0.5");
 });
 
-it("IPv6 is used where IPv4 fails and the crawler has it", async () => {
+it("IPv6 is used when IPv4 fails and the crawler has IPv6", async () => {
   const port = await listening("127.0.0.6");
   const records = { A: ["127.0.0.7"], AAAA: ["::ffff:127.0.0.6"] };
 
@@ -93,7 +93,7 @@ describe("a host that has only IPv6 addresses", () => {
   it.each([
     [{ ipv6: false }, "ipv6 is false in its settings"],
     [{ proxy: "http://127.0.0.1:9" }, "it goes through a proxy, and ipv6 is not set"],
-  ] as const)("is another crawler's, which is said, by name and by address: %j", async (changes, why) => {
+  ] as const)("is not contacted, by name or by address, with the reason: %j", async (changes, why) => {
     const connector = await connectorFor(() => ({ AAAA: [literal] }), changes);
 
     expect(await pickedBy(connector, host)).toBe(
@@ -105,7 +105,7 @@ describe("a host that has only IPv6 addresses", () => {
     expect(connector.speaksIpv6).toBe(false);
   });
 
-  it("is contacted where the settings say so, and by any machine where an address of both families is meant", async () => {
+  it("is contacted when the settings say so or when a mapped IPv4 address is meant", async () => {
     const speaking = await connectorFor(() => ({ AAAA: [literal] }), {
       ipv6: true,
       proxy: "http://127.0.0.1:9",
@@ -119,14 +119,14 @@ describe("a host that has only IPv6 addresses", () => {
     ]);
   });
 
-  it("is told from one that has none", async () => {
+  it("differs from one without any address", async () => {
     const connector = await connectorFor(() => ({}), { ipv6: false });
 
     expect(await pickedBy(connector, host)).toBe("dns-no-such-name: many.example has no address (ENODATA)");
   });
 });
 
-it("a name that comes to point at a private address is refused at the next connection", async () => {
+it("a name that changes to a private address is refused at the next connection", async () => {
   const port = await listening("127.0.0.8");
   let address = "127.0.0.8";
   const connector = await connectorFor(() => ({ A: [address] }));

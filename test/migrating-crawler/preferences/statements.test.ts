@@ -43,13 +43,13 @@ describe("Content-Signal", () => {
       expect(answersOf(contentSignal(value, "header"))).toEqual(answers);
     });
 
-  it("a text that contradicts itself is one statement, which denies", () => {
+  it("a contradictory text is one denying statement", () => {
     expect(contentSignal("search=yes, search=no", "header")).toMatchObject([
       { uses: ["search"], answer: "denied" },
     ]);
   });
 
-  it("keeps a text that says nothing known, and does not hold it against the page", () => {
+  it("keeps an unknown text, which denies nothing", () => {
     const stated = contentSignal("serch=no", "robots.txt");
 
     expect(stated).toEqual([
@@ -104,13 +104,13 @@ describe("tdm-reservation", () => {
       expect(answersOf(tdmReservation({ reservation, policy }, "header"))).toEqual(answers);
     });
 
-  it("says nothing of search", () => {
+  it("does not concern search", () => {
     expect(maySearch(tdmReservation({ reservation: "1", policy: undefined }, "meta"))).toBe(true);
   });
 });
 
 describe("robots words", () => {
-  it("speak of training, of a use that we have no word for, or of nothing", () => {
+  it("deny training, deny an unknown use, or say nothing", () => {
     const stated = robotsWords(["noai", "noimageai", "noai", "nofollow"], "meta");
 
     expect(stated).toEqual([
@@ -124,7 +124,7 @@ describe("RSL 1.0", () => {
   const page = new URL("https://site.example/news/a?b");
   const rsl = (content: string) => `<rsl xmlns="https://rslstandard.org/rsl">${content}</rsl>`;
 
-  it("a license that is named is licensed, of uses that it lists itself: search is not restricted", () => {
+  it("a named license counts as licensed for unknown uses and does not restrict search", () => {
     const stated = licenseLinks([
       '</style.css>; rel=preload, <https://site.example/license.xml>; rel="license"; type="application/rsl+xml"',
       '<https://creativecommons.example/by>; rel="license"',
@@ -149,7 +149,7 @@ describe("RSL 1.0", () => {
         'currency="USD">0.01</amount></payment></license></content>',
       { search: "licensed", "ai-input": "licensed" },
     ],
-    "free use from a license server is licensed, too": [
+    "free use from a license server is also licensed": [
       '<content url="/" server="https://l.example"><license><permits type="usage">search</permits><payment type="free"/></license></content>',
       { search: "licensed" },
     ],
@@ -157,17 +157,17 @@ describe("RSL 1.0", () => {
       '<rsl:content url="https://site.example/news/*"><rsl:license><rsl:prohibits type="usage">all</rsl:prohibits></rsl:license></rsl:content>',
       { search: "denied", "ai-input": "denied", "ai-train": "denied", "text-and-data-mining": "denied" },
     ],
-    "content of another path, of another site": [
+    "content of another path or site": [
       '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content ' +
         'url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
       {},
     ],
-    "who and where, which is not about uses; comments": [
+    "restrictions by place, and comments": [
       '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license>' +
         '<prohibits type="geo">search</prohibits></license></content>',
       {},
     ],
-    "of two licenses the stricter one holds": [
+    "the stricter of two licenses": [
       '<content url="/"><license><prohibits type="usage">search</prohibits></license><license><permits type="usage">search</permits></license></content>',
       { search: "denied" },
     ],
@@ -204,7 +204,7 @@ describe("the price of a 402", () => {
 describe("what is hostile", () => {
   const page = new URL("http://site.example/");
 
-  it("headers of a megabyte are cut between two members, and read as far as that", () => {
+  it("headers of a megabyte are cut between two members", () => {
     const value = `search=no, ${"x=yes, ".repeat(150_000)}`;
 
     const stated = boundedValues(value).flatMap((one) => contentSignal(one, "header"));
@@ -214,17 +214,17 @@ describe("what is hostile", () => {
     expect(boundedValues(Array.from({ length: 10_000 }, () => "search=no"))).toHaveLength(50);
   });
 
-  it("a value without a comma within its bound says nothing", () => {
+  it("an overlong value without a comma says nothing", () => {
     expect(boundedValues("n".repeat(1e6))).toEqual([""]);
   });
 
-  it("control characters and half characters do not travel", () => {
+  it("control characters and half characters are removed", () => {
     const [stated] = contentSignal("search=no\r\n\0evil: 1\ud800", "header");
 
     expect(stated!.text).toBe("search=no evil: 1\ufffd");
   });
 
-  it("more statements than a result holds: those that deny most stay, in their order", () => {
+  it("of too many statements those that deny most stay, in order", () => {
     const allowed = Array.from({ length: 40 }, (_, n) =>
       contentSignal(`search=yes, n=${n}`, "header"),
     ).flat();
@@ -237,7 +237,7 @@ describe("what is hostile", () => {
     expect(maySearch(merged)).toBe(false);
   });
 
-  it("users and passwords of URLs are not kept", () => {
+  it("users and passwords in URLs are removed", () => {
     const [stated] = licenseLinks([
       '<https://anna:secret@x.example/license.xml>; rel="license"; type="application/rsl+xml"',
     ]);
@@ -245,7 +245,7 @@ describe("what is hostile", () => {
     expect(stated?.text).toBe("https://x.example/license.xml");
   });
 
-  it("an inline license of megabytes, or of a million elements, is read in part", () => {
+  it("a huge inline license is read in part", () => {
     const nested = `${"<content url='/'>".repeat(1e6)}<license><prohibits type="usage">search</prohibits></license>`;
 
     for (const xml of [nested, "<!--".repeat(1e6), "<".repeat(1e6)]) {

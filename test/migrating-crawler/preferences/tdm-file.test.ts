@@ -31,11 +31,11 @@ describe("the rules of a tdmrep.json", () => {
     ["/%64ocs/a", "denied"],
   ];
   for (const [path, answer] of rows)
-    it(`say of ${path}: ${answer ?? "nothing"}`, () => {
+    it(`for ${path}: ${answer ?? "nothing"}`, () => {
       expect(answerTo(rules, path)).toBe(answer);
     });
 
-  it("name the rule in their statement", () => {
+  it("name the rule in the statement", () => {
     expect(rules.stated("/site/html/a")).toEqual([
       {
         ...{ standard: "tdm", place: "tdmrep.json", uses: ["text-and-data-mining"], answer: "licensed" },
@@ -45,28 +45,28 @@ describe("the rules of a tdmrep.json", () => {
   });
 });
 
-describe("a tdmrep.json that is none", () => {
+describe("an invalid tdmrep.json", () => {
   const rows: readonly [name: string, body: string][] = [
     ["HTML", "<!doctype html>"],
     ["one rule without its brackets", '{"location":"/","tdm-reservation":1}'],
-    ["rules without what they must have", '[{"location":"/"},{"tdm-reservation":1},null,7,[]]'],
-    ["values that are errors of the protocol", '[{"location":"/","tdm-reservation":2}]'],
-    ["a location that is no text", '[{"location":{"a":[1]},"tdm-reservation":1}]'],
+    ["rules without required members", '[{"location":"/"},{"tdm-reservation":1},null,7,[]]'],
+    ["invalid values", '[{"location":"/","tdm-reservation":2}]'],
+    ["a location that is no string", '[{"location":{"a":[1]},"tdm-reservation":1}]'],
     ["a nest of brackets", "[".repeat(60_000)],
     ["nothing", ""],
   ];
   for (const [name, body] of rows)
-    it(`${name}: it reserves nothing`, () => {
+    it(`reserves nothing: ${name}`, () => {
       expect(answerTo(new TdmRules(parseTdmFile(Buffer.from(body))), "/")).toBeUndefined();
     });
 
-  it("longer than is read: all is reserved", () => {
+  it("reserves everything when it is too long", () => {
     const rules = new TdmRules(parseTdmFile(Buffer.alloc(maxTdmFileBytes + 1, " ")));
 
     expect(answerTo(rules, "/any")).toBe("denied");
   });
 
-  it("with more rules than are kept: what no kept rule names is reserved if one of the others reserves", () => {
+  it("with too many rules reserves what no kept rule names if a dropped one reserves", () => {
     const open = Array.from({ length: 600 }, (_, n) => ({ location: `/${n}/`, "tdm-reservation": 0 }));
 
     expect(answerTo(rulesOf(open), "/599/")).toBeUndefined();

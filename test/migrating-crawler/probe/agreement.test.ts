@@ -3,13 +3,13 @@ import { triesAgree } from "#crawler/probe/http-head";
 
 describe("tries of one probe", () => {
   it.each([
-    ["none says nothing", [], false],
+    ["none is inconclusive", [], false],
     ["one is not confirmed", [20], false],
-    ["two that are close confirm each other", [20, 20.6], true],
+    ["two close ones confirm each other", [20, 20.6], true],
     ["on a long path, close means 2 %", [300, 305], true],
-    ["on a short path, 2 % would be less than clocks can tell", [2, 2.7], true],
-    ["two that are apart do not", [20, 24], false],
-    ["noise that agrees with noise counts only if nothing was quicker", [24, 20, 24.1], false],
+    ["on a short path, 2 % would be below clock precision", [2, 2.7], true],
+    ["two distant ones do not", [20, 24], false],
+    ["agreeing noise counts only if nothing was faster", [24, 20, 24.1], false],
     ["a late pair confirms an early one", [31, 20, 44, 20.1], true],
   ] as const)("%s", (_name, rttsMs, agree) => {
     expect(triesAgree(rttsMs)).toBe(agree);

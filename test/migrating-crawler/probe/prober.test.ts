@@ -52,7 +52,7 @@ const upToThree = expect.toSatisfy((tries: number) => tries === 2 || tries === 3
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 describe("a HEAD probe", () => {
-  it("asks several times on one connection, by name, and tells the smallest time", async () => {
+  it("asks several times on one connection, by name, and reports the smallest time", async () => {
     const heads: string[] = [];
     const delaysMs = [40, 1, 40];
     const origin = await raw((socket, head) => {
@@ -82,9 +82,9 @@ describe("a HEAD probe", () => {
     ["405", "HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n"],
     ["501", "HTTP/1.1 501 No\r\ncontent-length: 0\r\n\r\n"],
     ["nothing and a closed connection", ""],
-    ["something that is not HTTP", "SSH-2.0-server\r\n\r\n"],
-    ["a header without an end", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`],
-  ])("answered with %s falls back to connect and says so", async (_what, answer) => {
+    ["something other than HTTP", "SSH-2.0-server\r\n\r\n"],
+    ["an endless header", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`],
+  ])("answered with %s falls back to connect, which it reports", async (_what, answer) => {
     const origin = await raw((socket) => (answer === "" ? socket.end() : socket.write(answer)));
 
     expect(await probe({ port: origin.port })).toMatchObject({
@@ -104,7 +104,7 @@ describe("a HEAD probe", () => {
 });
 
 describe("a connect probe", () => {
-  it("takes a reset for an answer: it crossed the network", async () => {
+  it("counts a reset as an answer", async () => {
     const outcome = await probe({ port: await closedPort(), method: "connect" });
 
     expect(outcome).toMatchObject({ type: "measured", method: "connect", tries: upToThree });
@@ -113,7 +113,7 @@ describe("a connect probe", () => {
   it.each([
     ["an HTTP CONNECT proxy", startConnectProxy],
     ["a SOCKS5 proxy", startSocks5Proxy],
-  ] as const)("through %s measures the proxy's answer, refusals too", async (_name, startProxy) => {
+  ] as const)("through %s measures the proxy's answer, including refusals", async (_name, startProxy) => {
     const origin = await startOrigin((_request, response) => void response.end());
     const proxy = await startProxy();
 
@@ -127,7 +127,7 @@ describe("a connect probe", () => {
   it.each([
     ["unreachable", "unreachable"],
     ["timeout", "timed-out"],
-  ])("passes on a proxy's word that the target is: %s", async (word, type) => {
+  ])("reports a proxy's statement about the target: %s", async (word, type) => {
     const proxy = await raw((socket) =>
       socket.end(`HTTP/1.1 502 Bad Gateway\r\nX-Proxy-Error: ${word}\r\n\r\n`),
     );
@@ -154,7 +154,7 @@ describe("a probe by name", () => {
     expect(origin.connections()).toBeGreaterThan(0);
   });
 
-  it("fails when the name has no address, without asking the coordinator's", async () => {
+  it("fails when the name has no address, without using the coordinator's", async () => {
     const origin = await raw((socket) => socket.write(ok));
     const dns = await startDns(() => null);
     atEnd(() => dns.close());
@@ -168,7 +168,7 @@ describe("a probe by name", () => {
     expect(origin.connections()).toBe(0);
   });
 
-  it("is not allowed where the name leads to an address that the partner denies", async () => {
+  it("is not allowed when the partner denies the resolved address", async () => {
     const dns = await startDns(() => "127.0.0.1");
     atEnd(() => dns.close());
 
@@ -181,7 +181,7 @@ describe("a probe by name", () => {
   });
 });
 
-describe("what the partner does not want", () => {
+describe("what the partner forbids", () => {
   it.each([
     [{}, { denyRanges: ["127.0.0.0/8"] }, "the partner's deny-list holds 127.0.0.1"],
     [
@@ -215,14 +215,14 @@ describe("what the partner does not want", () => {
   });
 });
 
-describe("a machine that is busy", () => {
+describe("a busy machine", () => {
   /** Blocks the event loop, as on a machine where ten programs share a processor. */
   const compute = (ms: number) => {
     const endMs = performance.now() + ms;
     while (performance.now() < endMs);
   };
 
-  it.each(["connect", "head"] as const)("says by how much it noticed an answer late: %s", async (method) => {
+  it.each(["connect", "head"] as const)("reports how late it noticed an answer: %s", async (method) => {
     const origin = await raw((socket) => {
       socket.write(ok);
       compute(150);
@@ -240,7 +240,7 @@ describe("a machine that is busy", () => {
     expect(rttMs - lateMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("is not one whose site takes its time", async () => {
+  it("is not assumed when the site is slow", async () => {
     const origin = await raw((socket) => void setTimeout(() => socket.write(ok), 200));
 
     const outcome = await probe({ port: origin.port, tries: 1, deadlineMs: 5000 });
@@ -251,7 +251,7 @@ describe("a machine that is busy", () => {
 });
 
 describe("computations", () => {
-  it("are held back while a probe is under way, and go on when it ends", async () => {
+  it("are deferred during a probe and continue afterwards", async () => {
     const heard: (() => void)[] = [];
     const origin = await raw((socket) => void heard.push(() => socket.write(ok)));
     const one = await prober();
@@ -270,7 +270,7 @@ describe("computations", () => {
   });
 });
 
-it("ping's output is read line by line, whatever it reports besides", () => {
+it("ping's output is read line by line, ignoring other lines", () => {
   const echo = (time: string) => `64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=${time} ms`;
   const end = "3 packets transmitted, 2 received, 33% packet loss, time 2003ms";
   const output = ["PING 192.0.2.1 56(84) bytes of data.", echo("12.3"), echo("0.045"), "", end].join("\n");
@@ -278,7 +278,7 @@ it("ping's output is read line by line, whatever it reports besides", () => {
   expect(timesIn(output)).toEqual([12.3, 0.045]);
 });
 
-describe("ping, of which every system has its own,", () => {
+describe("the system's ping", () => {
   /** A ping that fails when one of its arguments is in `refused`. */
   function pingThatRefuses(refused: string): string {
     const folder = temporaryFolder("nearcrawl-ping-");
@@ -294,7 +294,7 @@ echo "64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=12.5 ms ($0)"\n`;
     ["iputils", "never"],
     ["BusyBox without fractions of seconds", "0.2|-n"],
     ["BSD and macOS", "-4|-6|-w"],
-  ])("is used by options that it knows: %s", async (_, refused) => {
+  ])("is used with options that it supports: %s", async (_, refused) => {
     const echoes = systemEchoes(pingThatRefuses(refused));
 
     expect(await echoes.canPing()).toBe(true);
@@ -302,13 +302,13 @@ echo "64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=12.5 ms ($0)"\n`;
       expect(await echoes.timeEchoes({ address, tries: 3, deadlineMs: 3000 })).toEqual([12.5]);
   });
 
-  it("is not offered where it answers, but not to what is asked later", async () => {
+  it("is not offered when it fails for later options", async () => {
     expect(await systemEchoes(pingThatRefuses("-4|-c")).canPing()).toBe(false);
     expect(await systemEchoes("/nowhere").canPing()).toBe(false);
   });
 
   const real = systemEchoes();
-  it("of this machine measures loopback, if it says that it can", async ({ skip }) => {
+  it("measures loopback on this machine if available", async ({ skip }) => {
     if (!(await real.canPing())) return skip("this machine has no ping, or does not let us");
 
     expect(await real.timeEchoes({ address: "127.0.0.1", tries: 2, deadlineMs: 2000 })).toHaveLength(2);

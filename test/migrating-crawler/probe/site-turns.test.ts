@@ -67,7 +67,7 @@ async function site({ silence = "" } = {}) {
 const answer = { status: 200, tookMs: 1, retryAfterSeconds: null };
 
 describe("a probe", () => {
-  it("waits for the page that its address is asked for", async () => {
+  it("waits for the page that is requested from its address", async () => {
     const { asked, probe, page } = await site();
     const turn = await page();
     const probed = probe(4000);
@@ -92,13 +92,13 @@ describe("a probe", () => {
     expect(asked).toEqual([]);
   });
 
-  it("is held back, and not forbidden, while the partner pauses the crawler", async () => {
+  it("is held back while the partner pauses the crawler", async () => {
     const { probe } = await site({ silence: "paused by its partner" });
 
     expect(saysNothing(await probe(2000))).toBe(true);
   });
 
-  it("by HEAD counts as a request: the next page waits for the site's Crawl-delay", async () => {
+  it("by HEAD counts as a request for the Crawl-delay", async () => {
     const { gates, probe } = await site();
     gates.crawlDelayAtLeast("127.0.0.1", 30);
 
@@ -107,7 +107,7 @@ describe("a probe", () => {
     expect(gates.waitMs("127.0.0.1", Date.now())).toBeGreaterThan(29_000);
   });
 
-  it("does not ask a site by HEAD before its Crawl-delay is over, and connects instead", async () => {
+  it("connects instead of sending HEAD during a Crawl-delay", async () => {
     const { asked, gates, probe, page } = await site();
     gates.crawlDelayAtLeast("127.0.0.1", 30);
     (await page())?.end(answer, "127.0.0.1");
@@ -118,7 +118,7 @@ describe("a probe", () => {
     expect(asked).toEqual([]);
   });
 
-  it("does not ask by HEAD what robots.txt forbids", async () => {
+  it("does not send HEAD when robots.txt forbids it", async () => {
     const { asked, cache, client, probe } = await site();
     await cache.of(client());
 

@@ -31,7 +31,7 @@ describe("a link is a trap", () => {
   });
 });
 
-describe("a link is an ordinary one", () => {
+describe("a link is ordinary", () => {
   it.each([
     ["/", "/"],
     ["/docs/api/v2/docs/intro", "/"],
@@ -56,14 +56,14 @@ describe("a link is an ordinary one", () => {
     expect(trapOf(link, page)).toBeNull();
   });
 
-  it("when only another host's path looks like this page's", () => {
+  it("when only its path, on another host, resembles this page's", () => {
     const from = { parts: urlParts(`${site}/a/news/about/news`), thisYear: 2026 };
 
     expect(linkTrap("https://other.example/a/news/about/news/about", from)).toBeNull();
   });
 });
 
-it("a path of many slashes is judged in no time to speak of", () => {
+it("a path of many slashes is judged quickly", () => {
   const words = Array.from({ length: 400 }, (_, index) => `w${index % 397}`).join("/");
 
   expect(trapOf(`/${words}/${"/".repeat(1000)}?${"&".repeat(500)}`)).not.toBeNull();

@@ -18,12 +18,12 @@ describe("a session", () => {
     ["/(S(lit3py55t21z5v55vlm25s55))/orders/detail.aspx", "/orders/detail.aspx"],
     ["/shop/?osCsid=abc&amp;x=1", "/shop/?amp;x=1"],
     [`/shop/?x=1&amp;osCsid=abc`, "/shop/?x=1"],
-  ])("in %s is left out: %s", (path, without) => {
+  ])("in %s is removed: %s", (path, without) => {
     expect(withoutSession(`https://site.example${path}`)).toBe(`https://site.example${without}`);
   });
 });
 
-describe("what only looks like one stays", () => {
+describe("what only looks like a session stays", () => {
   it.each([
     "/story?sid=1234",
     "/search?s=shoes",
@@ -40,7 +40,7 @@ describe("what only looks like one stays", () => {
   });
 });
 
-it("links that differ in their session alone are one, under the first words", () => {
+it("links that differ only in their session become one", () => {
   const link = (url: string, anchor: string, nofollow: boolean) => ({ url, anchor, nofollow });
 
   const { links, trapped } = shipLinks(

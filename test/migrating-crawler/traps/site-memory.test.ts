@@ -56,7 +56,7 @@ function judge(page: PageExtract, path: string, nowMs = 0): Promise<PageExtract>
 }
 
 describe("a near-duplicate", () => {
-  it("names the page that was first, whatever came between", async () => {
+  it("names the first page, whatever came in between", async () => {
     await judge(nearly(1), "/first");
     await judge(pageOf(words(500, 200)), "/other");
     await judge(nearly(2), "/second");
@@ -65,13 +65,13 @@ describe("a near-duplicate", () => {
     expect((await judge(pageOf(words(900, 200)), "/own")).nearDuplicateOf).toBeUndefined();
   });
 
-  it("is the same body under another URL, however short", async () => {
+  it("is any equal body under another URL", async () => {
     await judge(pageOf("tiny"), "/a");
 
     expect((await judge(pageOf("tiny"), "/b")).nearDuplicateOf).toBe(`${site}/a`);
   });
 
-  it("is not the same URL again, nor a page of another host", async () => {
+  it("is neither the same URL nor a page of another host", async () => {
     await judge(nearly(1), "/a");
 
     expect((await judge(nearly(2), "/a")).nearDuplicateOf).toBeUndefined();
@@ -79,7 +79,7 @@ describe("a near-duplicate", () => {
     expect((await memory.judge(nearly(1), elsewhere)).nearDuplicateOf).toBeUndefined();
   });
 
-  it("of a page that has changed since is one no longer", async () => {
+  it("of a page that has changed is none", async () => {
     await judge(nearly(1), "/a");
     await judge(pageOf(words(500, 200)), "/a");
 
@@ -88,7 +88,7 @@ describe("a near-duplicate", () => {
 });
 
 describe("a pattern of URLs", () => {
-  it("whose pages differ in numbers alone is followed no further", async () => {
+  it("whose pages differ only in numbers is a trap", async () => {
     for (let month = 0; month < 6; month++) await judge(pageOf(`Month ${month}`), `/plan?m=${month}`);
 
     const next = pageOf("Month 6", {
@@ -101,7 +101,7 @@ describe("a pattern of URLs", () => {
     });
   });
 
-  it("whose pages are near-duplicates is followed no further, tokens or numbers", async () => {
+  it("whose pages are near-duplicates is a trap, with tokens or numbers", async () => {
     for (let number = 0; number < 6; number++) {
       await judge(nearly(number), `/view/k3j9x0q${number}z1/${number}`);
     }
@@ -111,7 +111,7 @@ describe("a pattern of URLs", () => {
     expect(links).toEqual([]);
   });
 
-  it("of names in one folder is given up later, when nearly all of it is the same", async () => {
+  it("of names in one folder becomes a trap later, when nearly all pages are the same", async () => {
     const names = "oak ash elm fir yew box fig gum bay may sal tea".split(" ");
     for (const name of names) await judge(nearly(1), `/trees/${name}`);
 
@@ -120,7 +120,7 @@ describe("a pattern of URLs", () => {
     expect(links).toEqual([linkTo("/birds/owl")]);
   });
 
-  it("whose pages have become pages of their own is followed again", async () => {
+  it("whose pages have become different is followed again", async () => {
     for (let number = 0; number < 300; number++) await judge(nearly(number), `/item/${number}`);
     for (let number = 300; number < 330; number++) {
       await judge(pageOf(words(1000 * number, 200)), `/item/${number}`);
@@ -131,7 +131,7 @@ describe("a pattern of URLs", () => {
     expect(links).toEqual([linkTo("/item/999")]);
   });
 
-  it("with pages of their own is followed, although some are alike", async () => {
+  it("with different pages is followed although some are alike", async () => {
     for (let number = 0; number < 20; number++) {
       const page = number % 2 === 0 ? nearly(1) : pageOf(words(1000 * number, 200));
       await judge(page, `/item/${number}`);
@@ -142,7 +142,7 @@ describe("a pattern of URLs", () => {
     expect(links).toEqual([linkTo("/item/99")]);
   });
 
-  it("of more and more filters is followed so far", async () => {
+  it("of filter combinations is followed up to a limit", async () => {
     const links = Array.from({ length: 2000 }, (_, index) => {
       const filters = "abcdefghijk".split("").filter((_name, bit) => (index >> bit) & 1);
       return linkTo(`/shop?${filters.map((name) => `${name}=1`).join("&")}`);
@@ -154,7 +154,7 @@ describe("a pattern of URLs", () => {
     expect((shipped.trappedLinks ?? 0) + shipped.links.length).toBe(2000);
   });
 
-  it("of a site whose pages are all one script with parameters is an ordinary one", async () => {
+  it("of one script with parameters is ordinary", async () => {
     const names = "view id page task lang layout format day sort print cat item user tab".split(" ");
     const links = Array.from({ length: 1000 }, (_, index) => {
       const [first, second] = [names[index % 14], names[(index * 3 + 1) % 14]];
@@ -164,7 +164,7 @@ describe("a pattern of URLs", () => {
     expect((await judge(pageOf("x", { links }), "/")).links).toHaveLength(1000);
   });
 
-  it("of three parameters with any values is an ordinary one", async () => {
+  it("of three parameters with any values is ordinary", async () => {
     const links = Array.from({ length: 1000 }, (_, index) => linkTo(`/topic?f=1&t=${index}&p=2`));
 
     expect((await judge(pageOf("x", { links }), "/")).links).toHaveLength(1000);
@@ -174,14 +174,14 @@ describe("a pattern of URLs", () => {
 describe("a page that says not found with status 200", () => {
   const links = [linkTo("/random")];
 
-  it("without a doubt is known by its words, and nobody is asked", async () => {
+  it("with clear wording is recognised without a request", async () => {
     const page = pageOf("Sorry. Go home.", { title: "Page not found | Shop", links, lexemes: "'sorry':1" });
 
     expect(await judge(page, "/gone")).toMatchObject({ softNotFound: true, links: [], lexemes: "" });
     expect(asked).toEqual([]);
   });
 
-  it("in doubt is compared with what the host says of a page that cannot exist", async () => {
+  it("in doubt is compared with the answer for a page that cannot exist", async () => {
     missing = { type: "page", page: pageOf("Try our catalogue instead 55", { title: "404" }) };
 
     const page = await judge(pageOf("Try our catalogue instead 77", { title: "404" }), "/gone");
@@ -191,13 +191,13 @@ describe("a page that says not found with status 200", () => {
     expect(asked[0]).toMatch(/^\/no-such-page-\d{10}$/);
   });
 
-  it("in doubt is believed where the host's answer is an honest error", async () => {
+  it("in doubt is accepted when that answer is a proper error", async () => {
     expect(
       (await judge(pageOf("A fine old car", { title: "404" }), "/peugeot")).softNotFound,
     ).toBeUndefined();
   });
 
-  it("is asked about once a day, whatever its host answers", async () => {
+  it("causes one request a day, whatever the host answers", async () => {
     for (const [index, nowMs] of [0, 1, day - 1, day, 2 * day - 1].entries()) {
       await judge(pageOf(`Car ${"x".repeat(index + 1)}`, { title: "404" }), `/${index}`, nowMs);
     }
@@ -205,7 +205,7 @@ describe("a page that says not found with status 200", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("is asked about again when there was no turn for it", async () => {
+  it("is asked about again after there was no turn", async () => {
     missing = { type: "not-asked" };
     await judge(pageOf("one", { title: "404" }), "/1");
     await judge(pageOf("two", { title: "404" }), "/2");
@@ -213,7 +213,7 @@ describe("a page that says not found with status 200", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("is neither the front page nor a long page about it", async () => {
+  it("is neither the front page nor a long page", async () => {
     expect((await judge(pageOf("x", { title: "Page not found" }), "/?x=1")).softNotFound).toBeUndefined();
     expect(
       (await judge(pageOf(words(0, 500), { title: "Page not found" }), "/wiki/404")).softNotFound,
@@ -221,7 +221,7 @@ describe("a page that says not found with status 200", () => {
   });
 });
 
-it("a sitemap's links are looked at, and it is no page itself", async () => {
+it("a sitemap's links are checked, but the sitemap is not judged", async () => {
   for (let month = 0; month < 6; month++) await judge(pageOf(`Month ${month}`), `/plan?m=${month}`);
 
   const list = pageOf("", { kind: "sitemap", links: [linkTo("/plan?m=9"), linkTo("/a")] });
@@ -230,7 +230,7 @@ it("a sitemap's links are looked at, and it is no page itself", async () => {
   expect((await judge(list, "/sitemap-2.xml")).nearDuplicateOf).toBeUndefined();
 });
 
-it("many hosts of many pages take a bounded memory", async () => {
+it("many hosts with many pages take limited memory", async () => {
   const page = pageOf(words(0, 100));
   const ask = async () => missing;
   for (let host = 0; host < 20; host++) {

@@ -42,7 +42,7 @@ const prose = (topic: string, count = 150) =>
 
 /** Endless sites, and how many of their pages may be requested. */
 const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<typeof crawlSite>[0]]>> = {
-  "of a calendar by numbers, without words": [
+  "of a calendar by number with few words": [
     60,
     (_path, query) => {
       const month = Number(query.get("m") ?? 0);
@@ -58,7 +58,7 @@ const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<
       return `<h1>${months[number % 12]} ${2000 + Math.floor(number / 12)}</h1>${menu}${link(`/plan-${number + 1}`)}${link(`/plan-${number - 1}`)}`;
     },
   ],
-  "of a calendar by dates, full of words": [
+  "of a calendar by date with many words": [
     100,
     (path) => {
       const [, year, month] = /(\d{4})\/(\d\d)/.exec(path) ?? ["", "2026", "06"];
@@ -67,7 +67,7 @@ const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<
       return prose(`m${year}${month}x`) + link(following);
     },
   ],
-  "of links with ever new sessions": [
+  "of links with new sessions each time": [
     15,
     (path) => {
       const id = () =>
@@ -97,7 +97,7 @@ const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<
         ? link("/a")
         : `<h1>Page not found</h1>${[0, 1, 2, 3, 4].map(() => link(`/${random()}`)).join("")}`,
   ],
-  "of missing pages that say nothing at all": [
+  "of missing pages with neutral words": [
     40,
     (path) =>
       path === "/"
@@ -118,15 +118,15 @@ const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<
   ],
 };
 
-describe("a crawl comes to an end", () => {
-  it.each(Object.entries(traps))("%s, after so many requests at most", async (_what, [most, pageOf]) => {
+describe("a crawl ends", () => {
+  it.each(Object.entries(traps))("%s", async (_what, [most, pageOf]) => {
     const { origin } = await crawlSite(pageOf);
 
     expect(origin.requests.length).toBeLessThanOrEqual(most);
   });
 });
 
-it("sessions hide none of a site's pages", async () => {
+it("sessions hide no pages", async () => {
   const id = () => `${random()}${random()}${random()}`.padEnd(32, "7").slice(0, 32);
 
   const { pages } = await crawlSite((path) => {
@@ -143,7 +143,7 @@ it("sessions hide none of a site's pages", async () => {
   ]);
 });
 
-it("an honest site is crawled to its last page, however deep and alike in form", async () => {
+it("an honest site is crawled completely, however deep and uniform", async () => {
   const honest = (path: string): string | null => {
     if (path === "/")
       return prose("home") + [0, 1, 2].map((shelf) => link(`/shop/en/shelf-${shelf}/page/1/`)).join("");
@@ -169,11 +169,11 @@ it("an honest site is crawled to its last page, however deep and alike in form",
   expect(origin.requests.filter((request) => request.includes("no-such-page"))).toEqual([]);
 });
 
-describe("a page of doubtful words", () => {
+describe("a page with doubtful wording", () => {
   const doubtful = (known: (path: string) => string | null) => (path: string) =>
     path === "/" ? prose("home") + link("/old-page") + link("/older-page") : known(path);
 
-  it("is not found where the host says the same of a page that cannot exist; it is asked once", async () => {
+  it("is not found when the host answers the same for a page that cannot exist, asked once", async () => {
     const { origin, pages } = await crawlSite(doubtful(() => "<title>404</title><p>Please use the search."));
 
     expect(pages.get("/old-page")).toMatchObject({ softNotFound: true });
@@ -181,7 +181,7 @@ describe("a page of doubtful words", () => {
     expect(origin.requests.filter((request) => request.startsWith("GET /no-such-page-"))).toHaveLength(1);
   });
 
-  it("stands where the host answers honestly", async () => {
+  it("is a page when the host answers properly", async () => {
     const { pages } = await crawlSite(
       doubtful((path) => (path === "/old-page" ? "<title>404</title><p>A fine car." : null)),
     );
@@ -189,7 +189,7 @@ describe("a page of doubtful words", () => {
     expect(pages.get("/old-page")?.softNotFound).toBeUndefined();
   });
 
-  it("is not asked about where robots.txt forbids it", async () => {
+  it("causes no request that robots.txt forbids", async () => {
     const origin = await startOrigin((request, response) => {
       if (request.url === "/robots.txt") {
         response.writeHead(200, { "content-type": "text/plain" });

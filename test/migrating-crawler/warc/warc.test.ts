@@ -64,7 +64,7 @@ async function archived(
 }
 
 describe("what is fetched", () => {
-  it("stands in the archive as response and request, after a warcinfo", async () => {
+  it("is archived as response and request after a warcinfo", async () => {
     const page = "<title>Amber ships</title><p>They sailed.";
 
     const { folder, origin, records } = await archived(
@@ -96,13 +96,13 @@ describe("what is fetched", () => {
     });
   });
 
-  it("is the request that was sent, header for header", async () => {
+  it("includes the request as sent, header for header", async () => {
     const { origin, of } = await archived((_, response) => html(response, "<p>x"));
 
     expect(of("request")?.http).toEqual(origin.headers.at(-1));
   });
 
-  it("has no user nor password in where a header points", async () => {
+  it("has no user or password in the URLs of headers", async () => {
     const location = "https://user:secret@h.example/a?b@c";
     const link = `<${location}>; rel="canonical"`;
 
@@ -117,7 +117,7 @@ describe("what is fetched", () => {
     });
   });
 
-  it("keeps a coded body as it was transferred, and the digests tell its bytes", async () => {
+  it("keeps a coded body as transferred, with matching digests", async () => {
     const body = gzipSync("<p>packed words");
 
     const { folder, origin, of } = await archived((_, response) => {
@@ -144,7 +144,7 @@ describe("what is fetched", () => {
     expect(of("response")?.http["content-type"]).toBe("image/png");
   });
 
-  it("that the site says is unchanged is a revisit", async () => {
+  it("that is unchanged by status is a revisit", async () => {
     const etag = '"7"';
 
     const { of } = await archived((_, response) => response.writeHead(304, { etag }).end(), { etag });
@@ -155,7 +155,7 @@ describe("what is fetched", () => {
     });
   });
 
-  it("a second time byte for byte is a revisit that names the first", async () => {
+  it("twice with equal bytes is a revisit that names the first", async () => {
     const { origin, of } = await archived((_, response) => html(response, "<p>the same on every page"), {
       paths: ["/a", "/b"],
     });
@@ -172,8 +172,8 @@ describe("what is fetched", () => {
   });
 });
 
-describe("what the site states of a page's uses", () => {
-  it("follows the page as metadata that refers to it, with what stands in other places than its own answer", async () => {
+describe("statements about a page's uses", () => {
+  it("follow as metadata that refers to the page, including statements from other places", async () => {
     const page = '<meta name="tdm-reservation" content="1"><p>words';
     const { origin, records, of } = await archived(
       (_, response) => html(response, page, { "content-signal": "ai-train=no\t" }),
@@ -198,7 +198,7 @@ describe("what the site states of a page's uses", () => {
     ]);
   });
 
-  it("is no record where nothing is stated", async () => {
+  it("make no record when there are none", async () => {
     const { records } = await archived((_, response) => html(response, "<p>words"));
 
     expect(records.map(({ type }) => type)).toEqual(["warcinfo", "response", "request"]);
@@ -222,7 +222,7 @@ describe("the files", () => {
     });
   }
 
-  it("follow each other when one is full, each with its first record", async () => {
+  it("follow each other when full, each with its first record", async () => {
     const folder = freshFolder();
     const files = filesIn(folder, { fileBytes: 200 });
 
@@ -238,7 +238,7 @@ describe("the files", () => {
     }
   });
 
-  it("say so and stop at the bound", async () => {
+  it("stop at the limit and say so", async () => {
     const folder = freshFolder();
     const files = filesIn(folder, { maxBytes: 1000 });
 
@@ -249,7 +249,7 @@ describe("the files", () => {
     expect(sizeOf(folder)).toBeLessThanOrEqual(1000);
   });
 
-  it("lose the oldest at the bound when the partner wants that", async () => {
+  it("lose the oldest at the limit if the partner wants that", async () => {
     const folder = freshFolder();
     const files = filesIn(folder, { maxBytes: 2000, fileBytes: 300, whenFull: "remove-oldest" });
 
@@ -270,7 +270,7 @@ describe("the files", () => {
     ["within the body of a record", bodyInBody.subarray(0, 60)],
     ["after the first bytes of a record", gzipSync(record(300)).subarray(0, 9)],
     ["nowhere", Buffer.alloc(0)],
-  ])("of a crawler that was killed are taken over without their torn end: torn %s", (_where, torn) => {
+  ])("of a killed crawler are taken over without the torn end: %s", (_where, torn) => {
     for (let count = 1; count <= whole.length; count++) {
       const folder = freshFolder();
       const kept = Buffer.concat(whole.slice(0, count));
@@ -283,7 +283,7 @@ describe("the files", () => {
     }
   });
 
-  it("in a folder that cannot be made are a fault of the settings", () => {
+  it("in a folder that cannot be created are a settings error", () => {
     expect(() => filesIn("/dev/null/warc")).toThrow(ConfigError);
     expect(() => filesIn("/dev/null/warc")).toThrow(/warc\.folder: /);
   });
