@@ -8,8 +8,8 @@ import {
   NewcomerFindings,
   type PossibleGain,
 } from "#coordinator/place/balance/newcomer-search";
-import { placementNumbers } from "#coordinator/place/delegation/simulation/run";
 import {
+  placementNumbers,
   type SimulationInstance,
   simulateDelegation,
 } from "#coordinator/place/delegation/simulation/simulation";

@@ -5,8 +5,9 @@ import {
   type CrawlerCount,
   DelegationKnowledge,
   type Level,
+  OwnerCounts,
+  OwnerLists,
 } from "#coordinator/place/delegation/knowledge";
-import { OwnerCounts, OwnerLists } from "#coordinator/place/delegation/owner-counts";
 import type { Placement } from "#coordinator/place/delegation/placement";
 import { seededRandom } from "#core/random";
 import { id, peerTable, placement } from "./rounds.ts";

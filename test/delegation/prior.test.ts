@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { candidateFleet } from "#coordinator/place/delegation/fleet";
-import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
-import { priorOf } from "#coordinator/place/delegation/prior";
+import { DelegationKnowledge, priorOf } from "#coordinator/place/delegation/knowledge";
 import { id, peerTable, placement } from "./rounds.ts";
 
 const fleetOf = (...candidates: number[]) => candidateFleet(candidates.map(id), peerTable([]));

@@ -1,7 +1,8 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { beforeEach, expect, it } from "vitest";
 import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
-import { delegateSubnet, type RoundSettings } from "#coordinator/place/delegation/probe-round";
+import type { RoundSettings } from "#coordinator/place/delegation/round-questions";
+import { delegateSubnet } from "#coordinator/place/delegation/probe-round";
 import { originOf } from "#coordinator/place/delegation/round-questions";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";

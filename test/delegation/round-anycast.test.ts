@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { AnycastRanges, watchedFleet } from "#coordinator/place/delegation/anycast";
-import { AnycastCandidates } from "#coordinator/place/delegation/anycast-candidates";
+import { AnycastCandidates } from "#coordinator/place/delegation/anycast-check";
 import { explainReason } from "#coordinator/place/delegation/policies/reason";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { type PublishedKind, PublishedRangesBuilder } from "#coordinator/place/subnets/published-ranges";

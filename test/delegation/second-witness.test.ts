@@ -4,8 +4,8 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { FinishedRound } from "#coordinator/place/delegation/delegation";
+import { judgeWin } from "#coordinator/place/delegation/policies/policies";
 import { explainReason } from "#coordinator/place/delegation/policies/reason";
-import { judgeWin } from "#coordinator/place/delegation/policies/second-witness";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

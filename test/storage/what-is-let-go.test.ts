@@ -2,8 +2,12 @@
 import { beforeEach, expect, it } from "vitest";
 import { forgetClosedLeases } from "#coordinator/crawl/frontier/closed-lease-store";
 import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/crawl/frontier/frontier-store";
-import { forgetDelegationChanges, OldRounds } from "#coordinator/place/delegation/old-round-store";
-import { historyOf, latestRoundOf } from "#coordinator/place/delegation/round-reads";
+import {
+  forgetDelegationChanges,
+  historyOf,
+  latestRoundOf,
+  OldRounds,
+} from "#coordinator/place/delegation/round-store";
 import type { CrawlerId } from "#core/ids";
 import { newFlowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";

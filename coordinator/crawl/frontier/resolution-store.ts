@@ -4,7 +4,7 @@ import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../../database/transaction.ts";
-import { finerIdOf } from "../../place/delegation/overrides/covered-host-store.ts";
+import { finerIdOf } from "../../place/delegation/overrides/override-store.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";

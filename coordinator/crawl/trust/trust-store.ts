@@ -4,7 +4,7 @@ import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { columnsOf } from "../../database/transaction.ts";
-import { isFromHere } from "../../place/delegation/round-reads.ts";
+import { isFromHere } from "../../place/delegation/round-store.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import {
   checkTargets,

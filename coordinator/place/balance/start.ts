@@ -5,7 +5,7 @@ import { jobs } from "#core/scheduler";
 import { isBelieved } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { ProbingSettings } from "../delegation/delegation-settings.ts";
-import type { DelegationJobPorts } from "../delegation/job-ports.ts";
+import type { DelegationJobPorts } from "../delegation/queue.ts";
 import type { BalanceSettings } from "./balance-settings.ts";
 import { type HandOverPorts, HandOvers, type HeirLine, successionOf } from "./hand-overs.ts";
 import { PutOffMoves } from "./input.ts";

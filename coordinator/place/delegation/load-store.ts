@@ -1,16 +1,27 @@
 /**
- * Input of balancing (paper section 4.4): the daily load of subnets and their known distances.
+ * What rounds and hosts show of delegations, for balancing (paper section 4.4) and for planning checks: the daily load
+ * of subnets, their known distances, and how long decisions last.
  *
  * A subnet's pages per day are its hosts' unfetched URLs, wanted within a day, and the fetched ones, each once per
  * recrawl interval, limited per host by politeness. Its bytes are those pages times the host's mean page size, which
  * leans to the default while few pages are measured. Hosts with a finer delegation count for their own crawler.
  */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
+import { readRows } from "../../database/cached-read.ts";
+import { columnsOf } from "../../database/transaction.ts";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
-import type { CrawlerLoad, SubnetLoad, UnmeasuredAsked, UnmeasuredSubnet } from "./delegation.ts";
-import { isFromHere } from "./round-reads.ts";
+import {
+  type AgedDelegation,
+  type CrawlerLoad,
+  nearlyBestMs,
+  type SubnetLoad,
+  type UnmeasuredAsked,
+  type UnmeasuredSubnet,
+} from "./delegation.ts";
+import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./recalibration/ageing.ts";
+import { decidedByMeasuring, isFromHere } from "./round-store.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;
@@ -30,54 +41,39 @@ const perHost = `
     where state = 'resolved' and subnet_id is not null
   ) h`;
 
-type Summed = { -readonly [Name in keyof CrawlerLoad]: CrawlerLoad[Name] };
-
 /** One pass over all hosts; one row per crawler that has a subnet, a part or a host. */
-export async function crawlerLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> {
-  const [owned, ofHosts] = await Promise.all([ownedSubnets(pool), hostLoads(pool, recrawlDays)]);
-  const sums = new Map<CrawlerId, Summed>();
-  for (const row of [...owned, ...ofHosts]) {
-    const sum = sums.get(row.crawlerId);
-    if (sum === undefined) sums.set(row.crawlerId, { ...row });
-    else
-      for (const name of ["subnets", "displaced", "pagesPerDay", "bytesPerDay"] as const)
-        sum[name] += row[name];
-  }
-  return [...sums.values()].sort((a, b) => a.crawlerId - b.crawlerId);
-}
-
-async function ownedSubnets(pool: Pool): Promise<CrawlerLoad[]> {
-  const { rows } = await pool.query<CrawlerLoad>(
-    `select crawler_id as "crawlerId", count(*)::int as subnets,
-       (count(*) filter (where cause = 'overload'))::int as displaced, 0::float8 as "pagesPerDay", 0::float8 as "bytesPerDay"
-     from delegation
-     group by crawler_id`,
-  );
-  return rows;
-}
-
-async function hostLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> {
-  const { rows } = await pool.query<CrawlerLoad>(
-    `select coalesce(f.crawler_id, d.crawler_id) as "crawlerId", 0 as subnets, 0 as displaced,
+export const crawlerLoads = async (pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> =>
+  await readRows<CrawlerLoad>(
+    pool,
+    `select "crawlerId", sum(subnets)::int as subnets, sum(displaced)::int as displaced,
        sum(pages) as "pagesPerDay", sum(bytes) as "bytesPerDay"
-     from (${perHost}) host
-     left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
-     left join finer_delegation f on f.finer_id = host.finer_id
-     where coalesce(f.crawler_id, d.crawler_id) is not null
-     group by 1`,
+     from (
+       select crawler_id as "crawlerId", count(*) as subnets, count(*) filter (where cause = 'overload') as displaced,
+         0::float8 as pages, 0::float8 as bytes
+       from delegation
+       group by 1
+       union all
+       select coalesce(f.crawler_id, d.crawler_id), 0, 0, sum(pages), sum(bytes)
+       from (${perHost}) host
+       left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
+       left join finer_delegation f on f.finer_id = host.finer_id
+       where coalesce(f.crawler_id, d.crawler_id) is not null
+       group by 1
+     ) load
+     group by 1
+     order by 1`,
     [recrawlDays],
   );
-  return rows;
-}
-
-interface AskedLoads {
-  readonly crawlerIds: readonly CrawlerId[];
-  readonly displaced: boolean;
-}
 
 /** Loads of these crawlers' subnets, and of displaced ones. */
-export async function loads(pool: Pool, recrawlDays: number, of: AskedLoads): Promise<SubnetLoad[]> {
-  const { rows } = await pool.query<SubnetLoad>(
+export const loads = async (
+  pool: Pool,
+  recrawlDays: number,
+  crawlerIds: readonly CrawlerId[],
+  { displaced }: { readonly displaced: boolean },
+): Promise<SubnetLoad[]> =>
+  await readRows<SubnetLoad>(
+    pool,
     `select d.subnet_id as "subnetId", d.crawler_id as "crawlerId", d.rtt_ms as "rttMs",
        coalesce(sum(h.pages), 0) as "pagesPerDay", coalesce(sum(h.bytes), 0) as "bytesPerDay"
      from delegation d
@@ -85,17 +81,16 @@ export async function loads(pool: Pool, recrawlDays: number, of: AskedLoads): Pr
      where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
      group by d.subnet_id
      order by d.subnet_id`,
-    [recrawlDays, of.crawlerIds, of.displaced],
+    [recrawlDays, crawlerIds, displaced],
   );
-  return rows;
-}
 
 /** Subnets without any measurement that have something to probe. */
-export async function unmeasured(
+export const unmeasured = async (
   pool: Pool,
   { limit, dueBy, except, recrawlDays }: UnmeasuredAsked,
-): Promise<UnmeasuredSubnet[]> {
-  const { rows } = await pool.query<UnmeasuredSubnet>(
+): Promise<UnmeasuredSubnet[]> =>
+  await readRows<UnmeasuredSubnet>(
+    pool,
     `select d.subnet_id as "subnetId", sum(h.pages) as "pagesPerDay"
      from delegation d
      join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
@@ -108,8 +103,6 @@ export async function unmeasured(
      limit $4`,
     [recrawlDays, dueBy, except, limit],
   );
-  return rows;
-}
 
 interface ProbedRtt {
   readonly subnetId: SubnetId;
@@ -119,8 +112,9 @@ interface ProbedRtt {
 }
 
 /** From the latest answered round: each crawler's smallest RTT and its method. */
-export async function probedRtts(pool: Pool, subnetIds: readonly SubnetId[]): Promise<ProbedRtt[]> {
-  const { rows } = await pool.query<ProbedRtt>(
+export const probedRtts = async (pool: Pool, subnetIds: readonly SubnetId[]): Promise<ProbedRtt[]> =>
+  await readRows<ProbedRtt>(
+    pool,
     `select given.subnet_id as "subnetId", p.crawler_id as "crawlerId", min(p.rtt_ms) as "rttMs",
        (array_agg(p.method order by p.rtt_ms))[1] as method
      from unnest($1::int[]) as given (subnet_id)
@@ -142,5 +136,92 @@ export async function probedRtts(pool: Pool, subnetIds: readonly SubnetId[]): Pr
      order by given.subnet_id, min(p.rtt_ms)`,
     [subnetIds],
   );
-  return rows;
+
+/**
+ * Delegations decided by a round before a time, oldest first after a position, with their daily fetches. Leaves out
+ * those assigned by load or inherited, which a new round would undo.
+ */
+export const decidedBefore = async (
+  pool: Pool,
+  before: Date,
+  behind: Pick<AgedDelegation, "subnetId" | "decidedAt"> | null,
+  limit: number,
+): Promise<AgedDelegation[]> =>
+  await readRows<AgedDelegation>(
+    pool,
+    `select d.subnet_id as "subnetId", d.delegated_at as "decidedAt",
+       coalesce((select sum(fetches)::float8 from site s where s.subnet_id = d.subnet_id), 0) / 7 as "pagesPerDay"
+     from (
+       select subnet_id, delegated_at
+       from delegation
+       where cause = 'probe-round'
+         and measured
+         and delegated_at < $1
+         and (delegated_at, subnet_id) > ($2::timestamptz, $3::int)
+       order by delegated_at, subnet_id
+       limit $4
+     ) d
+     order by d.delegated_at, d.subnet_id`,
+    [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
+  );
+
+/**
+ * The latest rounds that checked a decision, each with its predecessor. A crawler that is only a few ms nearer is no
+ * move. If the former crawler no longer answers, the loss is unknown.
+ */
+export async function checkOutcomes(
+  pool: Pool,
+  mostRounds: number,
+): Promise<(CheckOutcome & { readonly subnetId: SubnetId })[]> {
+  const rows = await readRows<CheckOutcome & { readonly subnetId: SubnetId }>(
+    pool,
+    `with latest as (
+       select round_id, subnet_id, cause, decided_at, crawler_id, method
+       from probe_round
+       where ${decidedByMeasuring}
+       order by round_id desc
+       limit $1
+     ),
+     checked as (
+       select *, lag(crawler_id) over earlier as before_id, lag(decided_at) over earlier as before_at
+       from latest
+       window earlier as (partition by subnet_id order by decided_at, round_id)
+     )
+     select c.subnet_id as "subnetId", extract(epoch from c.decided_at - c.before_at)::float8 / 86400 as days,
+       c.crawler_id <> c.before_id and coalesce(old.rtt_ms - new.rtt_ms > $2, true) as moved,
+       (old.rtt_ms - new.rtt_ms)::float8 as "lostMs"
+     from checked c
+     left join probe old
+       on old.round_id = c.round_id and old.crawler_id = c.before_id and old.method = c.method and old.rtt_ms is not null
+     left join probe new
+       on new.round_id = c.round_id and new.crawler_id = c.crawler_id and new.method = c.method and new.rtt_ms is not null
+     where c.before_id is not null and c.cause in ('refresh', 'slow-fetches', 'sampled')`,
+    [mostRounds, nearlyBestMs],
+  );
+  return rows.map((row) => (row.moved ? row : { ...row, lostMs: 0 }));
 }
+
+/** Replaces the known rates (table move_rate, for display) within the caller's transaction. */
+export async function saveMoveRates(client: PoolClient, rates: MoveRates): Promise<void> {
+  const rows = [...rates.all()].map((one) => ({ ...one, key: String(one.key) }));
+  await client.query("delete from move_rate");
+  await client.query(
+    `insert into move_rate (kind, key, moves, months, lost_ms)
+     select * from unnest($1::text[], $2::text[], $3::int[], $4::float8[], $5::float8[])`,
+    columnsOf(rows, ["kind", "key", "moves", "months", "lostMs"]),
+  );
+}
+
+/** Counts for each kind of a subnet, from the least to the most specific; empty before anything is learned. */
+export const moveCountsOf = async (
+  pool: Pool,
+  { holderId, country }: { readonly holderId: number | null; readonly country: string | null },
+): Promise<(MoveCounts & { readonly kind: RateKind })[]> =>
+  await readRows<MoveCounts & { readonly kind: RateKind }>(
+    pool,
+    `select kind, moves, months, lost_ms as "lostMs"
+     from move_rate
+     where (kind, key) in (('all', '0'), ('country', $1), ('holder', $2))
+     order by array_position(array['all', 'country', 'holder'], kind)`,
+    [country, holderId === null ? null : String(holderId)],
+  );

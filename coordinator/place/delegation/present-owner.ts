@@ -16,8 +16,7 @@ import { type ProbeMethod, type ProbeOutcome, saysNothing } from "#protocol/mess
 import type { Delegation, RoundProbe } from "./delegation.ts";
 import { maxNamedCrawlers, type ReasonOf } from "./policies/reason.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
-import type { RoundQuestions } from "./round-questions.ts";
-import { type Decided, kept } from "./round-result.ts";
+import { type Decided, failureWords, kept, type RoundQuestions } from "./round-questions.ts";
 
 /** The quickest recent fetch; null when none has such a time. */
 export interface FetchTimes {
@@ -27,16 +26,9 @@ export interface FetchTimes {
 }
 
 /** Causes of rounds that check a decision: only a nearer crawler counts against the owner. */
-const checks: ReadonlySet<RoundCause> = new Set([
-  "slow-fetches",
-  "refresh",
-  "sampled",
-  "review",
-  "retry",
-  "operator",
-]);
+const checks: readonly RoundCause[] = ["slow-fetches", "refresh", "sampled", "review", "retry", "operator"];
 
-export const isCheck = (cause: RoundCause): boolean => checks.has(cause);
+export const isCheck = (cause: RoundCause): boolean => checks.includes(cause);
 
 /** An answer that may be later than this does not replace what was known. */
 const sureWithinMs = 5;
@@ -153,14 +145,15 @@ export class PresentOwner {
     return { ending: { crawlerId, ...asBefore, ...runnerUp, reason }, teaches: false };
   }
 
-  /** What is known of the owner's distance. */
-  #answer(questions: RoundQuestions): OwnAnswer {
+  /** What is known of the owner's distance: its quickest measurement of this round, and what a challenger has to beat. */
+  #answer(questions: RoundQuestions) {
     const { crawlerId, cause, before } = this.#context;
-    const probes = ownProbes(questions, crawlerId);
+    const { probes, method } = questions;
+    const own = probes.filter((one) => one.crawlerId === crawlerId && one.outcome.method === method);
     const isHeldBack =
-      probes.some(({ outcome }) => saysNothing(outcome)) &&
-      !probes.some(({ outcome, how }) => outcome.type === "measured" && how !== "get");
-    const heard = probes.flatMap(({ outcome, how }): Heard[] => {
+      own.some(({ outcome }) => saysNothing(outcome)) &&
+      !own.some(({ outcome, how }) => outcome.type === "measured" && how !== "get");
+    const heard = own.flatMap(({ outcome, how }): Heard[] => {
       if (outcome.type !== "measured") return [];
       const countsAs = questions.countedMs(crawlerId);
       if (countsAs !== null) return [{ rttMs: countsAs, leastMs: countsAs, by: "probe" }];
@@ -171,14 +164,9 @@ export class PresentOwner {
     const beforeMs = before?.measured ? before.rttMs : null;
     if (isHeldBack && cause !== "slow-fetches" && beforeMs !== null)
       heard.push({ rttMs: beforeMs, leastMs: beforeMs, by: "before" });
-    const least = heard.toSorted((a, b) => a.leastMs - b.leastMs)[0];
-    return {
-      rttMs,
-      leastMs: least?.leastMs ?? null,
-      by: least?.by ?? "probe",
-      isSure: heard.some(({ by }) => by === "probe"),
-      isHeldBack,
-    };
+    const { leastMs = null, by = "probe" } = heard.toSorted((a, b) => a.leastMs - b.leastMs)[0] ?? {};
+    // Sure: a probe of this round measured it without delay.
+    return { rttMs, leastMs, by, isSure: heard.some((one) => one.by === "probe"), isHeldBack };
   }
 }
 
@@ -188,25 +176,12 @@ interface Heard {
   readonly by: ReasonOf<"kept">["by"];
 }
 
-interface OwnAnswer extends Pick<Heard, "by"> {
-  /** The quickest measurement of this round, or null. */
-  readonly rttMs: number | null;
-  /** What a challenger has to beat; null without evidence for the owner. */
-  readonly leastMs: number | null;
-  /** True when a probe of this round measured it without delay. */
-  readonly isSure: boolean;
-  readonly isHeldBack: boolean;
-}
-
 /** True when another crawler wins or nobody answered. A sole crawler is not asked, since nothing can be compared. */
 function takesAway(step: RoundStep, owner: CrawlerId): boolean {
   if (step.type !== "decided" || (step.crawlerId === owner && step.reason.type === "only-candidate"))
     return false;
   return !step.measured || (step.crawlerId !== owner && step.rttMs !== null);
 }
-
-const ownProbes = ({ probes, method }: RoundQuestions, owner: CrawlerId): RoundProbe[] =>
-  probes.filter(({ crawlerId, outcome }) => crawlerId === owner && outcome.method === method);
 
 /** A first byte is never sooner than an answer to HEAD, and both and a connect are never sooner than an echo. */
 function boundBy(times: FetchTimes | null, method: ProbeMethod): ProbeOutcome | null {
@@ -221,7 +196,7 @@ function askedIn(probes: readonly RoundProbe[]): Pick<ReasonOf<"kept">, "asked" 
   const asked = probes.slice(0, maxNamedCrawlers).map(({ crawlerId, outcome }) => ({
     crawlerId,
     rttMs: outcome.type === "measured" ? outcome.rttMs : null,
-    failed: outcome.type === "measured" ? null : `${outcome.type}: ${outcome.reason}`.slice(0, 200),
+    failed: outcome.type === "measured" ? null : failureWords(outcome),
   }));
   return { asked, askedCount: probes.length };
 }

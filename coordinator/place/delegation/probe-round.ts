@@ -8,54 +8,40 @@
 import type { AlarmClock } from "#core/clock";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { isIpv6Text, parseAddress } from "#core/ip/address";
-import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
+import { isIpv6Text } from "#core/ip/address";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
+import { isBelieved } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../crawlers/result-batch.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import { AnycastLook, decidedByLoad, type NotAnycast } from "./anycast-check.ts";
 import type { Delegation, FinishedRound, WaitingSubnet } from "./delegation.ts";
-import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
-import type { PolicyName } from "./policies/policies.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
 import { type FetchTimes, isCheck, PresentOwner, SecondQuestions } from "./present-owner.ts";
-import { originOf, type ProbeSettings, RoundQuestions } from "./round-questions.ts";
-import { type Decided, decided, kept, remember } from "./round-result.ts";
+import {
+  type AskingPorts,
+  type Decided,
+  decided,
+  isDenied,
+  isForbidden,
+  kept,
+  RoundQuestions,
+  type RoundSettings,
+} from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { DelegationStore } from "./store.ts";
 
-export interface RoundSettings {
-  readonly policy: PolicyName;
-  readonly parameters: PolicyParameters;
-  readonly probe: ProbeSettings;
-  readonly allowSpecialPurpose: AllowedSpecialPurpose;
-  /** Whether a winning report needs other crawlers' confirmation (policies/second-witness.ts). */
-  readonly hasWitnesses?: boolean;
-  /** A new subnet with at least this many waiting URLs is crawled while it is probed; 0 disables this. */
-  readonly getFirstFromUrls?: number;
-}
-
-export interface RoundPorts {
-  readonly state: CoordinatorState;
-  readonly fleet: Fleet;
+export interface RoundPorts extends AskingPorts {
   readonly delegations: Pick<DelegationStore, "saveRound" | "delegateProvisionally">;
-  /** Uniform in [0, 1), for the policy `random`. */
-  readonly random: () => number;
-  readonly now: () => Date;
   /** Crawlers that must not take this subnet now (full, draining, turned slow …). */
   readonly excluded: (subnet: WaitingSubnet) => ReadonlySet<CrawlerId>;
-  readonly denied?: DeniedTargets;
   /** Nothing counts as anycast when omitted. */
   readonly anycast?: AnycastRanges;
   /** No round begins with a fetch when omitted. */
   readonly firstFetches?: FirstFetches;
   /** Recent fetch times of a subnet's crawler; they do not count when omitted. */
   readonly fetchTimes?: (asked: OwnFetches) => Promise<FetchTimes | null>;
-  /** When true, the round is abandoned and nothing more is stored. */
-  readonly isStopping?: () => boolean;
 }
 
 /** Whose fetches, and where; after an alarm, the slow ones. */
@@ -72,45 +58,54 @@ export async function delegateSubnet(
   cause: RoundCause,
   ports: RoundPorts & { readonly settings: RoundSettings },
 ): Promise<FinishedRound | null> {
-  const placement = ports.state.placementOf(subnet.subnetId);
-  if (!placement || isForbidden(subnet.address, ports.settings)) return null;
+  const { state, settings } = ports;
+  const { subnetId } = subnet;
+  const placement = state.placementOf(subnetId);
+  if (!placement || isForbidden(subnet.address, settings.allowSpecialPurpose)) return null;
   const startedAt = ports.now();
-  const before = ports.state.delegationOf(subnet.subnetId);
-  const round: LiveRound = { subnet, cause, placement, ports, before };
+  const round: LiveRound = { subnet, cause, placement, ports, before: state.delegationOf(subnetId) };
   if (isOwnerAway(round)) return null;
-  const parameters = parametersOf(round);
-  const questions = openQuestions(round, parameters);
+  const candidates = candidatesFor(round);
+  const questions = new RoundQuestions(
+    {
+      ...{ policy: settings.policy, target: subnet, placement, candidates, settings },
+      parameters: parametersOf(round),
+      method: possibleMethod(settings.probe.method, candidates, state),
+      onAnswer: (crawlerId, method, outcome) => noteDenial(crawlerId, method, outcome, round),
+    },
+    ports,
+  );
   const result = await endingOf(round, questions);
   if (result === null) return null;
   const { ending, teaches, notAnycast } = result;
   const finished: FinishedRound = {
-    subnetId: subnet.subnetId,
-    cause,
-    policy: ports.settings.policy,
-    parameters: { ...parameters },
-    targetUrl: subnet.url,
-    targetAddress: subnet.address,
-    startedAt,
-    decidedAt: ports.now(),
-    probes: questions.probes,
-    method: questions.method,
-    ...ending,
+    subnetId,
+    ...questions.finished(cause, startedAt, ending),
     ...(notAnycast !== null && {
       notAnycast: notAnycast.place,
       reason: { ...ending.reason, notAnycast },
     }),
   };
-  if (isKnown(finished, ports.state)) return finished;
+  if (isKnown(finished, state)) return finished;
   await ports.delegations.saveRound(finished);
-  remember(finished, { ...ports, placement });
+  remember(finished, round);
   if (teaches && finished.measured && finished.reason.type !== "anycast") questions.learn();
   return finished;
 }
 
-/** False when there was still nobody to compare with, so nothing is stored. */
+/** True when there was still nobody to compare with, so that nothing is stored. */
 function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
   const present = state.delegationOf(subnetId);
   return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
+}
+
+function remember(round: FinishedRound, { ports: { state, anycast }, placement }: LiveRound): void {
+  const { subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = round;
+  if (crawlerId === null) return;
+  const teaches = measured && round.anycast !== true;
+  state.setDelegation({ subnetId, crawlerId, measured: teaches, rttMs, runnerUpId, runnerUpRttMs });
+  if (round.anycast) anycast?.mark(subnetId, placement.holderKey);
+  else if (measured) anycast?.unmark(subnetId);
 }
 
 interface LiveRound {
@@ -137,18 +132,20 @@ interface Ending {
 
 /** Asks until the round ends; returns null when we stop before. */
 async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Ending | null> {
+  const { subnet, ports } = round;
   const look = lookFor(round, questions);
   const hasFetched = await takeFetched(round, questions);
   const owner = hasFetched ? null : presentOwner(round, questions);
-  const second = new SecondQuestions(round.ports.settings.parameters);
+  const second = new SecondQuestions(ports.settings.parameters);
   for (;;) {
-    if (round.ports.isStopping?.()) return null;
+    if (ports.isStopping?.()) return null;
     const range = look?.proven(questions) ?? null;
     if (range !== null) return { ending: decidedByLoad(range), teaches: false, notAnycast: null };
     const step = questions.step();
-    const suspect = allowed(look?.next(questions, step) ?? null, round);
-    const doubted = suspect === null ? doubtedFetch(questions, step, round.ports.settings.probe.tries) : null;
-    if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
+    const suspected = look?.next(questions, step) ?? null;
+    const isAllowed = suspected !== null && !isDenied(suspected, subnet, ports);
+    const extra = isAllowed ? suspected : doubtedFetch(questions, step, ports.settings.probe.tries);
+    if (extra !== null) await questions.probe(extra);
     else if (step.type !== "probe") {
       if (await second.ask(questions, step)) continue;
       if (await owner?.hear(questions, step)) continue;
@@ -200,10 +197,6 @@ function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
     crawler !== null && crawler.state !== "draining" && crawler.measuresOnly !== true && isBelieved(crawler)
   );
 }
-
-/** The crawler chosen by the anycast check, if its partner allows the target. */
-const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
-  crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
 /** Uses fetch times as the answer of an owner that was never compared. */
 async function takeFetched({ subnet, cause, ports }: LiveRound, questions: RoundQuestions): Promise<boolean> {
@@ -278,66 +271,20 @@ function parametersOf(round: LiveRound): PolicyParameters {
   return { ...parameters, getFirst: isPossible && isNew && (hasMuch(round) || parameters.getFirst) };
 }
 
-function isForbidden(address: string, settings: RoundSettings): boolean {
-  const parsed = parseAddress(address);
-  return parsed === null || refusedBlockOf(parsed, settings.allowSpecialPurpose) !== null;
-}
-
-// Starts a live round: its candidates, their method, and how one is asked.
-
-function openQuestions(
-  { subnet, cause, placement, ports, before }: LiveRound,
-  parameters: PolicyParameters,
-): RoundQuestions {
-  const { settings, state, fleet } = ports;
-  const candidates = candidatesFor(subnet, isCheck(cause) ? before : null, ports);
-  const input = {
-    placement,
-    fleet: state.fleetOf(candidates),
-    knowledge: state.knowledge,
-    parameters,
-    random: ports.random(),
-    hasWitnesses: settings.hasWitnesses === true,
-    mayTake: (crawlerId: CrawlerId) => !isDenied(crawlerId, subnet, ports),
-  };
-  const target = { ...originOf(subnet), address: subnet.address };
-  const { method: wanted, tries, deadlineMs } = settings.probe;
-  return new RoundQuestions({
-    policy: settings.policy,
-    input,
-    learned: (method) => state.learnedRtts(method),
-    method: possibleMethod(wanted, candidates, state),
-    ask: async (crawlerId, method) => {
-      const outcome = await fleet.probe(crawlerId, { ...target, method, tries, deadlineMs });
-      noteDenial(outcome, { crawlerId, method, subnet, ports });
-      return outcome;
-    },
-  });
-}
-
 /** Up to this size every candidate's partner is checked; in a larger fleet only those that `nearest` would ask. */
 const largestCheckedFleet = 1000;
 
-function candidatesFor(
-  subnet: WaitingSubnet,
-  /** The owner may keep the subnet although it gets no new ones. */
-  present: Delegation | null,
-  ports: RoundPorts & { readonly settings: RoundSettings },
-): CrawlerId[] {
+/** The owner of a checked subnet may keep it although it gets no new ones. */
+function candidatesFor({ subnet, cause, before, ports }: LiveRound): CrawlerId[] {
   const excluded = ports.excluded(subnet);
-  const online = ports.fleet.online();
-  const kept = present !== null && mayKeep(present.crawlerId, ports) ? present.crawlerId : null;
-  const able = online.filter(
-    (crawlerId) =>
-      (crawlerId === kept || !excluded.has(crawlerId)) &&
-      !ports.denied?.lacksFamily(crawlerId, subnet.address),
-  );
+  const owner = isCheck(cause) ? (before?.crawlerId ?? null) : null;
+  const mayStay = owner !== null && mayKeep(owner, ports);
+  const able = ports.fleet
+    .online()
+    .filter((crawlerId) => (mayStay && crawlerId === owner) || !excluded.has(crawlerId))
+    .filter((crawlerId) => !ports.denied?.lacksFamily(crawlerId, subnet.address));
   if (ports.settings.policy === "nearest" && able.length > largestCheckedFleet) return able;
   return able.filter((crawlerId) => !isDenied(crawlerId, subnet, ports));
-}
-
-function isDenied(crawlerId: CrawlerId, subnet: WaitingSubnet, { denied, now }: RoundPorts): boolean {
-  return denied?.denies(crawlerId, subnet, now().getTime()) ?? false;
 }
 
 /** The configured method, unless no candidate supports it. */
@@ -357,15 +304,11 @@ function possibleMethod(
 
 /** Ignores refusals of the method, which the crawler announced before. */
 function noteDenial(
+  crawlerId: CrawlerId,
+  method: ProbeMethod,
   outcome: ProbeOutcome,
-  context: {
-    readonly crawlerId: CrawlerId;
-    readonly method: ProbeMethod;
-    readonly subnet: WaitingSubnet;
-    readonly ports: RoundPorts;
-  },
+  { subnet, ports }: LiveRound,
 ): void {
-  const { crawlerId, method, subnet, ports } = context;
   if (outcome.type !== "not-allowed") return;
   const methods = ports.state.crawler(crawlerId)?.probeMethods ?? [];
   const needed: readonly ProbeMethod[] = method === "head" ? ["head", "connect"] : [method];

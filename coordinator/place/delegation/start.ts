@@ -18,7 +18,7 @@ import type { Fleet } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../crawlers/result-batch.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { type AnycastRanges, watchedFleet } from "./anycast.ts";
-import { AnycastCandidates } from "./anycast-candidates.ts";
+import { AnycastCandidates } from "./anycast-check.ts";
 import type { FinishedRound } from "./delegation.ts";
 import {
   type FinerSettings,
@@ -28,7 +28,6 @@ import {
   type RoundSettings,
 } from "./delegation-settings.ts";
 import { type DeniedTargets, strandedSubnets } from "./denied-targets.ts";
-import type { DelegationJobPorts } from "./job-ports.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -37,16 +36,15 @@ import {
   partitionsOfFleet,
 } from "./overrides/assign-by-sets.ts";
 import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/hosts.ts";
-import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
 import type { FinerRound } from "./overrides/override.ts";
 import { createFinerDelegationStore, type FinerDelegationStore } from "./overrides/override-store.ts";
 import { replaceFiner, reviewFiner } from "./overrides/review.ts";
-import { splitLeaves } from "./overrides/split-leaves.ts";
+import { LeafWatch, splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches } from "./probe-round.ts";
-import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
-import { DelegationRefresh } from "./recalibration/refresh.ts";
+import { type DelegationJobPorts, DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
+import { DelegationRefresh } from "./recalibration/ageing.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { DelegationStore } from "./store.ts";
 

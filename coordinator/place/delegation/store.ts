@@ -10,7 +10,8 @@ import {
   type RoundId,
   type SubnetId,
 } from "#core/ids";
-import { type CopiedRow, readCopy } from "#db/copy";
+import { readCopy } from "#db/copy";
+import { readRows } from "../../database/cached-read.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
 import type { Partition } from "../domain-sets/partition.ts";
@@ -23,11 +24,18 @@ import type {
   RoundProbe,
   UnmeasuredAsked,
 } from "./delegation.ts";
-import { crawlerLoads, loads, probedRtts, unmeasured } from "./load-store.ts";
+import {
+  checkOutcomes,
+  crawlerLoads,
+  decidedBefore,
+  loads,
+  probedRtts,
+  saveMoveRates,
+  unmeasured,
+} from "./load-store.ts";
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
 import type { MoveRates } from "./recalibration/ageing.ts";
-import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
-import { decidedByMeasuring, isFromHere } from "./round-reads.ts";
+import { decidedByMeasuring, isFromHere } from "./round-store.ts";
 import { formerSubnets, move, targetsFor, waiting } from "./target-store.ts";
 
 /** Crawlers arriving at once that share a statement. */
@@ -54,22 +62,22 @@ export function createDelegationStore(
     mostTogether,
     arrivalLingerMs,
   );
+  const subnetsIn = async (text: string, values: readonly unknown[] = []): Promise<SubnetId[]> =>
+    (await readRows<{ subnet_id: SubnetId }>(pool, text, values)).map((row) => row.subnet_id);
   return {
     /** Visits every delegation by ascending subnet, without building a list; returns how many. */
     readEach: async (visit: (delegation: Delegation) => void) => await readEach(pool, visit),
     /** Undelegated subnets are missing from the result. */
     read: async (subnetIds: readonly SubnetId[]): Promise<Delegation[]> =>
-      (await pool.query<Delegation>(`${selectDelegations} where subnet_id = any($1)`, [subnetIds])).rows,
-    /**
-     * Undelegated subnets with due URLs, by the time their first URL was admitted, without `except`, and only a few
-     * per holder, so that a large one does not block others.
-     */
+      await readRows<Delegation>(pool, `${selectDelegations} where subnet_id = any($1)`, [subnetIds]),
+    /** Undelegated subnets with due URLs, without `except`, by the time their first host was admitted. */
     waiting: async (limit: number, except: readonly SubnetId[]) =>
-      await waiting(pool, { limit, except, somebody: somebody() }),
+      await waiting(pool, limit, except, somebody()),
     /** A URL and address to probe in these subnets (recalibration and retries). */
     targetsFor: async (subnetIds: readonly SubnetId[]) => await targetsFor(pool, subnetIds, somebody()),
-    /** The latest rounds of whole subnets decided by measurement, oldest first. */
-    latestRounds: async (limit: number) => await latestRounds(pool, limit),
+    /** The latest rounds of whole subnets decided by measurement, oldest first; anycast teaches nothing. */
+    latestRounds: async (limit: number): Promise<MeasuredRound[]> =>
+      await readRows<MeasuredRound>(pool, selectLatestRounds, [limit]),
     /** Stores round, probes and, if decided, the delegation and its history, in one transaction. */
     saveRound: async (round: FinishedRound) =>
       await asLeader(async (client) => await saveRound(client, round)),
@@ -83,7 +91,7 @@ export function createDelegationStore(
     crawlerLoads: async (recrawlDays: number) => await crawlerLoads(pool, recrawlDays),
     /** The loads of these crawlers' subnets with their crawlers' RTTs; `displaced` adds subnets that went to relieve a crawler. */
     loads: async (recrawlDays: number, crawlerIds: readonly CrawlerId[], which = { displaced: false }) =>
-      await loads(pool, recrawlDays, { crawlerIds, ...which }),
+      await loads(pool, recrawlDays, crawlerIds, which),
     /** Subnets this crawler lost by leaving or draining, with the RTT it had measured. */
     formerSubnets: async (crawlerId: CrawlerId, since: Date) => await formerSubnets(pool, crawlerId, since),
     /** Measured RTTs per subnet from the latest round, for the variance rule and the runner-up search. */
@@ -101,64 +109,53 @@ export function createDelegationStore(
     /** The crawler moved: its subnets' measurements, and its others, are void. Returns the changed delegations. */
     leavePlace: async (crawlerId: CrawlerId, now: Date) =>
       await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
-    /** Provisional until the crawler's first fetch is compared with others. Returns false when already delegated. */
-    delegateProvisionally: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
-      await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
+    /** Unmeasured until the crawler's first fetch is compared with others. Returns false when already delegated. */
+    delegateProvisionally: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean> =>
+      await asLeader(async (client) => {
+        const { rowCount } = await client.query(insertProvisional, [subnetId, crawlerId, now]);
+        return rowCount === 1;
+      }),
     /** Subnets found to be anycast. */
     anycastSubnets: async () =>
-      await subnetsIn(pool, "select subnet_id from delegation where anycast order by subnet_id"),
+      await subnetsIn("select subnet_id from delegation where anycast order by subnet_id"),
     /** Listed places that rounds found not to be anycast. */
-    notAnycast: async (): Promise<string[]> => {
-      const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
-      return rows.map(({ place }) => place);
-    },
+    notAnycast: async (): Promise<string[]> =>
+      (await readRows<{ place: string }>(pool, "select place from anycast_check")).map(({ place }) => place),
     /** Subnets of these hosts; hosts not in the frontier or without an address have none. */
     subnetsOfHosts: async (hosts: readonly HostHash[]) =>
-      hosts.length === 0
-        ? []
-        : await subnetsIn(
-            pool,
-            `select distinct subnet_id
-             from frontier_host
-             where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
-            [hosts],
-          ),
+      hosts.length === 0 ? [] : await subnetsIn(selectSubnetsOfHosts, [hosts]),
   };
 }
 
-async function subnetsIn(pool: Pool, text: string, values: readonly unknown[] = []): Promise<SubnetId[]> {
-  const { rows } = await pool.query<{ subnet_id: SubnetId }>(text, [...values]);
-  return rows.map((row) => row.subnet_id);
-}
-
-async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {
-  const client = await pool.connect();
-  let isUsable = false;
-  try {
-    const rows = await readCopy(client, `${selectDelegations} order by subnet_id`, (row) =>
-      visit(delegationIn(row)),
-    );
-    isUsable = true;
-    return rows;
-  } finally {
-    client.release(!isUsable);
-  }
-}
+const selectSubnetsOfHosts = `
+  select distinct subnet_id
+  from frontier_host
+  where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`;
 
 const selectDelegations = `
   select subnet_id as "subnetId", crawler_id as "crawlerId", measured and not anycast as measured, rtt_ms as "rttMs",
     runner_up_id as "runnerUpId", runner_up_rtt_ms as "runnerUpRttMs"
   from delegation`;
 
-function delegationIn(row: CopiedRow): Delegation {
-  return {
-    subnetId: asSubnetId(row.int32(0)),
-    crawlerId: asCrawlerId(row.int32(1)),
-    measured: row.boolean(2),
-    rttMs: row.isNull(3) ? null : row.float32(3),
-    runnerUpId: row.isNull(4) ? null : asCrawlerId(row.int32(4)),
-    runnerUpRttMs: row.isNull(5) ? null : row.float32(5),
-  };
+async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {
+  const client = await pool.connect();
+  let isUsable = false;
+  try {
+    const rows = await readCopy(client, `${selectDelegations} order by subnet_id`, (row) =>
+      visit({
+        subnetId: asSubnetId(row.int32(0)),
+        crawlerId: asCrawlerId(row.int32(1)),
+        measured: row.boolean(2),
+        rttMs: row.isNull(3) ? null : row.float32(3),
+        runnerUpId: row.isNull(4) ? null : asCrawlerId(row.int32(4)),
+        runnerUpRttMs: row.isNull(5) ? null : row.float32(5),
+      }),
+    );
+    isUsable = true;
+    return rows;
+  } finally {
+    client.release(!isUsable);
+  }
 }
 
 async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {
@@ -206,15 +203,7 @@ export async function addRound(
     ],
   );
   const roundId = rows[0]!.round_id;
-  await saveProbes(client, roundId, round);
-  return roundId;
-}
-
-async function saveProbes(
-  client: PoolClient,
-  roundId: RoundId,
-  round: Pick<FinishedRound, "probes" | "cause">,
-): Promise<void> {
+  const { probes } = round;
   await client.query(
     `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail, how)
      select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail, given.how
@@ -222,14 +211,15 @@ async function saveProbes(
        with ordinality as given (crawler_id, method, outcome, rtt_ms, detail, how, ordinal)`,
     [
       roundId,
-      round.probes.map((probe) => probe.crawlerId),
-      round.probes.map(({ outcome }) => outcome.method),
-      round.probes.map(({ outcome }) => outcome.type),
-      round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
-      round.probes.map((probe) => detailOf(probe, round.cause)),
-      round.probes.map(({ how }) => how ?? "probe"),
+      probes.map((probe) => probe.crawlerId),
+      probes.map(({ outcome }) => outcome.method),
+      probes.map(({ outcome }) => outcome.type),
+      probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
+      probes.map((probe) => detailOf(probe, round.cause)),
+      probes.map(({ how }) => how ?? "probe"),
     ],
   );
+  return roundId;
 }
 
 function detailOf({ outcome, how }: RoundProbe, cause: RoundCause): string {
@@ -293,9 +283,8 @@ const firstMs = 5 * 60_000;
 const longestMs = 12 * 3_600_000;
 
 /** The wait in ms after this many unanswered rounds (from 1); it doubles each time. */
-function retryWaitMs(unansweredRounds: number): number {
-  return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
-}
+const retryWaitMs = (unansweredRounds: number): number =>
+  Math.min(longestMs, firstMs * 2 ** Math.min(30, unansweredRounds - 1));
 
 /** Begins with the round's cause, if known. */
 function historyReason(round: FinishedRound): string {
@@ -332,8 +321,6 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
   const owners = new Map(rows.map((row) => [row.subnet_id, row.crawler_id]));
   return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
 }
-
-// Provisional delegations: until a first fetch, unmeasured, or by load.
 
 /**
  * Records that the crawler moved (`placed_at`). Its delegations wait to be measured, including its own subnet's; it is
@@ -380,48 +367,29 @@ async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): 
   return rows.map((row) => row.subnet_id);
 }
 
-/** Marked as unmeasured until the first fetch is compared, so that a restart finds it again. */
-async function delegateProvisionally(
-  client: PoolClient,
-  subnetId: SubnetId,
-  crawlerId: CrawlerId,
-  now: Date,
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `with added as (
-       insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
-       values ($1, $2, 'first-fetch', false, $3)
-       on conflict (subnet_id) do nothing
-       returning subnet_id, crawler_id
-     )
-     insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
-     select subnet_id, $3, crawler_id, 'first-fetch', 'the likeliest; its first fetch is the first measurement'
-     from added`,
-    [subnetId, crawlerId, now],
-  );
-  return rowCount === 1;
-}
+const insertProvisional = `
+  with added as (
+    insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+    values ($1, $2, 'first-fetch', false, $3)
+    on conflict (subnet_id) do nothing
+    returning subnet_id, crawler_id
+  )
+  insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
+  select subnet_id, $3, crawler_id, 'first-fetch', 'the likeliest; its first fetch is the first measurement'
+  from added`;
 
-// Measurements of the latest probe rounds: tables probe_round and probe.
-
-/** Rounds of whole subnets decided by the compared method; anycast teaches nothing. */
-async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]> {
-  const { rows } = await pool.query<MeasuredRound>(
-    `with latest as (
-       select round_id, subnet_id, method, started_at
-       from probe_round
-       where ${decidedByMeasuring}
-       order by round_id desc
-       limit $1
-     )
-     select l.subnet_id as "subnetId", l.method,
-       json_agg(json_build_object('crawlerId', p.crawler_id, 'rttMs', p.rtt_ms) order by p.ordinal) as probes
-     from latest l
-     join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null
-       and ${isFromHere("p", "l")}
-     group by l.round_id, l.subnet_id, l.method
-     order by l.round_id`,
-    [limit],
-  );
-  return rows;
-}
+const selectLatestRounds = `
+  with latest as (
+    select round_id, subnet_id, method, started_at
+    from probe_round
+    where ${decidedByMeasuring}
+    order by round_id desc
+    limit $1
+  )
+  select l.subnet_id as "subnetId", l.method,
+    json_agg(json_build_object('crawlerId', p.crawler_id, 'rttMs', p.rtt_ms) order by p.ordinal) as probes
+  from latest l
+  join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null
+    and ${isFromHere("p", "l")}
+  group by l.round_id, l.subnet_id, l.method
+  order by l.round_id`;

@@ -5,11 +5,12 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { readRows } from "../../database/cached-read.ts";
 import { columnsOf } from "../../database/transaction.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { DelegationMove, WaitingSubnet } from "./delegation.ts";
-import { isFromHere } from "./round-reads.ts";
+import { isFromHere } from "./round-store.ts";
 
 /** Waiting subnets named per holder; the others follow when these are decided. */
 const perHolder = 8;
@@ -20,19 +21,16 @@ const countedUrls = 1000;
 /** Hosts by which a subnet's candidates are distinguished; held ones come first. */
 const hostsNamed = 200;
 
-interface AskedWaiting {
-  readonly limit: number;
-  readonly except: readonly SubnetId[];
-  readonly somebody: readonly Partition[];
-}
-
 /** Undelegated subnets with due URLs, by the time their first host was admitted. */
 export async function waiting(
   pool: Pool,
-  { limit, except, somebody }: AskedWaiting,
+  limit: number,
+  except: readonly SubnetId[],
+  somebody: readonly Partition[],
 ): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 3);
-  const { rows } = await pool.query<TargetRow>(
+  const rows = await readRows<TargetRow>(
+    pool,
     `with open as (
        select h.subnet_id, min(h.admitted_at) as since
        from frontier_host h
@@ -98,7 +96,8 @@ export async function targetsFor(
   somebody: readonly Partition[],
 ): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 2);
-  const { rows } = await pool.query<TargetRow>(
+  const rows = await readRows<TargetRow>(
+    pool,
     `select found.subnet_id as "subnetId", found.url, found.host, found.address, ${held.hostsOf("found")}
      from (
        select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
@@ -184,17 +183,17 @@ export async function move(
   return rows.map((row) => row.subnet_id);
 }
 
-interface FormerSubnet {
-  readonly subnetId: SubnetId;
-  readonly rttMs: number | null;
-}
+/** At most this many of the latest subnets lost by a crawler are considered. */
+const mostFormer = 200_000;
 
-/**
- * The latest subnets, up to a limit, taken from a crawler because it left or was drained, with its RTT in the round
- * that still decides them.
- */
-export async function formerSubnets(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<FormerSubnet[]> {
-  const { rows } = await pool.query<FormerSubnet>(
+/** Subnets taken from a crawler because it left or was drained, with its RTT in the round that still decides them. */
+export const formerSubnets = async (
+  pool: Pool,
+  crawlerId: CrawlerId,
+  since: Date,
+): Promise<{ readonly subnetId: SubnetId; readonly rttMs: number | null }[]> =>
+  await readRows(
+    pool,
     `select d.subnet_id as "subnetId", min(p.rtt_ms) as "rttMs"
      from (
        select subnet_id
@@ -214,7 +213,3 @@ export async function formerSubnets(pool: Pool, crawlerId: CrawlerId, since: Dat
      order by d.subnet_id`,
     [crawlerId, since],
   );
-  return rows;
-}
-
-const mostFormer = 200_000;

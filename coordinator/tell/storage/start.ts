@@ -9,7 +9,7 @@ import { forgetRejectedUrls } from "../../crawl/frontier/frontier-store.ts";
 import { keepFetchDays } from "../../crawl/results/fetch-day-store.ts";
 import { forgetUnusedSets } from "../../crawl/results/stated-uses-store.ts";
 import { deleteOldest, inTurns } from "../../database/bounded-work.ts";
-import { forgetDelegationChanges, OldRounds } from "../../place/delegation/old-round-store.ts";
+import { forgetDelegationChanges, OldRounds } from "../../place/delegation/round-store.ts";
 import { storageOperations } from "./storage-ask.ts";
 import { storageFacts } from "./storage-reads.ts";
 import { type KeepSettings, storageAnswer, tableEnds } from "./table-ends.ts";

@@ -4,9 +4,14 @@ import type { HostHash } from "#core/ids";
 import { ownerOf } from "../../crawl/federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../../crawl/frontier/report-reads.ts";
 import { readsOver, toldRows } from "../../database/cached-read.ts";
-import { finerOfHost, partsOf } from "../../place/delegation/overrides/who-reads.ts";
-import { moveCountsOf } from "../../place/delegation/recalibration/ageing-store.ts";
-import { historyOf, latestRoundOf, roundById } from "../../place/delegation/round-reads.ts";
+import { moveCountsOf } from "../../place/delegation/load-store.ts";
+import {
+  finerOfHost,
+  historyOf,
+  latestRoundOf,
+  partsOf,
+  roundById,
+} from "../../place/delegation/round-store.ts";
 import { publishedOf } from "../../place/subnets/published-reads.ts";
 import type { NearMatch } from "../../place/subnets/subnets-api.ts";
 import { wishesOf } from "../../run/opt-outs/complaint-store.ts";

@@ -1,8 +1,8 @@
 /** What the watches keep in memory, and how much of it at most. */
 import { describe, expect, it } from "vitest";
 import { addAnswer, NameWatch } from "#coordinator/place/delegation/overrides/hosts";
-import { LeafWatch } from "#coordinator/place/delegation/overrides/leaf-watch";
 import type { HostPlace } from "#coordinator/place/delegation/overrides/override";
+import { LeafWatch } from "#coordinator/place/delegation/overrides/split-leaves";
 import { asCrawlerId, asHolderId, asSubnetId, type HostHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import { fetchesBy } from "./override-world.ts";

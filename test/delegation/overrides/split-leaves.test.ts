@@ -1,8 +1,7 @@
 /** Leaves that measure apart: suspected by fetches, probed, split, and joined again. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { LeafWatch } from "#coordinator/place/delegation/overrides/leaf-watch";
 import { reviewFiner } from "#coordinator/place/delegation/overrides/review";
-import { splitLeaves } from "#coordinator/place/delegation/overrides/split-leaves";
+import { LeafWatch, splitLeaves } from "#coordinator/place/delegation/overrides/split-leaves";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { eachMs } from "../../support/store-world.ts";

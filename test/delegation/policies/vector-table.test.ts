@@ -1,13 +1,13 @@
 /** Past subnets side by side: what is found of them, how alike they are, and that rows are used again. */
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
-import { LearnedRtts } from "#coordinator/place/delegation/policies/learned-rtts";
-import { nearestPolicy } from "#coordinator/place/delegation/policies/nearest";
 import {
+  LearnedRtts,
   mostEntries,
   placeNumbersOf,
   VectorTable,
-} from "#coordinator/place/delegation/policies/vector-table";
+} from "#coordinator/place/delegation/policies/learned-rtts";
+import { nearestPolicy } from "#coordinator/place/delegation/policies/nearest";
 import { seededRandom } from "#core/random";
 import { everyPair, id, inputOf, placement, runRound } from "../rounds.ts";
 

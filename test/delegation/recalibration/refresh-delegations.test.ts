@@ -1,7 +1,7 @@
 /** Decisions that are probed again, the oldest first, a few in each turn. */
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/place/delegation/placement";
-import { DelegationRefresh } from "#coordinator/place/delegation/recalibration/refresh";
+import { DelegationRefresh } from "#coordinator/place/delegation/recalibration/ageing";
 import type { SubnetId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
 import { eachMs, noon, roundOf } from "../../support/store-world.ts";

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicyName } from "#coordinator/place/delegation/policies/policies";
-import { figuresOf, PathNumbers } from "#coordinator/place/delegation/simulation/run";
 import {
+  figuresOf,
+  PathNumbers,
   type SimulationInstance,
   simulateDelegation,
   simulatePolicies,

@@ -4,8 +4,7 @@
  * test/bench/results/delegation.md keeps them.
  */
 import { Command } from "commander";
-import type { PolicyVariant } from "#coordinator/place/delegation/simulation/run";
-import { simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
+import { type PolicyVariant, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
 import { sharedFile } from "#ops/cli/shared-data";
 import { downloadTimeMs, worldInstance } from "#ops/world/compare";

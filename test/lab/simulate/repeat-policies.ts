@@ -2,8 +2,13 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/place/delegation/simulation/run";
-import { type SimulationResult, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
+import {
+  type Figures,
+  type PolicyVariant,
+  type ProbeModel,
+  type SimulationResult,
+  simulatePolicies,
+} from "#coordinator/place/delegation/simulation/simulation";
 import { mix32, seededRandom } from "#core/random";
 import { triesAgree } from "#crawler/probe/http-head";
 import type { InstanceSource, Tuning } from "./instances.ts";

@@ -40,42 +40,35 @@ const reviewMs = 30 * 86_400_000;
 export async function delegateBySets(
   ports: DelegateBySetsPorts,
 ): Promise<{ readonly moved: number; readonly ended: number }> {
-  const crawlers = ports.state.crawlers.map(({ crawlerId }) => crawlerId);
-  const isPartitioned = crawlers.some((crawlerId) => ports.partitionOf(crawlerId).length > 0);
-  const hadSome = await ports.misplacedHosts.hasDelegated();
-  if (!isPartitioned && !hadSome) return { moved: 0, ended: 0 };
-  const ended = hadSome ? await endNeedless(crawlers, ports) : 0;
-  return { moved: await moveMisplaced(crawlers, ports), ended };
-}
-
-async function endNeedless(crawlers: readonly CrawlerId[], ports: DelegateBySetsPorts): Promise<number> {
+  const { misplacedHosts, fleet, state } = ports;
+  const crawlers = state.crawlers.map(({ crawlerId }) => ({
+    crawlerId,
+    partition: ports.partitionOf(crawlerId),
+  }));
+  const hadSome = await misplacedHosts.hasDelegated();
+  if (!hadSome && crawlers.every(({ partition }) => partition.length === 0)) return { moved: 0, ended: 0 };
   let ended = 0;
-  for (const crawlerId of crawlers) {
-    const partition = ports.partitionOf(crawlerId);
-    ended += await ports.misplacedHosts.endNeedless({ crawlerId, partition }, ports.now());
-  }
-  return ended;
-}
-
-async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySetsPorts): Promise<number> {
-  const able = candidates(ports);
-  const others = distinctPartitions(able.map((crawlerId) => ports.partitionOf(crawlerId)));
+  for (const crawler of hadSome ? crawlers : [])
+    ended += await misplacedHosts.endNeedless(crawler, ports.now());
+  const full = ports.excluded();
+  const able = fleet
+    .online()
+    .filter((crawlerId) => !full.has(crawlerId) && state.crawler(crawlerId)?.drainingSince == null);
+  const others = distinctPartitions(able.map(ports.partitionOf));
   let rounds = roundsPerPass;
   let moved = 0;
-  for (const crawlerId of crawlers) {
-    const partition = ports.partitionOf(crawlerId);
-    if (partition.length === 0 || rounds === 0) continue;
-    const crawler = { crawlerId, partition };
-    const hosts = await ports.misplacedHosts.misplaced(crawler, others, hostsPerPass);
+  for (const crawler of crawlers) {
+    if (crawler.partition.length === 0 || rounds === 0) continue;
+    const hosts = await misplacedHosts.misplaced(crawler, others, hostsPerPass);
     const useless = await uselessSubnets(hosts, crawler, ports);
-    const apart = hosts.filter(({ subnetId }) => !useless.has(subnetId));
+    const apart = hosts.filter(({ subnetId }) => !useless.includes(subnetId));
     const chosen = groups(apart, able, ports).slice(0, rounds);
     rounds -= chosen.length;
     // Concurrent, since each probe is paced by itself (delegation/probe-pacing).
     const given = await Promise.all(chosen.map(async (together) => await delegateTogether(together, ports)));
     moved += given.reduce((sum, hostsGiven) => sum + hostsGiven, 0);
   }
-  return moved;
+  return { moved, ended };
 }
 
 /** Requests new rounds for subnets of which the crawler may have nothing. */
@@ -83,25 +76,17 @@ async function uselessSubnets(
   hosts: readonly MisplacedHost[],
   crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
   { misplacedHosts, request }: DelegateBySetsPorts,
-): Promise<ReadonlySet<SubnetId>> {
-  if (hosts.length === 0) return new Set();
+): Promise<readonly SubnetId[]> {
+  if (hosts.length === 0) return [];
   const subnetIds = [...new Set(hosts.map(({ subnetId }) => subnetId))];
   const useless = await misplacedHosts.holdsNothingOf(crawler, subnetIds);
   if (useless.length > 0) request(useless, "domain-set");
-  return new Set(useless);
-}
-
-/** Crawlers that can take hosts now. */
-function candidates({ fleet, excluded, state }: DelegateBySetsPorts): CrawlerId[] {
-  const full = excluded();
-  return fleet
-    .online()
-    .filter((crawlerId) => !full.has(crawlerId) && state.crawler(crawlerId)?.drainingSince == null);
+  return useless;
 }
 
 /** Hosts of one subnet that the same crawlers may have. */
 interface HostsTogether {
-  readonly hosts: readonly MisplacedHost[];
+  readonly hosts: MisplacedHost[];
   readonly crawlers: readonly CrawlerId[];
 }
 
@@ -110,7 +95,7 @@ function groups(
   able: readonly CrawlerId[],
   { partitionOf, denied }: DelegateBySetsPorts,
 ): HostsTogether[] {
-  const found = new Map<string, { hosts: MisplacedHost[]; crawlers: readonly CrawlerId[] }>();
+  const found = new Map<string, HostsTogether>();
   for (const host of hosts) {
     const crawlers = able.filter(
       (crawlerId) =>
@@ -130,17 +115,8 @@ async function delegateTogether(
   ports: DelegateBySetsPorts,
 ): Promise<number> {
   const [{ host, url, address, subnetId }] = hosts as [MisplacedHost];
-  const outcome = await finerRound(
-    {
-      target: { url, host, address },
-      withinSubnetId: subnetId,
-      cause: "domain-set",
-      first: [],
-      byName: false,
-      only: crawlers,
-    },
-    ports,
-  );
+  const errand = { target: { url, host, address }, withinSubnetId: subnetId, only: crawlers };
+  const outcome = await finerRound({ ...errand, cause: "domain-set" }, ports);
   if (outcome === null) return 0;
   // When nobody could measure, any crawler that holds the hosts gets them.
   const unmeasured = { crawlerId: crawlers[0]!, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
@@ -158,11 +134,9 @@ async function delegateTogether(
 }
 
 function reasonOf(hosts: number, measured: boolean): string {
-  const whose =
-    hosts === 1
-      ? "a host of it is in none of its crawler's domain sets"
-      : `${hosts} hosts of it are in none of its crawler's domain sets`;
-  return `${whose}; this crawler is ${measured ? "the nearest" : "one"} of those whose sets hold ${hosts === 1 ? "it" : "them"}`;
+  const [which, them] = hosts === 1 ? ["a host of it is", "it"] : [`${hosts} hosts of it are`, "them"];
+  const whose = `${which} in none of its crawler's domain sets`;
+  return `${whose}; this crawler is ${measured ? "the nearest" : "one"} of those whose sets hold ${them}`;
 }
 
 // Determines which hosts crawlers may have by their own and the coordinator's domain sets.

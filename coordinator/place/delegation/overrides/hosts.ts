@@ -15,7 +15,7 @@ import type { ResultBatch } from "../../crawlers/result-batch.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type HostPlace, reviewTimes, type SeenAnswer } from "./override.ts";
 import type { FinerDelegationStore } from "./override-store.ts";
-import { type FinerOutcome, type FinerRoundPorts, finerRound } from "./round.ts";
+import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateHostsPorts extends FinerRoundPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound" | "hostPlaces" | "setHost">;
@@ -39,59 +39,48 @@ const mostAskings = 12;
 
 /** One pass; returns the hosts newly delegated by themselves. */
 export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]> {
-  await findSuspects(ports);
-  const delegated: string[] = [];
-  for (const suspect of ports.names.due(ports.now().getTime(), suspectsPerPass)) {
-    if (await askAround(suspect, ports)) delegated.push(suspect.place.host);
-  }
-  return delegated;
-}
-
-async function findSuspects(ports: DelegateHostsPorts): Promise<void> {
-  const noted = ports.names.takeNoted(ports.now().getTime());
-  if (noted.size === 0) return;
+  const nowMs = () => ports.now().getTime();
+  const noted = ports.names.takeNoted(nowMs());
   let looks = looksPerPass;
-  for (const place of await ports.finer.hostPlaces([...noted.keys()])) {
+  for (const place of noted.size === 0 ? [] : await ports.finer.hostPlaces([...noted.keys()])) {
     const { crawlerId, address } = noted.get(place.hostHash)!;
     if (place.byItself) continue;
     if (isElsewhere(address, place, ports.state)) ports.names.suspect(place, crawlerId);
-    else if (looks > 0 && ports.names.mayLook(place.hostHash, ports.now().getTime())) {
+    else if (looks > 0 && ports.names.mayLook(place.hostHash, nowMs())) {
       looks -= 1;
       await lookFromAfar(place, crawlerId, ports);
     }
   }
+  const delegated: string[] = [];
+  for (const suspect of ports.names.due(nowMs(), suspectsPerPass))
+    if (await askAround(suspect, ports)) delegated.push(suspect.place.host);
+  return delegated;
 }
 
 /** True when the address lies in a subnet that the coordinator's answer did not contain. */
 function isElsewhere(address: string, place: HostPlace, state: CoordinatorState): boolean {
   const [seen] = areasOf([address], state);
-  if (seen === undefined) return false;
-  return !areasOf(place.addresses, state).some(({ subnetId }) => subnetId === seen.subnetId);
+  return seen !== undefined && !share(areasOf(place.addresses, state), [seen], "subnetId");
 }
 
 async function lookFromAfar(place: HostPlace, fetcher: CrawlerId, ports: DelegateHostsPorts): Promise<void> {
-  const farthest = farthestFrom(fetcher, ports);
+  const full = ports.excluded();
+  const rttMs = (one: CrawlerId) => ports.state.peerRtts.rttMs(fetcher, one) ?? 0;
+  const others = ports.fleet.online().filter((one) => one !== fetcher && !full.has(one));
+  const [farthest] = others.toSorted((a, b) => rttMs(b) - rttMs(a));
   const [address] = place.addresses;
-  if (farthest === null || address === undefined) return;
-  const only = [farthest];
-  const target = { url: place.url, host: place.host, address };
-  const within = { withinSubnetId: place.subnetId, cause: "differs-by-place" } as const;
-  const outcome = await finerRound({ target, ...within, first: only, only, byName: true }, ports);
+  if (farthest === undefined || address === undefined) return;
+  const outcome = await finerRound({ ...errandOf(place, address), only: [farthest] }, ports);
   const seen = outcome?.seen[0]?.addresses[0];
   if (seen !== undefined && isElsewhere(seen, place, ports.state)) ports.names.suspect(place, farthest);
 }
 
-function farthestFrom(fetcher: CrawlerId, { fleet, state, excluded }: DelegateHostsPorts): CrawlerId | null {
-  const full = excluded();
-  let farthest: CrawlerId | null = null;
-  let farthestMs = -1;
-  for (const crawlerId of fleet.online()) {
-    if (crawlerId === fetcher || full.has(crawlerId)) continue;
-    const rttMs = state.peerRtts.rttMs(fetcher, crawlerId) ?? 0;
-    if (rttMs > farthestMs) [farthest, farthestMs] = [crawlerId, rttMs];
-  }
-  return farthest;
-}
+const errandOf = ({ url, host, subnetId }: HostPlace, address: string) => ({
+  target: { url, host, address },
+  withinSubnetId: subnetId,
+  cause: "differs-by-place" as const,
+  byName: true,
+});
 
 /** Returns whether the host is now delegated by itself. */
 async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Promise<boolean> {
@@ -100,23 +89,26 @@ async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Pro
   const nowMs = ports.now().getTime();
   suspect.timesAsked += 1;
   suspect.askAtMs = nowMs + Math.min(mostPauseMs, Math.max(leastPauseMs, (heard?.ttlSeconds ?? 0) * 1000));
-  for (const { crawlerId, addresses } of heard?.seen ?? []) {
+  for (const { crawlerId, addresses } of heard?.seen ?? [])
     addAnswer(suspect, crawlerId, areasOf(addresses, ports.state));
-  }
   const verdict = placeVerdict([...suspect.answers.values()].map((answers) => ({ answers })));
   if (verdict === "unclear" && suspect.timesAsked < mostAskings) return false;
-  if (verdict === "differs" && heard !== null && heard.outcome.decision === null) return false;
+  const decision = heard?.outcome.decision ?? null;
+  if (verdict === "differs" && heard !== null && decision === null) return false;
   ports.names.close(place.hostHash, nowMs);
-  if (verdict !== "differs" || heard === null) return false;
-  return await delegate(place, heard, ports);
-}
-
-interface HeardVantages {
-  readonly outcome: FinerOutcome;
-  /** The answers of the coordinator and of each crawler. */
-  readonly seen: readonly SeenAnswer[];
-  /** TTL of the coordinator's answer. */
-  readonly ttlSeconds: number;
+  if (verdict !== "differs" || heard === null || decision === null) return false;
+  const subnetCrawlerId = ports.state.ownerOf(place.subnetId);
+  return await ports.finer.setHost(
+    {
+      ...decision,
+      hostHash: place.hostHash,
+      subnetId: place.subnetId,
+      subnetRttMs: subnetCrawlerId === null ? null : (heard.outcome.rttsMs.get(subnetCrawlerId) ?? null),
+      seen: heard.seen,
+      reason: `${place.host} resolves differently by place; this crawler is nearest to what it sees`,
+    },
+    reviewTimes(ports.now()),
+  );
 }
 
 /** Resolves the name by the coordinator and a dozen crawlers; null when that is impossible now. */
@@ -124,41 +116,14 @@ export async function hearVantages(
   place: HostPlace,
   first: readonly (CrawlerId | null)[],
   ports: Omit<DelegateHostsPorts, "names">,
-): Promise<HeardVantages | null> {
+) {
   const answer = await ports.resolver.resolve(place.host);
-  if ("failed" in answer) return null;
-  const address = answer.addresses[0] ?? place.addresses[0];
-  if (address === undefined) return null;
-  const outcome = await finerRound(
-    {
-      target: { url: place.url, host: place.host, address },
-      withinSubnetId: place.subnetId,
-      cause: "differs-by-place",
-      first: first.filter((crawlerId) => crawlerId !== null),
-      byName: true,
-    },
-    ports,
-  );
+  const address = "failed" in answer ? undefined : (answer.addresses[0] ?? place.addresses[0]);
+  if ("failed" in answer || address === undefined) return null;
+  const outcome = await finerRound({ ...errandOf(place, address), first }, ports);
   if (outcome === null) return null;
-  const coordinator = { crawlerId: null, addresses: answer.addresses.slice(0, 16) };
+  const coordinator: SeenAnswer = { crawlerId: null, addresses: answer.addresses.slice(0, 16) };
   return { outcome, seen: [coordinator, ...outcome.seen], ttlSeconds: answer.ttlSeconds };
-}
-
-async function delegate(place: HostPlace, heard: HeardVantages, ports: DelegateHostsPorts): Promise<boolean> {
-  const { decision, rttsMs } = heard.outcome;
-  if (decision === null) return false;
-  const subnetCrawlerId = ports.state.delegationOf(place.subnetId)?.crawlerId ?? null;
-  return await ports.finer.setHost(
-    {
-      ...decision,
-      hostHash: place.hostHash,
-      subnetId: place.subnetId,
-      subnetRttMs: subnetCrawlerId === null ? null : (rttsMs.get(subnetCrawlerId) ?? null),
-      seen: heard.seen,
-      reason: `${place.host} resolves differently by place; this crawler is nearest to what it sees`,
-    },
-    reviewTimes(ports.now()),
-  );
 }
 
 /** Registry areas of the addresses, without unregistered ones. */
@@ -192,14 +157,8 @@ interface VantageAnswers {
   readonly answers: readonly (readonly AnswerArea[])[];
 }
 
-type PlaceVerdict =
-  /** GeoDNS. */
-  | "differs"
-  /** Answers change even at one place. */
-  | "rotates"
-  /** Every vantage point heard often enough gets the same. */
-  | "same"
-  | "unclear";
+/** `differs` is GeoDNS; `rotates`: answers change even at one place; `same`: every vantage point gets the same. */
+type PlaceVerdict = "differs" | "rotates" | "same" | "unclear";
 
 /** Score needed for GeoDNS, as explained above; its negative ends the case as rotating. */
 const scoreOfPlace = 8;
@@ -212,32 +171,26 @@ const heardForSame = 3;
 
 export function placeVerdict(vantages: readonly VantageAnswers[]): PlaceVerdict {
   const heard = vantages.filter(({ answers }) => answers.length >= 2);
-  const score = heard.reduce((sum, { answers }) => sum + steadiness(answers), 0);
   const difference = greatestDifference(heard);
   if (difference === "none") {
     const isSettled = heard.length >= 2 && heard.every(({ answers }) => answers.length >= heardForSame);
     return isSettled ? "same" : "unclear";
   }
+  const score = heard.reduce((sum, { answers }) => sum + steadiness(answers), 0);
   if (score <= scoreOfRotation) return "rotates";
-  const needed = difference === "holder" ? scoreOfPlace : 2 * scoreOfPlace;
-  return score >= needed ? "differs" : "unclear";
+  return score >= (difference === "holder" ? scoreOfPlace : 2 * scoreOfPlace) ? "differs" : "unclear";
 }
 
 /** Repetitions count up, changes count down. */
-function steadiness(answers: VantageAnswers["answers"]): number {
-  let score = 0;
-  for (let index = 1; index < answers.length; index++) {
-    score += share(answers[index - 1]!, answers[index]!, "subnetId") ? 1 : -costOfChange;
-  }
-  return score;
-}
-
-type Difference = "none" | "subnet" | "holder";
+const steadiness = (answers: VantageAnswers["answers"]): number =>
+  answers
+    .slice(1)
+    .reduce((score, next, at) => score + (share(answers[at]!, next, "subnetId") ? 1 : -costOfChange), 0);
 
 /** Over all pairs of vantage points and all their answers. */
-function greatestDifference(vantages: readonly VantageAnswers[]): Difference {
+function greatestDifference(vantages: readonly VantageAnswers[]): "none" | "subnet" | "holder" {
   const told = vantages.map(({ answers }) => answers.flat()).filter((areas) => areas.length > 0);
-  let greatest: Difference = "none";
+  let greatest: "none" | "subnet" = "none";
   for (const [index, a] of told.entries()) {
     for (const b of told.slice(index + 1)) {
       if (share(a, b, "subnetId")) continue;
@@ -248,7 +201,7 @@ function greatestDifference(vantages: readonly VantageAnswers[]): Difference {
   return greatest;
 }
 
-function share(a: readonly AnswerArea[], b: readonly AnswerArea[], by: keyof AnswerArea): boolean {
+export function share(a: readonly AnswerArea[], b: readonly AnswerArea[], by: keyof AnswerArea): boolean {
   const known = new Set(a.map((area) => area[by]).filter((id) => id !== null));
   return b.some((area) => area[by] !== null && known.has(area[by]));
 }
@@ -272,11 +225,6 @@ const maxCleared = 20_000;
 /** Minimum time between two checks of a host from far away. */
 const lookedMs = 7 * 86_400_000;
 
-interface NotedFetch {
-  readonly crawlerId: CrawlerId;
-  readonly address: string;
-}
-
 interface SuspectedHost {
   readonly place: HostPlace;
   /** The crawler that saw it elsewhere. */
@@ -288,10 +236,9 @@ interface SuspectedHost {
 }
 
 export class NameWatch {
-  readonly #noted = new Map<HostHash, NotedFetch>();
+  readonly #noted = new Map<HostHash, { readonly crawlerId: CrawlerId; readonly address: string }>();
   readonly #suspects = new LRUCache<HostHash, SuspectedHost>({ max: maxSuspects });
   readonly #clearedUntilMs = new LRUCache<HostHash, number>(growingTo(maxCleared));
-
   readonly #lookedUntilMs = new LRUCache<HostHash, number>(growingTo(maxCleared));
 
   /** Notes results, whose connections are examined in the next pass. */
@@ -306,28 +253,25 @@ export class NameWatch {
   }
 
   /** Takes hosts noted since the last pass, except recently cleared ones. */
-  takeNoted(nowMs: number): Map<HostHash, NotedFetch> {
-    const noted = new Map([...this.#noted].filter(([host]) => !this.#isCleared(host, nowMs)));
+  takeNoted(nowMs: number) {
+    const noted = new Map(
+      [...this.#noted].filter(([host]) => (this.#clearedUntilMs.get(host) ?? nowMs) <= nowMs),
+    );
     this.#noted.clear();
     return noted;
   }
 
   /** True at most once a week per host. */
   mayLook(host: HostHash, nowMs: number): boolean {
-    if ((this.#lookedUntilMs.get(host) ?? Number.NEGATIVE_INFINITY) > nowMs) return false;
+    if ((this.#lookedUntilMs.get(host) ?? nowMs) > nowMs) return false;
     this.#lookedUntilMs.set(host, nowMs + lookedMs);
     return true;
   }
 
   suspect(place: HostPlace, witness: CrawlerId): void {
     if (this.#suspects.has(place.hostHash)) return;
-    this.#suspects.set(place.hostHash, {
-      place,
-      witness,
-      answers: new Map(),
-      timesAsked: 0,
-      askAtMs: Number.NEGATIVE_INFINITY,
-    });
+    const unasked = { answers: new Map(), timesAsked: 0, askAtMs: Number.NEGATIVE_INFINITY };
+    this.#suspects.set(place.hostHash, { place, witness, ...unasked });
   }
 
   /** Suspects due for another look-up, longest due first. */
@@ -342,10 +286,6 @@ export class NameWatch {
   close(host: HostHash, nowMs: number): void {
     this.#suspects.delete(host);
     this.#clearedUntilMs.set(host, nowMs + clearedMs);
-  }
-
-  #isCleared(host: HostHash, nowMs: number): boolean {
-    return (this.#clearedUntilMs.get(host) ?? Number.NEGATIVE_INFINITY) > nowMs;
   }
 }
 

@@ -1,11 +1,13 @@
-/** Table finer_delegation: individually delegated hosts, and parts of leaves. */
+/**
+ * Table finer_delegation: individually delegated hosts, and parts of leaves. `frontier_host.finer_id`, the finer
+ * delegation of a host, is kept in step within the transactions that change either.
+ */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import { urlHost } from "#core/ip/url-host";
 import { columnsOf, inTransaction } from "../../../database/transaction.ts";
-import { isFromHere } from "../round-reads.ts";
+import { isFromHere } from "../round-store.ts";
 import { addRound } from "../store.ts";
-import { followFinerDelegations } from "./covered-host-store.ts";
 import {
   type DelegatedHost,
   type FinerDecision,
@@ -26,7 +28,10 @@ export function createFinerDelegationStore(pool: Pool) {
     await inTransaction(pool, work);
   return {
     /** Of the hosts, those that are resolved and have a subnet and a URL. */
-    hostPlaces: async (hosts: readonly HostHash[]) => await hostPlaces(pool, hosts),
+    hostPlaces: async (hosts: readonly HostHash[]): Promise<HostPlace[]> => {
+      const { rows } = await pool.query<HostPlace>(selectHostPlaces, [hosts]);
+      return rows;
+    },
     saveRound: async (round: FinerRound) => await write(async (client) => await addRound(client, round)),
     /** Delegates a host by itself or updates its delegation; returns false when the limit is reached. */
     setHost: async (host: DelegatedHost, times: ReviewTimes) =>
@@ -43,8 +48,33 @@ export function createFinerDelegationStore(pool: Pool) {
     dueForReview: async (limit: number, now: Date) =>
       await finerIn(pool, "f.review_at <= $1 order by f.review_at, f.finer_id limit $2", [now, limit]),
     /** Records a review that confirmed or changed the crawler; a null decision only postpones the next one. */
-    reviewed: async (finerId: FinerId, decision: Decided | null, times: ReviewTimes) =>
-      await write(async (client) => await reviewed(client, { finerId, decision }, times)),
+    reviewed: async (
+      finerId: FinerId,
+      decision: (FinerDecision & { readonly reason: string }) | null,
+      { now, reviewAt }: ReviewTimes,
+    ): Promise<void> =>
+      await write(async (client) => {
+        const { rows } = await client.query<{ subnetId: SubnetId; from: CrawlerId }>(
+          `select subnet_id as "subnetId", crawler_id as "from" from finer_delegation where finer_id = $1 for update`,
+          [finerId],
+        );
+        if (rows.length === 0) return;
+        if (decision === null) {
+          await client.query("update finer_delegation set review_at = $2 where finer_id = $1", [
+            finerId,
+            reviewAt,
+          ]);
+          return;
+        }
+        await client.query(updateReviewed, [
+          finerId,
+          reviewAt,
+          now,
+          ...decisionColumns.map((name) => decision[name]),
+        ]);
+        const change = { ...rows[0]!, ...decision, to: decision.crawlerId, cause: "review" };
+        if (change.from !== change.to) await recordChanges(client, [change], now);
+      }),
     /** Ends a finer delegation, so that the subnet's applies again. */
     end: async (finerId: FinerId, reason: string, now: Date): Promise<void> => {
       const ended = { where: "f.finer_id = $1", values: [finerId], reason };
@@ -52,42 +82,38 @@ export function createFinerDelegationStore(pool: Pool) {
     },
     /** Crawlers that have any. */
     crawlers: async (): Promise<CrawlerId[]> => {
-      const { rows } = await pool.query<{ crawler_id: CrawlerId }>(
-        "select distinct crawler_id from finer_delegation order by crawler_id",
-      );
-      return rows.map((row) => row.crawler_id);
+      const text = "select distinct crawler_id from finer_delegation order by crawler_id";
+      return (await pool.query<{ crawler_id: CrawlerId }>(text)).rows.map((row) => row.crawler_id);
     },
     /**
      * Passes on a departed crawler's finer delegations: to the nearest heir by the latest round, else to the subnet's
-     * crawler if it is an heir, until a review. The rest stays.
+     * crawler if it is an heir, as unmeasured until a review. The rest stays.
      */
     inherit: async (gone: CrawlerId, heirs: readonly CrawlerId[], now: Date) =>
-      await write(async (client) => await inherit(client, { gone, heirs }, now)),
+      await write(async (client) => {
+        const { rows } = await client.query<{ moved: number; left: number }>(inheritSql, [gone, heirs, now]);
+        return rows[0]!;
+      }),
     /** Ends parts whose subnet is no longer in force or has a newly registered subnet within; returns their number. */
     endOutdated: async (now: Date) => await write(async (client) => await endFiner(client, outdated, now)),
   };
 }
 
-async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostPlace[]> {
-  const { rows } = await pool.query<HostPlace>(
-    `select h.host_hash as "hostHash", h.host, u.url, array(select host(a) from unnest(h.addresses) a) as addresses,
-       h.subnet_id as "subnetId",
-       exists (select from finer_delegation f where f.host_hash = h.host_hash) as "byItself"
-     from frontier_host h
-     cross join lateral (
-       select url
-       from frontier_url
-       where host_hash = h.host_hash and state = 'due'
-       limit 1
-     ) u
-     where h.host_hash = any($1::bigint[])
-       and h.state = 'resolved'
-       and h.subnet_id is not null
-       and h.opt_out_id is null`,
-    [hosts],
-  );
-  return rows;
-}
+const selectHostPlaces = `
+  select h.host_hash as "hostHash", h.host, u.url, array(select host(a) from unnest(h.addresses) a) as addresses,
+     h.subnet_id as "subnetId",
+     exists (select from finer_delegation f where f.host_hash = h.host_hash) as "byItself"
+   from frontier_host h
+   cross join lateral (
+     select url
+     from frontier_url
+     where host_hash = h.host_hash and state = 'due'
+     limit 1
+   ) u
+   where h.host_hash = any($1::bigint[])
+     and h.state = 'resolved'
+     and h.subnet_id is not null
+     and h.opt_out_id is null`;
 
 interface FinerRow extends Omit<FinerDelegation, "place" | "target"> {
   readonly hostHash: HostHash | null;
@@ -117,8 +143,6 @@ async function finerIn(pool: Pool, where: string, values: readonly unknown[]): P
     return { ...finer, place, target: { url, host, address } };
   });
 }
-
-type Decided = FinerDecision & { readonly reason: string };
 
 /** A host, or a part by its addresses. */
 type Placed = FinerDecision & {
@@ -180,11 +204,8 @@ async function setHost(client: PoolClient, host: DelegatedHost, times: ReviewTim
   await followFinerDelegations(client, { hashes: [hostHash] });
   if (isKnown) return true;
   const from = await subnetCrawler(client, subnetId);
-  await recordChanges(
-    client,
-    [{ subnetId, from, to, cause: "differs-by-place", roundId, reason }],
-    times.now,
-  );
+  const change = { subnetId, from, to, cause: "differs-by-place", roundId, reason };
+  await recordChanges(client, [change], times.now);
   return true;
 }
 
@@ -229,9 +250,9 @@ async function setParts(
   const added = fresh.slice(0, await roomFor(client, fresh.length));
   const parts = leaf.parts.filter((part) => known.has(part.first) || added.includes(part));
   await putFiner(client, { subnetId, cause: "measures-apart" }, parts, times);
-  const changes = added.map(({ crawlerId, roundId, reason }) => ({
-    ...{ subnetId, from, to: crawlerId },
-    ...{ cause: "measures-apart", roundId, reason },
+  const changes = added.map((part) => ({
+    ...part,
+    ...{ subnetId, from, to: part.crawlerId, cause: "measures-apart" },
   }));
   await recordChanges(client, changes, times.now);
   await followFinerDelegations(client, { ofSubnet: subnetId });
@@ -247,38 +268,13 @@ export async function roomFor(client: PoolClient, wanted: number): Promise<numbe
   return Math.max(0, Math.min(wanted, maxFinerDelegations - rows[0]!.finer));
 }
 
-async function reviewed(
-  client: PoolClient,
-  { finerId, decision }: { readonly finerId: FinerId; readonly decision: Decided | null },
-  { now, reviewAt }: ReviewTimes,
-): Promise<void> {
-  const { rows } = await client.query<{ subnet_id: SubnetId; crawler_id: CrawlerId }>(
-    "select subnet_id, crawler_id from finer_delegation where finer_id = $1 for update",
-    [finerId],
-  );
-  const [before] = rows;
-  if (before === undefined) return;
-  if (decision === null) {
-    await client.query("update finer_delegation set review_at = $2 where finer_id = $1", [finerId, reviewAt]);
-    return;
-  }
-  await client.query(
-    `update finer_delegation
-     set crawler_id = $4, round_id = $5, measured = $6::real is not null, rtt_ms = $6, runner_up_id = $7,
-         runner_up_rtt_ms = $8, subnet_rtt_ms = $9, review_at = $2,
-         cause = case when crawler_id = $4 then cause when host_hash is null then 'measures-apart' else 'differs-by-place' end,
-         delegated_at = case when crawler_id = $4 then delegated_at else $3 end
-     where finer_id = $1`,
-    [finerId, reviewAt, now, ...decisionColumns.map((name) => decision[name])],
-  );
-  if (before.crawler_id === decision.crawlerId) return;
-  const change = { subnetId: before.subnet_id, from: before.crawler_id, to: decision.crawlerId };
-  await recordChanges(
-    client,
-    [{ ...change, cause: "review", roundId: decision.roundId, reason: decision.reason }],
-    now,
-  );
-}
+const updateReviewed = `
+  update finer_delegation
+  set crawler_id = $4, round_id = $5, measured = $6::real is not null, rtt_ms = $6, runner_up_id = $7,
+      runner_up_rtt_ms = $8, subnet_rtt_ms = $9, review_at = $2,
+      cause = case when crawler_id = $4 then cause when host_hash is null then 'measures-apart' else 'differs-by-place' end,
+      delegated_at = case when crawler_id = $4 then delegated_at else $3 end
+  where finer_id = $1`;
 
 /** Which finer delegations (`f`) end, and why, for the history. */
 interface Ended {
@@ -333,58 +329,48 @@ const outdated: Ended = {
   reason: "the registry has other ranges there now",
 };
 
-/** The latest round's measurements decide; an heir that only has the subnet counts as unmeasured. */
-export async function inherit(
-  client: PoolClient,
-  { gone, heirs }: { readonly gone: CrawlerId; readonly heirs: readonly CrawlerId[] },
-  now: Date,
-): Promise<{ moved: number; left: number }> {
-  const { rows } = await client.query<{ moved: number; left: number }>(
-    `with given as (
-       select finer_id, subnet_id, round_id
-       from finer_delegation
-       where crawler_id = $1
-       order by finer_id
-       for update
-     ), heir as (
-       select given.finer_id, given.subnet_id, given.round_id, measured.rtt_ms,
-         coalesce(measured.crawler_id, d.crawler_id) as crawler_id
-       from given
-       join probe_round r on r.round_id = given.round_id
-       left join lateral (
-         select p.crawler_id, min(p.rtt_ms) as rtt_ms
-         from probe p
-         where p.round_id = r.round_id
-           and p.outcome = 'measured'
-           and p.method = coalesce(r.method, p.method)
-           and p.crawler_id = any($2::int[])
-           and ${isFromHere("p", "r")}
-         group by p.crawler_id
-         order by 2, 1
-         limit 1
-       ) measured on true
-       left join delegation d on d.subnet_id = given.subnet_id and d.crawler_id = any($2::int[])
-     ), moved as (
-       update finer_delegation f
-       set crawler_id = heir.crawler_id, cause = 'crawler-left', measured = heir.rtt_ms is not null,
-           rtt_ms = heir.rtt_ms, runner_up_id = null, runner_up_rtt_ms = null, delegated_at = $3,
-           review_at = case when heir.rtt_ms is null then $3 else f.review_at end
-       from heir
-       where f.finer_id = heir.finer_id and heir.crawler_id is not null
-       returning f.subnet_id, f.crawler_id, f.round_id, f.rtt_ms
-     ), recorded as (
-       insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
-       select subnet_id, $3, $1, crawler_id, 'crawler-left', round_id,
-         case when rtt_ms is null then 'its crawler is gone; the subnet''s crawler has it until it is probed again'
-              else 'its crawler is gone; this one was the next best' end
-       from moved
-     )
-     select (select count(*)::int from moved) as moved,
-       (select count(*)::int from heir where crawler_id is null) as left`,
-    [gone, heirs, now],
-  );
-  return rows[0]!;
-}
+const inheritSql = `
+   with given as (
+    select finer_id, subnet_id, round_id
+    from finer_delegation
+    where crawler_id = $1
+    order by finer_id
+    for update
+  ), heir as (
+    select given.finer_id, given.subnet_id, given.round_id, measured.rtt_ms,
+      coalesce(measured.crawler_id, d.crawler_id) as crawler_id
+    from given
+    join probe_round r on r.round_id = given.round_id
+    left join lateral (
+      select p.crawler_id, min(p.rtt_ms) as rtt_ms
+      from probe p
+      where p.round_id = r.round_id
+        and p.outcome = 'measured'
+        and p.method = coalesce(r.method, p.method)
+        and p.crawler_id = any($2::int[])
+        and ${isFromHere("p", "r")}
+      group by p.crawler_id
+      order by 2, 1
+      limit 1
+    ) measured on true
+    left join delegation d on d.subnet_id = given.subnet_id and d.crawler_id = any($2::int[])
+  ), moved as (
+    update finer_delegation f
+    set crawler_id = heir.crawler_id, cause = 'crawler-left', measured = heir.rtt_ms is not null,
+        rtt_ms = heir.rtt_ms, runner_up_id = null, runner_up_rtt_ms = null, delegated_at = $3,
+        review_at = case when heir.rtt_ms is null then $3 else f.review_at end
+    from heir
+    where f.finer_id = heir.finer_id and heir.crawler_id is not null
+    returning f.subnet_id, f.crawler_id, f.round_id, f.rtt_ms
+  ), recorded as (
+    insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+    select subnet_id, $3, $1, crawler_id, 'crawler-left', round_id,
+      case when rtt_ms is null then 'its crawler is gone; the subnet''s crawler has it until it is probed again'
+           else 'its crawler is gone; this one was the next best' end
+    from moved
+  )
+  select (select count(*)::int from moved) as moved,
+    (select count(*)::int from heir where crawler_id is null) as left`;
 
 interface RecordedChange {
   readonly subnetId: SubnetId;
@@ -407,5 +393,59 @@ export async function recordChanges(
      from unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::text[])
        as given (subnet_id, from_id, to_id, cause, round_id, reason)`,
     [now, ...columnsOf(changes, ["subnetId", "from", "to", "cause", "roundId", "reason"])],
+  );
+}
+
+interface HostColumns {
+  readonly hash: string;
+  readonly subnetId: string;
+  readonly address: string;
+}
+
+/**
+ * SQL: the finer delegation of a host: its own, else the part that contains its first address, else null. It is locked
+ * until the transaction ends, so that whoever ends it waits and then finds this host among those it covers.
+ */
+export const finerIdOf = (host: HostColumns): string => `coalesce(
+  (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
+  (select finer_id
+   from finer_delegation
+   where host_hash is null
+     and subnet_id = ${host.subnetId}
+     and ${host.address} between first_address and last_address
+   limit 1
+   for key share))`;
+
+const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addresses[1]" };
+
+type CoveredHosts =
+  | { readonly ofSubnet: number }
+  | { readonly hashes: readonly HostHash[] }
+  /** Hosts that had one of these. */
+  | { readonly hadFiner: readonly number[] };
+
+function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly value: unknown } {
+  if ("ofSubnet" in hosts)
+    return { condition: "h.subnet_id = $1 and h.state = 'resolved'", value: hosts.ofSubnet };
+  if ("hashes" in hosts) return { condition: "h.host_hash = any($1::bigint[])", value: hosts.hashes };
+  return { condition: "h.finer_id = any($1::int[])", value: hosts.hadFiner };
+}
+
+/** Updates the finer delegation of hosts in the frontier; locks those that change. */
+export async function followFinerDelegations(client: PoolClient, hosts: CoveredHosts): Promise<void> {
+  const { condition, value } = chosenBy(hosts);
+  await client.query(
+    `with changed as (
+       select h.host_hash
+       from frontier_host h
+       where ${condition} and h.finer_id is distinct from ${finerIdOf(ofHost)}
+       order by h.host_hash
+       for update
+     )
+     update frontier_host h
+     set finer_id = ${finerIdOf(ofHost)}
+     from changed
+     where h.host_hash = changed.host_hash`,
+    [value],
   );
 }

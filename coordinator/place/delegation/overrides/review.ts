@@ -6,13 +6,13 @@
 import type { CrawlerId } from "#core/ids";
 import type { DeniedTargets } from "../denied-targets.ts";
 import type { CoordinatorState } from "../state.ts";
-import { areasOf, type DelegateHostsPorts, hearVantages } from "./hosts.ts";
+import { areasOf, type DelegateHostsPorts, hearVantages, share } from "./hosts.ts";
 import {
   type FinerDecision,
   type FinerDelegation,
-  type HostPlace,
   maxFinerDelegations,
   reviewTimes,
+  type SeenAnswer,
 } from "./override.ts";
 import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerOutcome, finerRound } from "./round.ts";
@@ -37,7 +37,9 @@ export async function reviewFiner(ports: ReviewFinerPorts): Promise<{ reviewed: 
   const due = await ports.finer.dueForReview(reviewsPerPass, ports.now());
   let ended = 0;
   for (const finer of due) {
-    const end = finer.place.type === "host" ? await reviewHost(finer, ports) : await reviewPart(finer, ports);
+    const { place } = finer;
+    const end =
+      place.type === "host" ? await reviewHost(finer, place, ports) : await reviewPart(finer, ports);
     if (end === null) continue;
     await ports.finer.end(finer.finerId, end, ports.now());
     ended += 1;
@@ -47,59 +49,45 @@ export async function reviewFiner(ports: ReviewFinerPorts): Promise<{ reviewed: 
 
 /** Why the part ends, or null when it continues. */
 async function reviewPart(part: FinerDelegation, ports: ReviewFinerPorts): Promise<string | null> {
-  const { subnetCrawlerId } = part;
+  const { subnetCrawlerId, target, subnetId: withinSubnetId } = part;
   if (subnetCrawlerId === part.crawlerId) return "the subnet's crawler has this part of it anyway";
-  const first = [subnetCrawlerId, part.crawlerId].filter((crawlerId) => crawlerId !== null);
-  const outcome = await finerRound(
-    { target: part.target, withinSubnetId: part.subnetId, cause: "review", first, byName: false },
-    ports,
-  );
-  const chosen = chosenOf(outcome, part);
+  const first = [subnetCrawlerId, part.crawlerId];
+  const chosen = chosenOf(await finerRound({ target, withinSubnetId, cause: "review", first }, ports), part);
   if (chosen === null) return await putOff(part, ports);
-  if (chosen.subnetRttMs !== null && chosen.nearestMs >= chosen.subnetRttMs - joinGainMs) {
+  const { decision, nearestMs } = chosen;
+  if (decision.subnetRttMs !== null && nearestMs >= decision.subnetRttMs - joinGainMs)
     return "the subnet's crawler is as near to this part as any other";
-  }
-  if (chosen.decision.crawlerId === subnetCrawlerId) return "the subnet's crawler is the nearest to it again";
+  if (decision.crawlerId === subnetCrawlerId) return "the subnet's crawler is the nearest to it again";
   const reason = "another crawler is nearer to this part of the subnet";
-  await ports.finer.reviewed(part.finerId, { ...chosen.decision, reason }, reviewTimes(ports.now()));
+  await ports.finer.reviewed(part.finerId, { ...decision, reason }, reviewTimes(ports.now()));
   return null;
 }
 
-async function reviewHost(finer: FinerDelegation, ports: ReviewFinerPorts): Promise<string | null> {
-  const { place } = finer;
-  if (place.type !== "host") return null;
-  const [known] = await ports.finer.hostPlaces([place.hostHash]);
+async function reviewHost(
+  finer: FinerDelegation,
+  { hostHash, host }: Extract<FinerDelegation["place"], { type: "host" }>,
+  ports: ReviewFinerPorts,
+): Promise<string | null> {
+  const [known] = await ports.finer.hostPlaces([hostHash]);
   if (known === undefined) return "nothing of this host is to be fetched any more";
-  const first = [finer.subnetCrawlerId, finer.crawlerId];
-  const heard = await hearVantages(known, first, ports);
+  const heard = await hearVantages(known, [finer.subnetCrawlerId, finer.crawlerId], ports);
   const chosen = chosenOf(heard?.outcome ?? null, finer);
   if (heard === null || chosen === null) return await putOff(finer, ports);
-  if (isToldTheSame(heard.seen, ports)) return `${place.host} resolves to the same everywhere again`;
+  const { seen } = heard;
+  if (isToldTheSame(seen, ports)) return `${host} resolves to the same everywhere again`;
+  const { subnetId } = known;
+  const reason = `${known.host} resolves differently by place`;
   await ports.finer.setHost(
-    {
-      ...chosen.decision,
-      hostHash: known.hostHash,
-      subnetId: known.subnetId,
-      seen: heard.seen,
-      reason: reviewedReason(known),
-    },
+    { ...chosen.decision, hostHash, subnetId, seen, reason },
     reviewTimes(ports.now()),
   );
   return null;
 }
 
-const reviewedReason = ({ host }: HostPlace) => `${host} resolves differently by place`;
-
 /** True when at least two vantage points answered and no two lacked a common subnet. */
-function isToldTheSame(
-  seen: readonly { readonly addresses: readonly string[] }[],
-  ports: ReviewFinerPorts,
-): boolean {
-  const told = seen
-    .map(({ addresses }) => new Set(areasOf(addresses, ports.state).map(({ subnetId }) => subnetId)))
-    .filter((areas) => areas.size > 0);
-  if (told.length < 2) return false;
-  return told.every((a) => told.every((b) => [...a].some((subnetId) => b.has(subnetId))));
+function isToldTheSame(seen: readonly SeenAnswer[], { state }: ReviewFinerPorts): boolean {
+  const told = seen.map(({ addresses }) => areasOf(addresses, state)).filter(({ length }) => length > 0);
+  return told.length >= 2 && told.every((a) => told.every((b) => share(a, b, "subnetId")));
 }
 
 async function putOff(finer: FinerDelegation, ports: ReviewFinerPorts): Promise<null> {
@@ -108,30 +96,18 @@ async function putOff(finer: FinerDelegation, ports: ReviewFinerPorts): Promise<
   return null;
 }
 
-interface Chosen {
-  readonly decision: FinerDecision;
-  readonly nearestMs: number;
-  readonly subnetRttMs: number | null;
-}
-
 /** The nearest, or the present crawler if hardly farther; null when nobody answered or the present one could not probe. */
-function chosenOf(outcome: FinerOutcome | null, finer: FinerDelegation): Chosen | null {
-  if (!outcome?.decision || outcome.decision.rttMs === null || outcome.unheard.has(finer.crawlerId))
-    return null;
-  const { decision, rttsMs } = outcome;
-  const nearestMs = outcome.decision.rttMs;
-  const subnetRttMs = finer.subnetCrawlerId === null ? null : (rttsMs.get(finer.subnetCrawlerId) ?? null);
-  const presentMs = rttsMs.get(finer.crawlerId);
-  const stays = presentMs !== undefined && presentMs <= nearestMs + stayGainMs;
-  if (!stays || decision.crawlerId === finer.crawlerId) {
-    return { decision: { ...decision, subnetRttMs }, nearestMs, subnetRttMs };
-  }
-  const runnerUp: { runnerUpId: CrawlerId; runnerUpRttMs: number } = {
-    runnerUpId: decision.crawlerId,
-    runnerUpRttMs: nearestMs,
-  };
-  const kept = { ...decision, crawlerId: finer.crawlerId, rttMs: presentMs, ...runnerUp, subnetRttMs };
-  return { decision: kept, nearestMs, subnetRttMs };
+function chosenOf(outcome: FinerOutcome | null, { crawlerId, subnetCrawlerId }: FinerDelegation) {
+  const nearestMs = outcome?.decision?.rttMs ?? null;
+  if (!outcome?.decision || nearestMs === null || outcome.unheard.has(crawlerId)) return null;
+  const { rttsMs } = outcome;
+  const subnetRttMs = subnetCrawlerId === null ? null : (rttsMs.get(subnetCrawlerId) ?? null);
+  const decision: FinerDecision = { ...outcome.decision, subnetRttMs };
+  const rttMs = rttsMs.get(crawlerId);
+  const stays = rttMs !== undefined && rttMs <= nearestMs + stayGainMs;
+  if (!stays || decision.crawlerId === crawlerId) return { decision, nearestMs };
+  const runnerUp = { runnerUpId: decision.crawlerId, runnerUpRttMs: nearestMs };
+  return { decision: { ...decision, crawlerId, rttMs, ...runnerUp }, nearestMs };
 }
 
 // Passes on the hosts and parts of departed or draining crawlers: to the nearest by their latest round without a new
@@ -160,15 +136,12 @@ interface DepartureTimes {
 export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTimes): Promise<number> {
   const owners = await ports.finer.crawlers();
   const leaving = owners.filter((crawlerId) => isLeaving(crawlerId, ports.state, times));
-  if (leaving.length === 0) return 0;
   const heirs = ports
     .online()
     .filter((crawlerId) => !leaving.includes(crawlerId) && !isDrained(crawlerId, ports.state));
-  if (heirs.length === 0) return 0;
+  if (leaving.length === 0 || heirs.length === 0) return 0;
   let moved = await replaceDenied({ leaving, heirs }, ports, times.now);
-  for (const crawlerId of leaving) {
-    moved += (await ports.finer.inherit(crawlerId, heirs, times.now)).moved;
-  }
+  for (const crawlerId of leaving) moved += (await ports.finer.inherit(crawlerId, heirs, times.now)).moved;
   return moved;
 }
 

@@ -5,36 +5,28 @@
  * By name, every crawler measures the address it resolves. Each may reach another machine, so the triangle inequality
  * does not apply, and up to a dozen crawlers spread over the fleet are asked.
  */
-
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
-import { parseAddress } from "#core/ip/address";
-import { refusedBlockOf } from "#core/ip/special-purpose";
-import { type ProbeOutcome, saysNothing } from "#protocol/messages";
-import type { Fleet } from "../../crawlers/crawler.ts";
-import type { DeniedTargets } from "../denied-targets.ts";
+import { saysNothing } from "#protocol/messages";
 import { SecondQuestions } from "../present-owner.ts";
-import type { RoundSettings } from "../probe-round.ts";
-import { originOf, RoundQuestions } from "../round-questions.ts";
-import { type Decided, decided } from "../round-result.ts";
-import type { CoordinatorState } from "../state.ts";
+import {
+  type AskingPorts,
+  type Decided,
+  decided,
+  isDenied,
+  isForbidden,
+  RoundQuestions,
+  type RoundSettings,
+} from "../round-questions.ts";
 import type { FinerDecision, FinerRound, ProbedTarget, SeenAnswer } from "./override.ts";
 import type { FinerDelegationStore } from "./override-store.ts";
 
-export interface FinerRoundPorts {
-  readonly state: CoordinatorState;
-  readonly fleet: Fleet;
+export interface FinerRoundPorts extends AskingPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound">;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
-  readonly now: () => Date;
   /** Crawlers that get nothing new now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
-  readonly denied?: DeniedTargets;
   readonly settings: RoundSettings;
   readonly onDecided: (round: FinerRound) => void;
-  /** When true, the round is abandoned and nothing more is stored. */
-  readonly isStopping?: () => boolean;
 }
 
 interface FinerErrand {
@@ -42,8 +34,8 @@ interface FinerErrand {
   readonly withinSubnetId: SubnetId;
   readonly cause: RoundCause;
   /** Crawlers asked before the policy's. */
-  readonly first: readonly CrawlerId[];
-  readonly byName: boolean;
+  readonly first?: readonly (CrawlerId | null)[];
+  readonly byName?: boolean;
   /** Asks only these; by default, the policy chooses. */
   readonly only?: readonly CrawlerId[];
 }
@@ -65,55 +57,53 @@ const mostByName = 12;
 
 /** Runs and stores the round; returns null when the address may not be probed, the subnet is gone or we stop. */
 export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): Promise<FinerOutcome | null> {
+  const { withinSubnetId, byName = false } = errand;
+  const { state, settings } = ports;
   const startedAt = ports.now();
-  const questions = openQuestions(errand, ports);
-  if (questions === null) return null;
-  const ending = await endingOf(errand, questions, ports);
+  const target = { ...errand.target, subnetId: withinSubnetId };
+  const placement = state.placementOf(withinSubnetId);
+  if (!placement || isForbidden(target.address, settings.allowSpecialPurpose)) return null;
+  const online = ports.fleet.online().filter((crawlerId) => !isDenied(crawlerId, target, ports));
+  const questions = new RoundQuestions(
+    {
+      policy: byName ? "exhaustive" : settings.policy,
+      ...{ target, placement, settings, byName, method: settings.probe.method },
+      candidates: candidatesOf(errand, online, ports),
+      parameters: { ...settings.parameters, getFirst: false },
+    },
+    ports,
+  );
+  const first = [...new Set(errand.first)].filter((one) => one !== null && online.includes(one));
+  const ending = await endingOf(first as CrawlerId[], questions, ports);
   if (ending === null) return null;
-  const round: FinerRound = {
-    withinSubnetId: errand.withinSubnetId,
-    cause: errand.cause,
-    policy: policyOf(errand, ports),
-    parameters: { ...ports.settings.parameters },
-    targetUrl: errand.target.url,
-    targetAddress: errand.target.address,
-    startedAt,
-    decidedAt: ports.now(),
-    probes: questions.probes,
-    method: questions.method,
-    ...ending,
-  };
+  const round: FinerRound = { withinSubnetId, ...questions.finished(errand.cause, startedAt, ending) };
   const roundId = await ports.finer.saveRound(round);
   ports.onDecided(round);
   const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = round;
   const rttsMs = new Map(questions.answers.map((answer) => [answer.crawlerId, answer.rttMs]));
   const isKnown = crawlerId !== null && measured && rttsMs.size > 0;
+  const unheard = questions.probes.filter((one) => saysNothing(one.outcome) && !rttsMs.has(one.crawlerId));
+  const seen = questions.probes.flatMap(({ crawlerId: by, outcome: { address } }) =>
+    address === undefined ? [] : [[by, { crawlerId: by, addresses: [address] }] as const],
+  );
   return {
     roundId,
     decision: isKnown ? { roundId, crawlerId, rttMs, runnerUpId, runnerUpRttMs } : null,
     rttsMs,
-    unheard: new Set(
-      questions.probes
-        .filter(({ crawlerId, outcome }) => saysNothing(outcome) && !rttsMs.has(crawlerId))
-        .map(({ crawlerId }) => crawlerId),
-    ),
-    seen: seenIn(questions),
+    unheard: new Set(unheard.map((one) => one.crawlerId)),
+    seen: [...new Map(seen).values()],
   };
 }
 
 /** Asks until the round ends; returns null when we stop before. */
 async function endingOf(
-  errand: FinerErrand,
+  first: CrawlerId[],
   questions: RoundQuestions,
-  ports: FinerRoundPorts,
+  { settings, isStopping }: FinerRoundPorts,
 ): Promise<Decided | null> {
-  const connected = new Set(ports.fleet.online());
-  const first = [...new Set(errand.first)].filter(
-    (crawlerId) => connected.has(crawlerId) && !isDenied(crawlerId, errand, ports),
-  );
-  const second = new SecondQuestions(ports.settings.parameters);
+  const second = new SecondQuestions(settings.parameters);
   for (;;) {
-    if (ports.isStopping?.()) return null;
+    if (isStopping?.()) return null;
     const heldAgainst = first.shift();
     const step = questions.step();
     if (heldAgainst !== undefined) await questions.probe(heldAgainst);
@@ -122,65 +112,17 @@ async function endingOf(
   }
 }
 
-function openQuestions(errand: FinerErrand, ports: FinerRoundPorts): RoundQuestions | null {
-  const { state, settings } = ports;
-  const placement = state.placementOf(errand.withinSubnetId);
-  if (!placement || isForbidden(errand, ports)) return null;
-  return new RoundQuestions({
-    policy: policyOf(errand, ports),
-    input: {
-      placement,
-      fleet: state.fleetOf(candidatesFor(errand, ports)),
-      knowledge: state.knowledge,
-      parameters: { ...settings.parameters, getFirst: false },
-      random: ports.random(),
-      hasWitnesses: settings.hasWitnesses === true && !errand.byName,
-    },
-    learned: (method) => state.learnedRtts(method),
-    method: settings.probe.method,
-    ask: async (crawlerId, method) => {
-      const { target, withinSubnetId, byName } = errand;
-      const { tries, deadlineMs } = settings.probe;
-      const origin = originOf({ ...target, subnetId: withinSubnetId });
-      const asked = { ...origin, address: target.address, method, tries, deadlineMs };
-      if (!byName) return await ports.fleet.probe(crawlerId, asked);
-      return byNameOnly(await ports.fleet.probe(crawlerId, { ...asked, byName }));
-    },
-  });
-}
-
-function policyOf(errand: FinerErrand, { settings }: FinerRoundPorts) {
-  return errand.byName ? "exhaustive" : settings.policy;
-}
-
-/** A crawler without support for names measured the coordinator's address, which does not count. */
-function byNameOnly(outcome: ProbeOutcome): ProbeOutcome {
-  if (outcome.type !== "measured" || outcome.address !== undefined) return outcome;
-  return { type: "failed", method: outcome.method, reason: "its software does not measure by name" };
-}
-
-function seenIn(questions: RoundQuestions): SeenAnswer[] {
-  const seen = questions.probes.flatMap(({ crawlerId, outcome }) =>
-    outcome.address === undefined ? [] : [[crawlerId, [outcome.address]] as const],
-  );
-  return [...new Map(seen)].map(([crawlerId, addresses]) => ({ crawlerId, addresses }));
-}
-
-function candidatesFor(errand: FinerErrand, ports: FinerRoundPorts): CrawlerId[] {
-  const excluded = ports.excluded();
-  const able = ports.fleet
-    .online()
-    .filter((crawlerId) => !excluded.has(crawlerId) && !isDenied(crawlerId, errand, ports))
-    .filter((crawlerId) => errand.only?.includes(crawlerId) ?? true);
-  if (!errand.byName || able.length <= mostByName) return able;
-  const first = able.filter((crawlerId) => errand.first.includes(crawlerId)).slice(0, mostByName);
-  const others = able.filter((crawlerId) => !first.includes(crawlerId));
-  return [...first, ...spreadOver(others, mostByName - first.length, ports.random())];
-}
-
-function isDenied(crawlerId: CrawlerId, { target, withinSubnetId }: FinerErrand, ports: FinerRoundPorts) {
-  const denied = { ...target, subnetId: withinSubnetId };
-  return ports.denied?.denies(crawlerId, denied, ports.now().getTime()) ?? false;
+function candidatesOf(
+  { first = [], only, byName }: FinerErrand,
+  online: readonly CrawlerId[],
+  { excluded, random }: FinerRoundPorts,
+): CrawlerId[] {
+  const full = excluded();
+  const able = online.filter((crawlerId) => !full.has(crawlerId) && (only?.includes(crawlerId) ?? true));
+  if (!byName || able.length <= mostByName) return able;
+  const preferred = able.filter((crawlerId) => first.includes(crawlerId)).slice(0, mostByName);
+  const others = able.filter((crawlerId) => !preferred.includes(crawlerId));
+  return [...preferred, ...spreadOver(others, mostByName - preferred.length, random())];
 }
 
 /** Evenly spaced crawlers from a random start. */
@@ -190,9 +132,4 @@ function spreadOver(crawlers: readonly CrawlerId[], most: number, random: number
     const place = offset + Math.floor((index * crawlers.length) / most);
     return crawlers[place % crawlers.length]!;
   });
-}
-
-function isForbidden({ target }: FinerErrand, { settings }: FinerRoundPorts): boolean {
-  const address = parseAddress(target.address);
-  return address === null || refusedBlockOf(address, settings.allowSpecialPurpose) !== null;
 }

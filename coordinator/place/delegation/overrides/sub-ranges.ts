@@ -43,8 +43,10 @@ export function leafParts<Judged extends JudgedAddress>(
     .toSorted((a, b) => (a.address.value < b.address.value ? -1 : 1));
   // When all addresses belong elsewhere, the whole delegation is wrong, which is no reason to split.
   if (!inside.some(({ crawlerId }) => crawlerId === owner)) return [];
-  const parts = partsOf(coveringBlock(leaf), leaf, { owner, judged: inside });
-  return mostFilled(parts, maxPartsPerLeaf);
+  const parts = partsOf(coveringBlock(leaf), leaf, owner, inside);
+  const fullest = parts.toSorted((a, b) => b.addresses.length - a.addresses.length);
+  const kept = new Set(fullest.slice(0, maxPartsPerLeaf));
+  return parts.filter((part) => kept.has(part));
 }
 
 interface Block {
@@ -53,30 +55,27 @@ interface Block {
   readonly size: bigint;
 }
 
-interface Contents<Judged> {
-  readonly owner: CrawlerId;
-  readonly judged: readonly Judged[];
-}
-
 function partsOf<Judged extends JudgedAddress>(
-  block: Block,
+  { first, size }: Block,
   leaf: IpRange,
-  { owner, judged }: Contents<Judged>,
+  owner: CrawlerId,
+  judged: readonly Judged[],
 ): LeafPart<Judged>[] {
-  const [first] = judged;
-  if (first === undefined) return [];
-  if (judged.every(({ crawlerId }) => crawlerId === first.crawlerId)) {
-    const range = first.crawlerId === owner ? null : clipped(block, leaf);
-    return range === null ? [] : [{ range, crawlerId: first.crawlerId, addresses: judged }];
+  const [one] = judged;
+  if (one === undefined) return [];
+  const { crawlerId } = one;
+  if (judged.every((other) => other.crawlerId === crawlerId)) {
+    const range = crawlerId === owner ? null : clipped({ first, size }, leaf);
+    return range === null ? [] : [{ range, crawlerId, addresses: judged }];
   }
   // Contradicting judgements of one address cannot be separated.
-  if (block.size === 1n) return [];
-  const size = block.size / 2n;
-  const middle = block.first + size;
-  const isLow = (one: Judged) => BigInt(one.address.value) < middle;
+  if (size === 1n) return [];
+  const middle = first + size / 2n;
+  const [low, high]: Judged[][] = [[], []];
+  for (const other of judged) (BigInt(other.address.value) < middle ? low : high)!.push(other);
   return [
-    ...partsOf({ first: block.first, size }, leaf, { owner, judged: judged.filter(isLow) }),
-    ...partsOf({ first: middle, size }, leaf, { owner, judged: judged.filter((one) => !isLow(one)) }),
+    ...partsOf({ first, size: size / 2n }, leaf, owner, low!),
+    ...partsOf({ first: middle, size: size / 2n }, leaf, owner, high!),
   ];
 }
 
@@ -90,37 +89,19 @@ function coveringBlock(range: IpRange): Block {
 
 function clipped({ first, size }: Block, leaf: IpRange): IpRange | null {
   const last = first + size - 1n;
-  const leafFirst = BigInt(leaf.first);
-  const leafLast = BigInt(leaf.last);
-  const low = first > leafFirst ? addressOf(leaf, first) : firstAddress(leaf);
-  const high = last < leafLast ? addressOf(leaf, last) : lastAddress(leaf);
+  const low = first > BigInt(leaf.first) ? addressOf(leaf, first) : firstAddress(leaf);
+  const high = last < BigInt(leaf.last) ? addressOf(leaf, last) : lastAddress(leaf);
   return rangeBetween(low, high);
 }
 
-function addressOf(leaf: IpRange, value: bigint): IpAddress {
-  return leaf.family === 4 ? { family: 4, value: Number(value) } : { family: 6, value };
-}
+const addressOf = ({ family }: IpRange, value: bigint): IpAddress =>
+  family === 4 ? { family, value: Number(value) } : { family, value };
 
-function mostFilled<Judged extends JudgedAddress>(
-  parts: readonly LeafPart<Judged>[],
-  most: number,
-): LeafPart<Judged>[] {
-  if (parts.length <= most) return [...parts];
-  const kept = new Set(parts.toSorted((a, b) => b.addresses.length - a.addresses.length).slice(0, most));
-  return parts.filter((part) => kept.has(part));
-}
-
-/**
- * Finds addresses of a leaf that measure apart, by connect times of ordinary fetches: a free suspicion to be confirmed
- * by probes.
- *
- * Noise and a busy crawler only add to a connect time, so an address's level is the lower quartile of its latest
- * times: with exponential noise of 4 ms, the level of three times is on average 1.3 ms too high, and more than 15 ms
- * for one address in 77,000 (e^-11.25). Two limits must be exceeded: a number of ms, and a share of the usual level
- * (long paths differ by more within one place).
- *
- * Only connect times of one crawler are comparable, since a first byte includes the server.
- */
+// Finds addresses of a leaf that measure apart, by connect times of ordinary fetches: a free suspicion to be confirmed
+// by probes. Noise and a busy crawler only add to a connect time, so an address's level is the lower quartile of its
+// latest times: with exponential noise of 4 ms, the level of three times is on average 1.3 ms too high, and more than
+// 15 ms for one address in 77,000 (e^-11.25). Only connect times of one crawler are comparable, since a first byte
+// includes the server.
 
 interface AddressTimes {
   readonly address: string;
@@ -128,14 +109,11 @@ interface AddressTimes {
   readonly timesMs: readonly number[];
 }
 
-const rule = {
-  /** Fewer times say nothing of an address. */
-  leastTimes: 3,
-  /** Apart by more than this many ms … */
-  marginMs: 15,
-  /** … and by more than this share of the usual level. */
-  marginShare: 0.2,
-};
+/** Fewer times say nothing of an address. */
+const leastTimes = 3;
+
+/** Apart means by more than this many ms and by more than this share of the level, since long paths vary more within one place. */
+const margin = { ms: 15, share: 0.2 };
 
 export interface ApartVerdict {
   /** RTT of the rest of the leaf, in ms; null when unknown. */
@@ -154,24 +132,19 @@ interface JudgedLevel {
  * address is as expected, the path to the whole leaf has changed, which recalibration handles, so nothing is apart.
  */
 export function apartAddresses(addresses: readonly AddressTimes[], expectedMs: number | null): ApartVerdict {
-  const levels = addresses
-    .map(({ address, timesMs }) => ({ address, levelMs: levelOf(timesMs) }))
-    .filter((one): one is JudgedLevel => one.levelMs !== null)
-    .toSorted((a, b) => a.levelMs - b.levelMs);
+  const levels = addresses.flatMap(levelOf).toSorted((a, b) => a.levelMs - b.levelMs);
   const usualMs = expectedMs ?? levels[(levels.length - 1) >> 1]?.levelMs ?? null;
-  if (usualMs === null) return { usualMs, alike: [], apart: [] };
-  const alike = levels.filter(({ levelMs }) => isAlike(levelMs, usualMs));
-  if (alike.length === 0) return { usualMs, alike, apart: [] };
-  return { usualMs, alike, apart: levels.filter((one) => !alike.includes(one)) };
+  const alike = levels.filter(({ levelMs }) => usualMs !== null && isAlike(levelMs, usualMs));
+  return { usualMs, alike, apart: alike.length === 0 ? [] : levels.filter((one) => !alike.includes(one)) };
 }
 
 /** True when two levels can be of one place. */
 export function isAlike(aMs: number, bMs: number): boolean {
-  return Math.abs(aMs - bMs) <= Math.max(rule.marginMs, rule.marginShare * Math.max(aMs, bMs));
+  return Math.abs(aMs - bMs) <= Math.max(margin.ms, margin.share * Math.max(aMs, bMs));
 }
 
-/** The lower quartile; null for too few times. */
-function levelOf(timesMs: readonly number[]): number | null {
+/** The lower quartile; empty for too few times. */
+function levelOf({ address, timesMs }: AddressTimes): JudgedLevel[] {
   const valid = timesMs.filter((timeMs) => timeMs >= 0 && Number.isFinite(timeMs)).toSorted((a, b) => a - b);
-  return valid.length < rule.leastTimes ? null : valid[(valid.length - 1) >> 2]!;
+  return valid.length < leastTimes ? [] : [{ address, levelMs: valid[(valid.length - 1) >> 2]! }];
 }

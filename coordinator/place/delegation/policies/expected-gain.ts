@@ -9,9 +9,9 @@
  * four kinds, and over generated worlds. `GainCalibration` scales them for fleets they do not fit.
  */
 
+import { listedAsNearest } from "./learned-rtts.ts";
 import { type ObservedProbe, trustInTriangle } from "./round.ts";
 import { besideMs, type RttMixture } from "./rtt-mixture.ts";
-import { listedAsNearest } from "./vector-table.ts";
 
 /** A round after its answers so far. */
 interface Outlook {

@@ -15,9 +15,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
-import { type CrawlerCount, climbLevels, type DelegationKnowledge } from "../knowledge.ts";
+import { type CrawlerCount, climbLevels, type DelegationKnowledge, priorOf } from "../knowledge.ts";
 import type { Placement } from "../placement.ts";
-import { priorOf } from "../prior.ts";
 import type { ReasonOf } from "./reason.ts";
 import {
   askedCrawlers,

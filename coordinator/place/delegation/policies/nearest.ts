@@ -18,7 +18,7 @@
  * - A published place counts as much as its source has been right (`learned-rtts.ts`).
  */
 import type { CrawlerId } from "#core/ids";
-import { priorOf } from "../prior.ts";
+import { priorOf } from "../knowledge.ts";
 import { type ExpectedGains, expectedGains } from "./expected-gain.ts";
 import { maxNamedPlaces, maxNamedRuledOut, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
 import {

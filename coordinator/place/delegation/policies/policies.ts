@@ -3,10 +3,9 @@
  * settings, commands, simulations and the evaluation use the list.
  */
 import type { CrawlerId } from "#core/ids";
-import { exhaustivePolicy } from "./exhaustive.ts";
+import { type CandidateFleet, shortestTo } from "../fleet.ts";
 import { ipmicraPolicy } from "./ipmicra.ts";
 import { nearestPolicy } from "./nearest.ts";
-import { randomPolicy } from "./random.ts";
 import {
   type DelegationPolicy,
   type Observation,
@@ -17,7 +16,7 @@ import {
   rttOf,
   wasAsked,
 } from "./round.ts";
-import { judgeWin, type WinJudgement } from "./second-witness.ts";
+import { exhaustivePolicy, randomPolicy } from "./yardsticks.ts";
 
 /** From the least exact to the most. */
 export const delegationPolicies = [randomPolicy, ipmicraPolicy, nearestPolicy, exhaustivePolicy] as const;
@@ -146,3 +145,131 @@ function withReports(step: RoundStep, { witnessed }: ProbeRound): RoundStep {
   });
   return { ...step, reason: { ...step.reason, asked } };
 }
+
+// Checks whether others confirm the report that wins a round, since a crawler may falsely claim to be beside a target
+// and the round would ask nobody else. If the winner says x, and another measured y to the target and D to the winner,
+// then y and D differ by at most x (triangle inequality):
+//
+//   against   the larger of y and D is more than 1.4 times x + the smaller + 5 ms; the more, the more it weighs
+//   for       y + D is hardly more than x: whoever is beside the winner is near the target, too; nothing more is asked
+//   agrees    y is what D would be for a target beside the winner, but both are large, so it may be chance: it weighs half
+//
+// The crawler nearest to the winner tells most and is asked first; if nobody is near, the one that the round would ask
+// next without the winner. At most four are asked. Nothing is remembered against anybody: a report that two
+// contradict, or one strongly with nobody for it, counts as what the sharpest witness implies, and the round
+// continues. Real paths violate the triangle, so an honest crawler sometimes loses a subnet (figures:
+// test/bench/results/trust.md). D is the witness's measurement, since a liar would state a fitting one.
+
+interface Report {
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number;
+}
+
+interface WonReport {
+  readonly winner: Report;
+  /** Measurements of all others; failed ones are absent. */
+  readonly others: readonly Report[];
+  readonly fleet: CandidateFleet;
+  /** Witnesses already asked about the winner. */
+  readonly looks: number;
+  /** Uniform in [0, 1); it makes the choice among the nearest unpredictable. */
+  readonly draw: number;
+  /** Crawlers that may still be asked. */
+  readonly mayAsk: (crawlerId: CrawlerId) => boolean;
+  /** The crawler that the round would ask next without the winner, or null. */
+  readonly nextWithoutIt: () => CrawlerId | null;
+}
+
+export type WinJudgement =
+  | { readonly type: "believed" }
+  | { readonly type: "ask"; readonly crawlerId: CrawlerId }
+  | { readonly type: "counts-as"; readonly rttMs: number };
+
+const slackMs = 5;
+const leastRatio = 1.4;
+/** Limit per witness, in steps of that ratio, so that one bad route does not outweigh two confirmations. */
+const mostAgainst = 2;
+const besideIt = { ms: 12, perMs: 0.5 } as const;
+const weightOfBeside = 2;
+const alike = { ms: 3, share: 0.1 } as const;
+/** A lead of this much, for or against, is enough. */
+const enough = 2;
+/** The lead against it that is enough when nobody is left to ask. */
+const enoughAtLast = 1;
+const mostLooks = 4;
+/** The witness is drawn from this many of the nearest. */
+const drawnFrom = 3;
+/** The share of a single witness's distance that counts. */
+const trustInOne = 0.7;
+
+const believed: WinJudgement = { type: "believed" };
+
+export function judgeWin(won: WonReport): WinJudgement {
+  const { winner, looks } = won;
+  const heard = testimonyOf(won);
+  const surplus = heard.weightFor - heard.weightAgainst;
+  if (surplus >= enough && (heard.isBeside || looks > 0)) return believed;
+  if (-surplus >= enough && heard.against.length > 1) return countsAs(winner, heard.against);
+  const crawlerId = looks < mostLooks ? nextWitness(won) : null;
+  if (crawlerId !== null) return { type: "ask", crawlerId };
+  return -surplus >= enoughAtLast ? countsAs(winner, heard.against) : believed;
+}
+
+interface Contradiction {
+  readonly smallerMs: number;
+  readonly largerMs: number;
+}
+
+function testimonyOf({ winner, others, fleet }: WonReport) {
+  let [besides, alikes, weightAgainst] = [0, 0, 0];
+  const against: Contradiction[] = [];
+  for (const { crawlerId, rttMs } of others) {
+    const straightMs = fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId);
+    if (straightMs === null) continue;
+    // The direct RTT between two crawlers may overstate how far apart they are. A shorter detour is looked for only where
+    // the direct RTT would make the report look false.
+    const isFar = ratioOf(rttMs, straightMs, winner) > leastRatio && straightMs > rttMs;
+    const apartMs = isFar ? shortestTo(fleet, crawlerId, winner.crawlerId, straightMs) : straightMs;
+    const [smallerMs, largerMs] = rttMs < apartMs ? [rttMs, apartMs] : [apartMs, rttMs];
+    const ratio = ratioOf(rttMs, apartMs, winner);
+    if (ratio > leastRatio) {
+      weightAgainst += Math.min(mostAgainst, Math.log(ratio) / Math.log(leastRatio));
+      against.push({ smallerMs, largerMs });
+    } else if (rttMs + apartMs <= winner.rttMs * (1 + besideIt.perMs) + besideIt.ms) besides += 1;
+    else if (largerMs - smallerMs <= winner.rttMs + alike.ms + alike.share * largerMs) alikes += 1;
+  }
+  against.sort((a, b) => a.smallerMs - b.smallerMs);
+  const weightFor = besides * weightOfBeside + alikes;
+  return { weightFor, weightAgainst, isBeside: besides > 0, against };
+}
+
+const ratioOf = (rttMs: number, apartMs: number, winner: Report): number =>
+  Math.max(rttMs, apartMs) / (Math.min(rttMs, apartMs) + winner.rttMs + slackMs);
+
+/** The sharpest witness is nearest to either end, so its other distance is almost theirs. */
+function countsAs(winner: Report, [sharpest, second]: readonly Contradiction[]): WinJudgement {
+  if (sharpest === undefined) return believed;
+  const leftMs =
+    second === undefined ? trustInOne * sharpest.largerMs : Math.min(sharpest.largerMs, second.largerMs);
+  return { type: "counts-as", rttMs: Math.max(winner.rttMs, leftMs) };
+}
+
+function nextWitness({ winner, fleet, looks, draw, mayAsk, nextWithoutIt }: WonReport): CrawlerId | null {
+  const near: Report[] = [];
+  for (const crawlerId of fleet.candidates) {
+    const rttMs = mayAsk(crawlerId) ? fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId) : null;
+    if (rttMs === null || rttMs >= (near[drawnFrom - 1]?.rttMs ?? Number.POSITIVE_INFINITY)) continue;
+    near.push({ crawlerId, rttMs });
+    near.sort((a, b) => a.rttMs - b.rttMs);
+    near.length = Math.min(near.length, drawnFrom);
+  }
+  if (near.length === 0) return null;
+  const isWorthIt = looks === 0 || near[0]!.rttMs <= nearMs + winner.rttMs;
+  // Derives another number for each witness from the round's.
+  const at = Math.floor(((draw * (looks + 1) * drawnAnew) % 1) * near.length);
+  return isWorthIt ? near[at]!.crawlerId : nextWithoutIt();
+}
+
+/** A second witness this near to the winner tells more than the round's next choice. */
+const nearMs = 20;
+const drawnAnew = 997;

@@ -9,9 +9,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
-import type { DelegationKnowledge } from "../knowledge.ts";
+import type { DelegationKnowledge, Prior } from "../knowledge.ts";
 import type { Placement } from "../placement.ts";
-import type { Prior } from "../prior.ts";
 import type { LearnedRtts } from "./learned-rtts.ts";
 import {
   type AskedCrawler,

@@ -16,10 +16,15 @@ import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
 import type { CandidateFleet } from "../fleet.ts";
 import type { Placement } from "../placement.ts";
-import type { FleetSlots, LearnedRtts } from "./learned-rtts.ts";
+import {
+  type FleetSlots,
+  type LearnedRtts,
+  mostEntries,
+  placeNumbersOf,
+  type RttEntries,
+} from "./learned-rtts.ts";
 import { type ObservedProbe, rttOf, trustInTriangle } from "./round.ts";
 import { calledByAnswer, firstList, largestWholeFleet, likeliestOf } from "./short-list.ts";
-import { mostEntries, placeNumbersOf, type RttEntries } from "./vector-table.ts";
 
 /** Weight of a past subnet, relative to one that shares nothing. */
 const ofSameHolder = 35;

@@ -7,22 +7,21 @@
  * and 100,000 sites have 100 million, which are never all stored. Policies may see disturbed RTTs (`observe`) but are
  * judged by the real ones.
  */
+
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { type MeasuredPeer, PeerMatrix } from "../../distances/peer-matrix.ts";
 import { type CandidateFleet, candidateFleet } from "../fleet.ts";
-import type { PublishedPlace } from "../placement.ts";
+import { DelegationKnowledge } from "../knowledge.ts";
+import type { PlaceKey, Placement, PublishedPlace } from "../placement.ts";
+import { LearnedRtts } from "../policies/learned-rtts.ts";
+import { learnFromRound, nextStep, observe, type PolicyName, startRound } from "../policies/policies.ts";
 import {
-  type ArrivedTarget,
-  type DelegatedTarget,
-  type Figures,
-  figuresOf,
-  idOf,
-  type PolicyVariant,
-  type ProbeModel,
-  placementNumbers,
-  SimulationRun,
-  shuffledIndices,
-} from "./run.ts";
+  defaultParameters,
+  type Observation,
+  type PolicyParameters,
+  type RoundInput,
+} from "../policies/round.ts";
 
 export interface SimulatedHost {
   /** Names of the subnets from the root over the /8 to the leaf; at least root and leaf. */
@@ -157,4 +156,227 @@ function smallest(values: ArrayLike<number>): number {
   let least = Number.POSITIVE_INFINITY;
   for (let index = 0; index < values.length; index++) least = Math.min(least, values[index]!);
   return least;
+}
+
+// One policy in a simulated run: its memory, its choices and their cost. The caller feeds the targets one by one.
+
+export interface PolicyVariant {
+  readonly policy: PolicyName;
+  readonly parameters?: Partial<PolicyParameters>;
+  /** As in the coordinator, a winning report needs confirmation. */
+  readonly hasWitnesses?: boolean;
+}
+
+/** A measurement about to be made; `target` and `crawler` are positions in the instance. */
+export interface SimulatedProbe {
+  readonly target: number;
+  readonly crawler: number;
+  /** Undisturbed. */
+  readonly rttMs: number;
+  /** `get`: by the crawl's own request. */
+  readonly how: "probe" | "get";
+}
+
+/** What a crawler observes of an RTT. */
+export type ProbeModel = (probe: SimulatedProbe) => Observation;
+
+export interface ArrivedTarget {
+  /** Position in the instance. */
+  readonly target: number;
+  readonly placement: Placement;
+  /** From each crawler. */
+  readonly rttsMs: ArrayLike<number>;
+  readonly bestRttMs: number;
+}
+
+export interface DelegatedTarget extends SimulatedRound {
+  /** Position of the chosen crawler. */
+  readonly chosen: number;
+}
+
+export interface SimulationRunSettings {
+  readonly variant: PolicyVariant;
+  readonly fleet: CandidateFleet;
+  /** In the crawlers' order. */
+  readonly crawlerPlacements: readonly Placement[];
+  readonly observe: ProbeModel;
+  /** For the policy `random`. */
+  readonly draw: () => number;
+}
+
+/** Crawler ids start at 1, as in the database. */
+export const idOf = (index: number): CrawlerId => asCrawlerId(index + 1);
+
+const indexOf = (crawlerId: CrawlerId): number => crawlerId - 1;
+
+export class SimulationRun {
+  readonly #settings: SimulationRunSettings;
+  readonly #input: Omit<RoundInput, "placement" | "random">;
+  readonly #knowledge = new DelegationKnowledge();
+  readonly #owners = new Map<PlaceKey, CrawlerId>();
+
+  /** Each crawler owns the subnet it is in (paper section 4.1); of several in one, the first. */
+  constructor(settings: SimulationRunSettings) {
+    this.#settings = settings;
+    settings.crawlerPlacements.forEach((placement, index) => {
+      this.#knowledge.record(placement, idOf(index));
+      if (!this.#owners.has(placement.subnetKey)) this.#owners.set(placement.subnetKey, idOf(index));
+    });
+    this.#input = {
+      fleet: settings.fleet,
+      knowledge: this.#knowledge,
+      learned: new LearnedRtts(),
+      parameters: { ...defaultParameters, ...settings.variant.parameters },
+      hasWitnesses: settings.variant.hasWitnesses ?? false,
+    };
+  }
+
+  /** A leaf that is owned already needs no probe (paper section 4.3). */
+  delegate(arrived: ArrivedTarget): DelegatedTarget {
+    const owner = this.#owners.get(arrived.placement.subnetKey);
+    const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(arrived);
+    const chosen = indexOf(crawlerId);
+    return { chosen, probes, rttMs: arrived.rttsMs[chosen]!, bestRttMs: arrived.bestRttMs };
+  }
+
+  #decide(arrived: ArrivedTarget): { crawlerId: CrawlerId; probes: number } {
+    const { target, placement, rttsMs } = arrived;
+    const { variant, draw } = this.#settings;
+    let round = startRound(variant.policy, { ...this.#input, placement, random: draw() });
+    let probes = 0;
+    for (;;) {
+      const step = nextStep(round);
+      if (step.type === "nobody") throw new RangeError("the instance has no crawlers");
+      if (step.type === "decided") {
+        // As in the coordinator, an unmeasured guess teaches nothing, and the leaf's next target tries again.
+        if (step.measured) {
+          this.#owners.set(placement.subnetKey, step.crawlerId);
+          this.#knowledge.record(placement, step.crawlerId);
+          learnFromRound(round);
+        }
+        return { crawlerId: step.crawlerId, probes };
+      }
+      if (step.how === "probe") probes += 1;
+      const crawler = indexOf(step.crawlerId);
+      const seen = this.#settings.observe({ target, crawler, rttMs: rttsMs[crawler]!, how: step.how });
+      round = observe(round, step.crawlerId, seen);
+    }
+  }
+}
+
+// Numbers places and orders targets of simulated runs.
+
+/** Numbers the nodes of a hierarchy given as paths of names; equal names under different parents are different nodes. */
+export class PathNumbers {
+  readonly #numbers = new Map<string, number>();
+
+  numbersAlong(path: readonly string[]): number[] {
+    const numbers: number[] = [];
+    let parent = 0;
+    for (const name of path) {
+      const key = `${parent}/${name}`;
+      const number = this.#numbers.get(key) ?? this.#numbers.size + 1;
+      this.#numbers.set(key, number);
+      numbers.push(number);
+      parent = number;
+    }
+    return numbers;
+  }
+}
+
+/** A host as an instance describes it. */
+interface PathHost {
+  readonly path: readonly string[];
+  readonly org: string;
+  readonly cc: string;
+  readonly as?: string;
+  readonly published?: readonly PublishedPlace[];
+}
+
+/** Placements with equal keys for equal places. Path elements below root and /8 are the ancestors; a short path has none. */
+export function placementNumbers(): (host: PathHost) => Placement {
+  const paths = new PathNumbers();
+  return ({ path, org, cc, published }) => {
+    const numbers = paths.numbersAlong(path);
+    return {
+      subnetKey: numbers.at(-1)!,
+      holderKey: org === "" ? null : org,
+      ancestorKeys: numbers.slice(2, -1).reverse(),
+      widerKeys: numbers.slice(1, -1).slice(0, 1),
+      country: cc === "" ? null : cc,
+      slash8Key: numbers[1]!,
+      ...(published === undefined ? {} : { published }),
+    };
+  };
+}
+
+/** Fisher and Yates. */
+export function shuffledIndices(count: number, draw: () => number): number[] {
+  const indices = Array.from({ length: count }, (_, index) => index);
+  for (let last = count - 1; last > 0; last--) {
+    const other = Math.floor(draw() * (last + 1));
+    [indices[last], indices[other]] = [indices[other]!, indices[last]!];
+  }
+  return indices;
+}
+
+/** Results of a simulated run: how near the choices came to the best, and their cost. */
+export interface Figures {
+  /** Per cent of targets whose crawler is a fastest one (ties count). */
+  readonly optimalPct: number;
+  /** Per cent of targets whose crawler is at most 2 or 5 ms slower than the fastest. */
+  readonly within2msPct: number;
+  readonly within5msPct: number;
+  /** Mean and 95th percentile (nearest rank) of the excess over the best. */
+  readonly meanExcessMs: number;
+  readonly p95ExcessMs: number;
+  /** Paid probes; with get-first, the first observation is free. */
+  readonly probesPerUrl: number;
+  /** 95th percentile (nearest rank) of the probes of a target. */
+  readonly p95ProbesPerUrl: number;
+  /** Mean over the last 50 targets, when most was learned. */
+  readonly probesPerUrlLast50: number;
+}
+
+/** A target in the order of the run. */
+interface SimulatedRound {
+  readonly probes: number;
+  readonly rttMs: number;
+  readonly bestRttMs: number;
+}
+
+/** Rounded to four decimals; all zero without rounds. */
+export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
+  const excessMs = rounds.map((round) => round.rttMs - round.bestRttMs);
+  const probes = rounds.map((round) => round.probes);
+  return {
+    optimalPct: percentOf(excessMs, (ms) => ms === 0),
+    within2msPct: percentOf(excessMs, (ms) => ms <= 2 + floatSlackMs),
+    within5msPct: percentOf(excessMs, (ms) => ms <= 5 + floatSlackMs),
+    meanExcessMs: rounded(mean(excessMs)),
+    p95ExcessMs: rounded(percentile(excessMs, 0.95)),
+    probesPerUrl: rounded(mean(probes)),
+    p95ProbesPerUrl: percentile(probes, 0.95),
+    probesPerUrlLast50: rounded(mean(probes.slice(-50))),
+  };
+}
+
+/** Tolerates floating point: 20.1 − 15.1 is a little more than 5. */
+const floatSlackMs = 1e-9;
+
+function percentOf(values: readonly number[], holds: (value: number) => boolean): number {
+  return rounded((100 * values.filter(holds).length) / Math.max(1, values.length));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1e4) / 1e4;
 }

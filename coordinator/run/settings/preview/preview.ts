@@ -7,7 +7,7 @@ import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { type CandidateFleet, candidateFleet } from "../../../place/delegation/fleet.ts";
 import type { Placement } from "../../../place/delegation/placement.ts";
-import { idOf, type PolicyVariant, SimulationRun } from "../../../place/delegation/simulation/run.ts";
+import { idOf, type PolicyVariant, SimulationRun } from "../../../place/delegation/simulation/simulation.ts";
 import { PeerMatrix } from "../../../place/distances/peer-matrix.ts";
 import { middleOf, rttBounds } from "../../../place/distances/predicted-rtts.ts";
 import { isReplayed } from "../catalogue.ts";

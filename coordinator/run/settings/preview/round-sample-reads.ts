@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { Placement } from "../../../place/delegation/placement.ts";
-import { decidedByMeasuring } from "../../../place/delegation/round-reads.ts";
+import { decidedByMeasuring } from "../../../place/delegation/round-store.ts";
 import type { SampledRounds } from "../change.ts";
 
 /** No registry nests deeper. */

@@ -1,5 +1,5 @@
 /** exhaustive: every candidate probes and the fastest takes the subnet (paper section 3); the upper yardstick. */
-import { priorOf } from "../prior.ts";
+import { priorOf } from "../knowledge.ts";
 import {
   askedCrawlers,
   type DelegationPolicy,
@@ -47,3 +47,25 @@ function firstUnasked(state: RoundState): number {
   const index = state.fleet.candidates.findIndex((crawlerId) => !asked.has(crawlerId));
   return index < 0 ? state.fleet.candidates.length : index;
 }
+
+// random: any candidate, without a probe, as UCYMicra did (paper section 2.1); the lower yardstick.
+
+interface RandomState extends RoundState {
+  readonly draw: number;
+}
+
+export const randomPolicy = {
+  name: "random",
+  words: "any candidate takes the subnet, without a probe",
+  usesEarlierRounds: false,
+  start(input) {
+    const prior = priorOf(input.placement, input.fleet, input.knowledge);
+    return { ...openState("random", input, prior), draw: input.random ?? 0 };
+  },
+  step(state) {
+    const count = state.fleet.candidates.length;
+    const index = Math.min(count - 1, Math.floor(state.draw * count));
+    return decidedAtOnce(state) ?? decidedFor(state, index, { type: "random", candidates: count });
+  },
+  observe: withObservation,
+} as const satisfies DelegationPolicy<RandomState>;
