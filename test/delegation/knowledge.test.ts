@@ -1,103 +1,61 @@
+/** What past delegations say: counts by key, against plain maps, and the prior that follows from them. */
 import { describe, expect, it } from "vitest";
 import { type CandidateFleet, candidateFleet } from "#coordinator/place/delegation/fleet";
 import {
   backOffLevels,
-  type CrawlerCount,
   DelegationKnowledge,
   type Level,
   OwnerCounts,
   OwnerLists,
+  priorOf,
 } from "#coordinator/place/delegation/knowledge";
 import type { Placement } from "#coordinator/place/delegation/placement";
 import { seededRandom } from "#core/random";
 import { id, peerTable, placement } from "./rounds.ts";
 
-const holder: Level = { kind: "holder", key: "acme" };
 const root: Level = { kind: "root", key: 0 };
-const leafA = placement({ subnetKey: "a", holderKey: "acme", ancestorKeys: ["p"], country: "GR" });
-const leafB = placement({ subnetKey: "b", holderKey: "acme", ancestorKeys: ["p"], country: "GR" });
+const fleetOf = (...candidates: number[]) => candidateFleet(candidates.map(id), peerTable([]));
+const recorded = (...records: (readonly [Partial<Placement>, number])[]) => {
+  const knowledge = new DelegationKnowledge();
+  for (const [where, crawler] of records) knowledge.record(placement(where), id(crawler));
+  return knowledge;
+};
+const leafA = { subnetKey: "a", holderKey: "acme", ancestorKeys: ["p"], country: "GR" };
+const leafB = { ...leafA, subnetKey: "b" };
 
 describe("delegation knowledge", () => {
-  it("counts a delegation at the subnet, its ancestors, holder, country, /8 and the root", () => {
-    const knowledge = new DelegationKnowledge();
-
-    knowledge.record(leafA, id(7));
-
-    const levels: Level[] = [
-      { kind: "subnet", key: "a" },
-      { kind: "subnet", key: "p" },
-      holder,
-      { kind: "country", key: "GR" },
-      { kind: "slash8", key: "10/8" },
-      root,
-    ];
-    for (const level of levels) expect(knowledge.owners(level)).toEqual([{ crawlerId: 7, count: 1 }]);
-  });
-
-  it("tells a subnet's own crawler from those of its children and of all within it", () => {
-    const knowledge = new DelegationKnowledge();
-    const wide = { ancestorKeys: [], widerKeys: ["w", "v"] };
-
-    knowledge.record(placement({ subnetKey: "leaf", ancestorKeys: ["p"], widerKeys: ["w", "v"] }), id(1));
-    knowledge.record(placement({ subnetKey: "p", ...wide }), id(2));
-    knowledge.record(placement({ subnetKey: "w", widerKeys: ["v"] }), id(3));
-
+  it("distinguishes a subnet's own crawler from its children's and from those of all within it", () => {
+    const wide = { subnetKey: "p", widerKeys: ["w", "v"] };
+    const knowledge = recorded(
+      [{ subnetKey: "leaf", ancestorKeys: ["p"], widerKeys: ["w", "v"] }, 1],
+      [wide, 2],
+      [{ subnetKey: "w", widerKeys: ["v"] }, 3],
+    );
     const owners = (kind: Level["kind"], key: string) =>
       knowledge.owners({ kind, key }).map(({ crawlerId }) => crawlerId);
-    expect(["leaf", "p", "w", "v"].map((key) => owners("own", key))).toEqual([[1], [2], [3], []]);
-    expect(["leaf", "p", "w", "v"].map((key) => owners("children", key))).toEqual([[], [1], [2], [3]]);
-    expect(["leaf", "p", "w", "v"].map((key) => owners("subnet", key))).toEqual([
-      [1],
-      [1, 2],
-      [1, 2, 3],
-      [1, 2, 3],
-    ]);
-    knowledge.forget(placement({ subnetKey: "p", ...wide }), id(2));
+    const of = (kind: Level["kind"]) => ["leaf", "p", "w", "v"].map((key) => owners(kind, key).join());
+
+    expect(of("own")).toEqual(["1", "2", "3", ""]);
+    expect(of("children")).toEqual(["", "1", "2", "3"]);
+    expect(of("subnet")).toEqual(["1", "1,2", "1,2,3", "1,2,3"]);
+    knowledge.forget(placement(wide), id(2));
     expect([owners("own", "p"), owners("children", "w"), owners("subnet", "v")]).toEqual([[], [], [1, 3]]);
   });
 
-  it("lists the crawlers of a key in the order in which they came, with their counts", () => {
-    const knowledge = new DelegationKnowledge();
+  it("ignores what was never recorded", () => {
+    const knowledge = recorded([leafA, 1]);
 
-    knowledge.record(leafA, id(9));
-    knowledge.record(leafB, id(2));
-    knowledge.record(leafA, id(9));
-
-    expect(knowledge.owners(holder)).toEqual([
-      { crawlerId: 9, count: 2 },
-      { crawlerId: 2, count: 1 },
-    ]);
-  });
-
-  it("forgets exactly what was recorded and leaves no trace", () => {
-    const knowledge = new DelegationKnowledge();
-    knowledge.record(leafA, id(1));
-    knowledge.record(leafB, id(2));
-
-    knowledge.forget(leafA, id(1));
-
-    expect(knowledge.owners({ kind: "subnet", key: "a" })).toEqual([]);
-    expect(knowledge.owners(holder)).toEqual([{ crawlerId: 2, count: 1 }]);
-    knowledge.forget(leafB, id(2));
-    expect(knowledge.owners(root)).toEqual([]);
-  });
-
-  it("leaves alone what was never recorded", () => {
-    const knowledge = new DelegationKnowledge();
-    knowledge.record(leafA, id(1));
-
-    knowledge.forget(leafA, id(2));
-    knowledge.forget(leafB, id(3));
+    knowledge.forget(placement(leafA), id(2));
+    knowledge.forget(placement(leafB), id(3));
 
     expect(knowledge.owners(root)).toEqual([{ crawlerId: 1, count: 1 }]);
   });
 
-  it("keeps counting where a packed count or slot ends", () => {
+  it("keeps counting beyond the largest packed count and slot", () => {
     const knowledge = new DelegationKnowledge();
-    for (let crawler = 1; crawler <= 4097; crawler++) {
+    for (let crawler = 1; crawler <= 4097; crawler++)
       knowledge.record(placement({ subnetKey: crawler }), id(crawler));
-    }
-    for (let times = 0; times < 2 ** 19; times++) knowledge.record(leafA, id(1));
+    for (let times = 0; times < 2 ** 19; times++) knowledge.record(placement(leafA), id(1));
 
     expect(knowledge.owners({ kind: "subnet", key: 4097 })).toEqual([{ crawlerId: 4097, count: 1 }]);
     expect(knowledge.owners({ kind: "subnet", key: "a" })).toEqual([{ crawlerId: 1, count: 2 ** 19 }]);
@@ -106,57 +64,56 @@ describe("delegation knowledge", () => {
   it.each([
     ["few crawlers that share every key", 5],
     ["many crawlers, so that lists grow and shrink", 60],
-  ])("agrees with plain lists, in their order, on random records and takings-back: %s", (_, crawlers) => {
+  ])("agrees with plain lists, in their order, on random records and their removal: %s", (_, crawlers) => {
     const seed = 20260305;
     const random = seededRandom(seed);
     const draw = (below: number) => Math.floor(random() * below);
     const knowledge = new DelegationKnowledge();
-    const fleet = candidateFleet([3, 1, 44, 999].map(id), peerTable([]));
-    const [lists, recorded] = [new PlainLists(), new Map<string, number>()];
+    const fleet = fleetOf(3, 1, 44, 999);
+    const plain = new Map<string, { level: Level; owners: Map<number, number> }>();
+    const held = new Map<string, number>();
 
     for (let times = 0; times < 20_000; times += 1) {
-      const leaf = draw(400);
-      const crawler = 1 + draw(crawlers);
-      const held = recorded.get(`${leaf} ${crawler}`) ?? 0;
-      // Mostly takings-back towards the end, so that many lists become short again.
-      if (random() < (times < 12_000 ? 0.7 : 0.1)) {
-        knowledge.record(leafOf(leaf), id(crawler));
-        lists.add(leafOf(leaf), crawler, 1);
-        recorded.set(`${leaf} ${crawler}`, held + 1);
-      } else if (held > 0) {
-        knowledge.forget(leafOf(leaf), id(crawler));
-        lists.add(leafOf(leaf), crawler, -1);
-        recorded.set(`${leaf} ${crawler}`, held - 1);
+      const [leaf, crawler] = [draw(400), 1 + draw(crawlers)];
+      const where = leafOf(leaf);
+      const count = held.get(`${leaf} ${crawler}`) ?? 0;
+      // Mostly removals towards the end, so that many lists become short again.
+      const by = random() < (times < 12_000 ? 0.7 : 0.1) ? 1 : count > 0 ? -1 : 0;
+      if (by !== 0) knowledge[by > 0 ? "record" : "forget"](where, id(crawler));
+      held.set(`${leaf} ${crawler}`, count + by);
+      for (const level of by === 0 ? [] : backOffLevels(where)) {
+        const name = `${level.kind} ${level.key}`;
+        const { owners } = plain.get(name) ?? { owners: new Map<number, number>() };
+        plain.set(name, { level, owners });
+        const after = (owners.get(crawler) ?? 0) + by;
+        if (after === 0) owners.delete(crawler);
+        else owners.set(crawler, after);
       }
       if (times % 4000 > 0) continue;
-      for (const level of lists.levels()) {
+      for (const { level, owners } of plain.values()) {
         expect(knowledge.owners(level), `seed ${seed}, ${level.kind} ${level.key}`).toEqual(
-          lists.owners(level),
+          Array.from(owners, ([owner, its]) => ({ crawlerId: id(owner), count: its })),
         );
         expectAmong(fleet, knowledge, level);
       }
     }
   });
 
-  it("counts crawlers that came after the fleet was first asked about", () => {
-    const knowledge = new DelegationKnowledge();
-    const fleet = candidateFleet([id(1), id(2)], peerTable([]));
-    knowledge.record(leafA, id(1));
+  it("counts crawlers that came after the fleet was first used", () => {
+    const knowledge = recorded([leafA, 1]);
+    const fleet = fleetOf(1, 2);
     expect(knowledge.totalAmong(fleet, root)).toBe(1);
 
-    knowledge.record(leafB, id(5));
-    knowledge.record(leafB, id(2));
+    for (const crawler of [5, 2]) knowledge.record(placement(leafB), id(crawler));
 
-    expect(knowledge.totalAmong(fleet, root)).toBe(2);
-    expect(knowledge.totalAmong(candidateFleet([id(5)], peerTable([])), root)).toBe(1);
+    expect([fleet, fleetOf(5)].map((of) => knowledge.totalAmong(of, root))).toEqual([2, 1]);
   });
 
-  it("uses the list of a key that is no longer shared for another key", () => {
+  it("reuses the list of a key that is no longer shared", () => {
     const lists = new OwnerLists();
     const counts = new OwnerCounts(lists);
     for (let key = 0; key < 40; key += 1) {
-      counts.raise(key, 1);
-      counts.raise(key, 2);
+      for (const slot of [1, 2]) counts.raise(key, slot);
       counts.lower(key, 2);
     }
 
@@ -177,7 +134,7 @@ function expectAmong(fleet: CandidateFleet, knowledge: DelegationKnowledge, leve
   expect([...shares]).toEqual(counts.map((count, index) => index + 1 + 0.5 * count));
 }
 
-/** Leaves 0 to 399 in blocks of 4 and 40, some with a holder of their own and some with one by name, or without country. */
+/** Leaves 0 to 399 in blocks of 4 and 40; holders are numbers, names or unknown, countries known or unknown. */
 function leafOf(leaf: number): Placement {
   return placement({
     subnetKey: 2 ** 31 - 1 - leaf,
@@ -188,27 +145,41 @@ function leafOf(leaf: number): Placement {
   });
 }
 
-/** What the knowledge must say, in nested maps. */
-class PlainLists {
-  readonly #counts = new Map<string, { level: Level; owners: Map<number, number> }>();
+describe("the prior", () => {
+  const target = placement({ subnetKey: "t", holderKey: "h", ancestorKeys: ["p"], country: "GR" });
+  const holderless = { ...target, holderKey: null };
+  const ofParent = recorded([{ subnetKey: "a", ancestorKeys: ["p"] }, 1]);
 
-  add(where: Placement, crawler: number, by: 1 | -1): void {
-    for (const level of backOffLevels(where)) {
-      const name = `${level.kind} ${level.key}`;
-      const { owners } = this.#counts.get(name) ?? { owners: new Map<number, number>() };
-      this.#counts.set(name, { level, owners });
-      const count = (owners.get(crawler) ?? 0) + by;
-      if (count === 0) owners.delete(crawler);
-      else owners.set(crawler, count);
-    }
-  }
+  it.each<[string, DelegationKnowledge, Placement, number, readonly number[] | null]>([
+    [
+      "gives a key the weight s/(s+1) and leaves the rest to the next",
+      recorded(
+        [{ subnetKey: "a", holderKey: "h", slash8Key: "1" }, 1],
+        [{ subnetKey: "b", holderKey: "h", slash8Key: "2" }, 1],
+        [{ subnetKey: "c", country: "GR", slash8Key: "3" }, 2],
+      ),
+      target,
+      1 / 3,
+      // The holder's 2/3 to 1; of the rest 1/3, the country's half to 2; of the rest 1/6, the root's 3/4 as 2 to 1.
+      [2 / 3 + (1 / 6) * (2 / 4), 1 / 6 + (1 / 6) * (1 / 4)],
+    ],
+    [
+      "counts candidates only",
+      recorded(...[3, 3, 3, 1].map((crawler) => [{ subnetKey: crawler, holderKey: "h" }, crawler] as const)),
+      target,
+      1 / 2,
+      // Of the holder 1/2, of its /8 half of the rest, of the root half of that.
+      [0.875, 0],
+    ],
+    ["measures familiarity by the parent without a holder", ofParent, holderless, 1 / 2, null],
+    ["is unfamiliar without a parent", ofParent, { ...holderless, ancestorKeys: [] }, 1, null],
+    ["knows nothing before anything was delegated", recorded(), target, 1, [0, 0]],
+  ])("%s", (_, knowledge, where, unfamiliarity, shares) => {
+    const prior = priorOf(where, fleetOf(1, 2), knowledge);
 
-  levels(): Level[] {
-    return [...this.#counts.values()].map(({ level }) => level);
-  }
-
-  owners({ kind, key }: Level): CrawlerCount[] {
-    const { owners } = this.#counts.get(`${kind} ${key}`)!;
-    return Array.from(owners, ([crawler, count]) => ({ crawlerId: id(crawler), count }));
-  }
-}
+    expect(prior.unfamiliarity).toBeCloseTo(unfamiliarity, 12);
+    shares?.forEach((share, index) => {
+      expect(prior.shares[index]).toBeCloseTo(share, 12);
+    });
+  });
+});

@@ -2,9 +2,9 @@
 
 import type { FinishedRound, WaitingSubnet } from "#coordinator/place/delegation/delegation";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
-import type { RoundSettings } from "#coordinator/place/delegation/round-questions";
 import { delegateSubnet, type RoundPorts } from "#coordinator/place/delegation/probe-round";
 import { DelegationQueue, type QueuePorts } from "#coordinator/place/delegation/queue";
+import type { RoundSettings } from "#coordinator/place/delegation/round-questions";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";

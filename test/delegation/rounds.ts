@@ -1,9 +1,10 @@
-/** Runs rounds for tests: a world is a table of RTTs, a failing crawler is a text in it. */
+/** Runs rounds for tests: a world is a table of RTTs, and a failing crawler is a text in it. */
 import { candidateFleet } from "#coordinator/place/delegation/fleet";
 import { DelegationKnowledge } from "#coordinator/place/delegation/knowledge";
 import type { Placement } from "#coordinator/place/delegation/placement";
 import { LearnedRtts } from "#coordinator/place/delegation/policies/learned-rtts";
 import {
+  learnFromRound,
   nextStep,
   observe,
   type PolicyName,
@@ -21,58 +22,55 @@ import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 export const id = asCrawlerId;
 
-export function placement(changes: Partial<Placement> = {}): Placement {
-  return {
-    subnetKey: "leaf",
-    holderKey: null,
-    ancestorKeys: [],
-    country: null,
-    slash8Key: "10/8",
-    ...changes,
-  };
-}
+export const placement = (changes: Partial<Placement> = {}): Placement => ({
+  ...{ subnetKey: "leaf", holderKey: null, ancestorKeys: [], country: null, slash8Key: "10/8" },
+  ...changes,
+});
+
+type Matrix = readonly (readonly (number | null)[])[];
 
 /** RTTs between crawlers 1, 2, 3 …, one row each; symmetric. */
-export function peerTable(matrix: readonly (readonly (number | null)[])[]): PeerMatrix {
-  return PeerMatrix.of(
+export const peerTable = (matrix: Matrix): PeerMatrix =>
+  PeerMatrix.of(
     matrix.flatMap((row, from) =>
       row.flatMap((rttMs, to) => (rttMs === null ? [] : [{ from: id(from + 1), to: id(to + 1), rttMs }])),
     ),
   );
-}
 
-/** So many crawlers, each so far from every other. */
+/** Crawlers at equal distances from each other. */
 export const everyPair = (crawlers: number, rttMs: number): number[][] =>
   Array.from({ length: crawlers }, (_, a) =>
     Array.from({ length: crawlers }, (_, b) => (a === b ? 0 : rttMs)),
   );
 
-export interface RoundSetup {
+/** Crawlers on a line, 100 ms apart: 1 ── 2 ── 3 ── 4 */
+export const line = [0, 100, 200, 300].map((a) => [0, 100, 200, 300].map((b) => Math.abs(a - b)));
+
+export interface RoundSetup extends Partial<Omit<RoundInput, "fleet" | "parameters">> {
   readonly policy: PolicyName;
   /** What crawler 1, 2, 3 … would measure, or why it fails. */
   readonly answers: readonly (number | string)[];
-  readonly peers?: readonly (readonly (number | null)[])[];
+  readonly peers?: Matrix;
   readonly candidates?: readonly number[];
-  readonly placement?: Placement;
-  readonly knowledge?: DelegationKnowledge;
-  readonly learned?: LearnedRtts;
   readonly parameters?: Partial<PolicyParameters>;
-  readonly random?: number;
-  readonly listFrom?: number;
-  readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
-export function inputOf(setup: RoundSetup): RoundInput {
-  const candidates = (setup.candidates ?? setup.answers.map((_, index) => index + 1)).map(id);
+export function inputOf({
+  policy: _,
+  answers,
+  peers,
+  candidates,
+  parameters,
+  ...given
+}: RoundSetup): RoundInput {
+  const crawlers = (candidates ?? answers.map((_, index) => index + 1)).map(id);
   return {
-    placement: setup.placement ?? placement(),
-    fleet: candidateFleet(candidates, peerTable(setup.peers ?? [])),
-    knowledge: setup.knowledge ?? new DelegationKnowledge(),
-    learned: setup.learned ?? new LearnedRtts(),
-    parameters: { ...defaultParameters, ...setup.parameters },
-    ...(setup.random === undefined ? {} : { random: setup.random }),
-    ...(setup.listFrom === undefined ? {} : { listFrom: setup.listFrom }),
-    ...(setup.mayTake === undefined ? {} : { mayTake: setup.mayTake }),
+    placement: placement(),
+    fleet: candidateFleet(crawlers, peerTable(peers ?? [])),
+    knowledge: new DelegationKnowledge(),
+    learned: new LearnedRtts(),
+    ...given,
+    parameters: { ...defaultParameters, ...parameters },
   };
 }
 
@@ -89,7 +87,10 @@ export function runRound(setup: RoundSetup): FinishedTestRound {
   const how: ("probe" | "get")[] = [];
   for (let steps = 0; steps < 1000; steps++) {
     const step = nextStep(round);
-    if (step.type !== "probe") return { asked, how, end: step };
+    if (step.type !== "probe") {
+      if (setup.learned) learnFromRound(round);
+      return { asked, how, end: step };
+    }
     asked.push(step.crawlerId);
     how.push(step.how);
     const answer = setup.answers[step.crawlerId - 1]!;

@@ -6,7 +6,7 @@
  * The policy `ipmicra` asks who owns anything at a key, `nearest` asks how much.
  *
  * Slots number the crawlers in order of appearance. Half a million delegated subnets, three in ten with another
- * crawler than their neighbours, take some 80 MB (`owner-counts.ts`).
+ * crawler than their neighbours, take some 80 MB.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "./fleet.ts";

@@ -22,9 +22,9 @@ import type { FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { FleetSettling } from "./measure-peers.ts";
 import type { PlaceKey } from "./placement.ts";
-import type { RoundSettings } from "./round-questions.ts";
 import { delegateSubnet, isUnspoken, type RoundPorts } from "./probe-round.ts";
 import type { RecalibrationQueue } from "./recalibration/recalibrate.ts";
+import type { RoundSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { DelegationStore } from "./store.ts";
 

@@ -39,7 +39,7 @@ export interface RoundSettings {
   readonly parameters: PolicyParameters;
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
-  /** Whether a winning report needs other crawlers' confirmation (policies/second-witness.ts). */
+  /** Whether a winning report needs other crawlers' confirmation (policies/policies.ts). */
   readonly hasWitnesses?: boolean;
   /** A new subnet with at least this many waiting URLs is crawled while it is probed; 0 disables this. */
   readonly getFirstFromUrls?: number;

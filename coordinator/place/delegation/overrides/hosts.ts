@@ -70,7 +70,10 @@ async function lookFromAfar(place: HostPlace, fetcher: CrawlerId, ports: Delegat
   const [farthest] = others.toSorted((a, b) => rttMs(b) - rttMs(a));
   const [address] = place.addresses;
   if (farthest === undefined || address === undefined) return;
-  const outcome = await finerRound({ ...errandOf(place, address), only: [farthest] }, ports);
+  const outcome = await finerRound(
+    { ...errandOf(place, address), first: [farthest], only: [farthest] },
+    ports,
+  );
   const seen = outcome?.seen[0]?.addresses[0];
   if (seen !== undefined && isElsewhere(seen, place, ports.state)) ports.names.suspect(place, farthest);
 }

@@ -50,7 +50,7 @@ export interface RoundInput {
   readonly learned: LearnedRtts;
   /** nearest: the largest fleet considered as a whole. */
   readonly listFrom?: number;
-  /** Whether a winning report needs confirmation by others (second-witness.ts). */
+  /** Whether a winning report needs confirmation by others (policies.ts). */
   readonly hasWitnesses?: boolean;
   /** nearest: candidates for which this is false are neither asked nor runners-up. */
   readonly mayTake?: (crawlerId: CrawlerId) => boolean;

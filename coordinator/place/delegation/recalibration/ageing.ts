@@ -21,7 +21,6 @@
 import type { SubnetId } from "#core/ids";
 import type { AgedDelegation } from "../delegation.ts";
 import type { PlaceKey, Placement } from "../placement.ts";
-import type { DelegationStore } from "../store.ts";
 
 export type RateKind = "all" | "country" | "holder";
 
@@ -225,7 +224,11 @@ export function moveIntervalWords({ perMonth }: Pick<MoveRate, "perMonth">): str
 // others; at the end it restarts with the oldest.
 
 interface RefreshPorts {
-  readonly delegations: Pick<DelegationStore, "decidedBefore" | "checkOutcomes" | "saveMoveRates">;
+  readonly delegations: {
+    decidedBefore(before: Date, behind: AgedDelegation | null, limit: number): Promise<AgedDelegation[]>;
+    checkOutcomes(mostRounds: number): Promise<(CheckOutcome & { readonly subnetId: SubnetId })[]>;
+    saveMoveRates(rates: MoveRates): Promise<void>;
+  };
   readonly state: { placementOf(subnetId: SubnetId): Placement | null };
 }
 
