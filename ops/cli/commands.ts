@@ -7,8 +7,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { Command } from "commander";
 import { softwareVersion } from "#protocol/software-version";
-import { commandTree, topOf } from "./command-tree.ts";
-import { commandOf, type DescribedCommand, describeCommand } from "./described-command.ts";
+import {
+  commandOf,
+  commandTree,
+  type DescribedCommand,
+  describeCommand,
+  topOf,
+} from "./described-command.ts";
 
 /** `name` is the requested command; any other word means all. Returns null without a list. */
 export function describedProgram(

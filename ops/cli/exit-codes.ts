@@ -4,8 +4,32 @@
  * 130 interrupted. Where nobody reads the output any more (`… | head`) they are the same
  * (migrating-crawler/cli/closed-output.ts).
  */
+import { CommanderError } from "commander";
+import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
+
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
 /** For the help of commands that ask a room. */
 export const exitsOfRoom =
   "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. No coordinator has to run.";
+
+// How a failing command ends: one line on standard error, and an exit code that says who must act.
+
+/** Unexpected errors are printed with their stack. Commander has printed its own, and `--help` is no error. */
+export function tellFailure(error: unknown): void {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    return;
+  }
+  process.stderr.write(`nearcrawl: ${wordsOf(error)}\n`);
+  process.exitCode = isUsers(error) ? exitCodes.usage : exitCodes.failed;
+}
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof NearcrawlError ? error.message : (error.stack ?? error.message);
+}
+
+/** The user's command line, settings or file is at fault. */
+const isUsers = (error: unknown): boolean =>
+  [ConfigError, UsageError, SourceFileError].some((kind) => error instanceof kind);

@@ -2,7 +2,7 @@
 /** The `nearcrawl` command: picks the sub-command and runs it. */
 import { outliveReaders } from "#crawler/cli/closed-output";
 import { describedProgram, loadedProgram } from "./commands.ts";
-import { tellFailure } from "./failure-words.ts";
+import { tellFailure } from "./exit-codes.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
   const described = describedProgram(argv[2], () => run(argv));

@@ -15,13 +15,12 @@ import { timerMs } from "#core/timer-ms";
 import { type Answer, askCoordinator } from "./ask-coordinator.ts";
 import { ownName } from "./audit-command-change.ts";
 import { commandContext } from "./command-context.ts";
-import type { NamedCommand } from "./command-tree.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
-import { exitCodes, exitsOfRoom } from "./exit-codes.ts";
-import { tellFailure } from "./failure-words.ts";
+import type { NamedCommand } from "./described-command.ts";
+import { exitCodes, exitsOfRoom, tellFailure } from "./exit-codes.ts";
 import { printJson, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "./read-database.ts";
-import { untilAskedToStop } from "./until-asked-to-stop.ts";
+import { untilAskedToStop } from "./service-process.ts";
 
 interface RoomCommand extends OperationCommand {
   readonly operation: AnyOperation;

@@ -10,9 +10,9 @@ import { gzipSync } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import type { WorldSite } from "./model.ts";
 import { type Furniture, pageHtml, siteFurniture } from "./page-html.ts";
+import { WorldConnection } from "./proxy.ts";
 import { hashText } from "./seeded-random.ts";
 import { type PlannedPage, planSite, type SitePlan } from "./site-plan.ts";
-import { WorldConnection } from "./world-connection.ts";
 import { pageAt, type WorldState } from "./world-state.ts";
 
 /** Plans that are cached; recreating one takes well under a millisecond. */

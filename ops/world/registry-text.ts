@@ -2,6 +2,11 @@
  * Pieces of the texts that registries publish: addresses as each writes them, IANA's XML, ARIN's net blocks, attributes of
  * RPSL objects, and lines of the extended statistics (RIR statistics exchange format, version 2.3).
  */
+import { formatAddress } from "#core/ip/address";
+import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
+import type { SubnetKind, World, WorldSubnet } from "./model.ts";
+import type { RegionalRegistry } from "./places.ts";
+import { hashText } from "./seeded-random.ts";
 
 const octets = Array.from({ length: 256 }, (_, octet) => String(octet));
 const paddedOctets = octets.map((octet) => octet.padStart(3, "0"));
@@ -133,4 +138,190 @@ interface DelegationFields {
 export function delegationLine(fields: DelegationFields): string {
   const { registry, country, type, start, value, day, status, opaqueId } = fields;
   return `${registry}|${country}|${type}|${start}|${value ?? ""}|${day}|${status}|${opaqueId}\n`;
+}
+
+// * A world's ranges as RPSL objects (RFC 2622), in the dialects of four registries: RIPE, APNIC and AFRINIC
+// write `inetnum: a - b` with an `org:` that an organisation object explains; LACNIC writes shortened CIDR
+// blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see registry-text.ts.
+
+export type RpslRegistry = Exclude<RegionalRegistry, "arin" | "lacnic">;
+export type RpslClass = "inetnum" | "inet6num" | "organisation";
+
+const sources: Readonly<Record<RpslRegistry, string>> = {
+  afrinic: "AFRINIC",
+  apnic: "APNIC",
+  ripencc: "RIPE",
+};
+
+const statuses: Readonly<Record<SubnetKind, { readonly apnic: string; readonly others: string }>> = {
+  iana: { apnic: "ALLOCATED PORTABLE", others: "ALLOCATED UNSPECIFIED" },
+  national: { apnic: "ALLOCATED PORTABLE", others: "ALLOCATED UNSPECIFIED" },
+  allocation: { apnic: "ALLOCATED PORTABLE", others: "ALLOCATED PA" },
+  pool: { apnic: "ALLOCATED NON-PORTABLE", others: "SUB-ALLOCATED PA" },
+  assignment: { apnic: "ASSIGNED NON-PORTABLE", others: "ASSIGNED PA" },
+  host: { apnic: "ASSIGNED NON-PORTABLE", others: "ASSIGNED PA" },
+};
+
+/** The objects of the classes asked for, as one file. */
+export function rpslText(world: World, registry: RpslRegistry, classes: readonly RpslClass[]): string {
+  const head = [`% ${sources[registry]} database, generated for ${world.name} on ${fileDay}`, ""];
+  const objects = classes.flatMap((name) =>
+    name === "organisation"
+      ? organisationsOf(world, registry).map((holder) => organisationObject(world, registry, holder))
+      : subnetsOf(world, registry)
+          .filter((subnet) => subnet.range.family === (name === "inetnum" ? 4 : 6))
+          .map((subnet) => networkObject(world, registry, subnet)),
+  );
+  return `${[...head, ...objects].join("\n")}\n`;
+}
+
+/** LACNIC's file: networks of both families, each with its owner. Latin-1 in the field, ASCII here. */
+export function lacnicText(world: World): string {
+  const objects = subnetsOf(world, "lacnic").map((subnet) =>
+    attributes([
+      ["inetnum", shortBlock(subnet)],
+      ["status", subnet.kind === "allocation" ? "allocated" : "reassigned"],
+      ["owner", holderName(world, subnet)],
+      ...(subnet.holder === null ? [] : [["ownerid", lacnicHandle(world, subnet.holder)] as const]),
+      ["city", ""],
+      ["country", subnet.country ?? ""],
+      ["created", registeredOn(world, subnet)],
+      ["changed", fileDay],
+      ["source", "LACNIC"],
+    ]),
+  );
+  return `${objects.join("\n")}\n`;
+}
+
+/** Every second allocation of RIPE's part names a geofeed (RFC 9632; registry-files.ts). */
+export const namesGeofeed = ({ kind, registry, name }: WorldSubnet) =>
+  kind === "allocation" && registry === "ripencc" && hashText(0, name) % 2 === 0;
+
+export const geofeedUrl = ({ name }: Pick<World, "name">) =>
+  `https://geofeeds.example/${(name.match(/[A-Za-z0-9]+/g) ?? []).join("-")}.csv`;
+
+function networkObject(world: World, registry: RpslRegistry, subnet: WorldSubnet): string {
+  const isIpv4 = subnet.range.family === 4;
+  const bounds = `${formatAddress(firstAddress(subnet.range))} - ${formatAddress(lastAddress(subnet.range))}`;
+  const status = statuses[subnet.kind][registry === "apnic" ? "apnic" : "others"];
+  return attributes([
+    [isIpv4 ? "inetnum" : "inet6num", isIpv4 ? bounds : formatRange(subnet.range)],
+    ["netname", subnet.name],
+    ["descr", holderName(world, subnet)],
+    ["country", subnet.country ?? "EU"],
+    ...(subnet.holder === null ? [] : [["org", organisationHandle(world, subnet.holder, registry)] as const]),
+    ...(namesGeofeed(subnet) ? [["geofeed", geofeedUrl(world)] as const] : []),
+    ["admin-c", "DUMY-NIC"],
+    ["tech-c", "DUMY-NIC"],
+    ["status", isIpv4 ? status : "ALLOCATED-BY-RIR"],
+    ["mnt-by", "WORLD-MNT"],
+    ["created", `${registeredOn(world, subnet)}T00:00:00Z`],
+    ["source", sources[registry]],
+  ]);
+}
+
+function organisationObject(world: World, registry: RpslRegistry, holder: number): string {
+  const { name = "", country = null } = world.holders[holder] ?? {};
+  return attributes([
+    ["organisation", organisationHandle(world, holder, registry)],
+    ["org-name", name],
+    ["org-type", "OTHER"],
+    ...(country === null ? [] : [["country", country] as const]),
+    ["address", "Street address withheld"],
+    ["mnt-by", "WORLD-MNT"],
+    ["source", sources[registry]],
+  ]);
+}
+
+/** Holders of this registry's ranges, by number. */
+function organisationsOf(world: World, registry: RpslRegistry): number[] {
+  const holders = subnetsOf(world, registry).flatMap((subnet) =>
+    subnet.holder === null ? [] : [subnet.holder],
+  );
+  return [...new Set(holders)].sort((a, b) => a - b);
+}
+
+/** `200.3.12/22`: trailing zero octets are omitted, as LACNIC does. */
+function shortBlock(subnet: WorldSubnet): string {
+  const prefixLength = prefixLengthOf(subnet.range);
+  if (prefixLength === null) throw new Error(`${subnet.name}: ${formatRange(subnet.range)} is no CIDR block`);
+  const first = firstAddress(subnet.range);
+  return first.family === 6
+    ? `${formatAddress(first)}/${prefixLength}`
+    : shortBlockText(first.value, prefixLength);
+}
+
+function attributes(pairs: readonly (readonly [name: string, value: string])[]): string {
+  return pairs.map(([name, value]) => attribute(name, value)).join("");
+}
+
+// Shared by the registry files of a world: their date, holders' handles, registration days. All derive from the world, so that
+// the same world gives the same bytes.
+
+/** The day that the files say they are of. */
+export const fileDay = "2026-10-01";
+
+const handleEndings: Readonly<Record<RegionalRegistry, string>> = {
+  afrinic: "AFRINIC",
+  apnic: "AP",
+  arin: "ARIN",
+  lacnic: "LACNIC",
+  ripencc: "RIPE",
+};
+
+/** `ORG-AB12-RIPE`: letters from the name, the holder's position as the number. */
+function organisationHandle(world: World, holder: number, registry: RegionalRegistry): string {
+  return `ORG-${initials(world, holder)}${holder + 1}-${handleEndings[registry]}`;
+}
+
+/** LACNIC's owner id: `BR-AB12-LACNIC`. */
+function lacnicHandle(world: World, holder: number): string {
+  return `${world.holders[holder]?.country ?? "UY"}-${initials(world, holder)}${holder + 1}-LACNIC`;
+}
+
+/** ARIN's OrgID: no prefix, at most fourteen characters or so. */
+export function arinHandle(world: World, holder: number): string {
+  return `${initials(world, holder)}-${holder + 1}`;
+}
+
+/** Equal for records of one holder within one file; meaningless elsewhere. */
+export function opaqueId(world: World, holder: number): string {
+  return (
+    hashText(world.seed ^ 0x6f70, `holder ${holder}`)
+      .toString(16)
+      .padStart(8, "0")
+      .toUpperCase() + holder.toString(36).toUpperCase()
+  );
+}
+
+/** ISO day on which a range was registered: between 1996 and 2025. */
+export function registeredOn(world: World, subnet: WorldSubnet): string {
+  const draw = hashText(world.seed, subnet.name);
+  const day = 1 + ((draw >>> 8) % 28);
+  const month = 1 + ((draw >>> 16) % 12);
+  return `${1996 + (draw % 30)}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+}
+
+export function compactDay(isoDay: string): string {
+  return isoDay.replaceAll("-", "");
+}
+
+export function holderName(world: World, subnet: WorldSubnet): string {
+  return subnet.holder === null ? "" : (world.holders[subnet.holder]?.name ?? "");
+}
+
+/** The subnets in this registry's own files: all but the blocks that IANA lists. */
+export function subnetsOf(world: World, registry: RegionalRegistry): WorldSubnet[] {
+  return world.subnets.filter((subnet) => subnet.registry === registry && subnet.kind !== "iana");
+}
+
+function initials(world: World, holder: number): string {
+  const name = world.holders[holder]?.name ?? "";
+  const letters = name
+    .replace(/[^A-Za-z ]/g, " ")
+    .trim()
+    .split(/\s+/)
+    .map((word) => word.charAt(0))
+    .join("");
+  return `${letters.toUpperCase()}XX`.slice(0, 3);
 }

@@ -5,9 +5,9 @@
  * page that asks not to be indexed, a part that robots.txt closes, and links that lead nowhere.
  */
 import type { World, WorldSite } from "./model.ts";
+import { headline } from "./page-html.ts";
 import type { Language } from "./places.ts";
 import { hashText, SeededRandom } from "./seeded-random.ts";
-import { headline } from "./sentences.ts";
 
 export interface SitePlan {
   readonly site: WorldSite;

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
 import { settingWords } from "#coordinator/setting-words";
-import { startSettings } from "#ops/cli/setup/settings-reference";
-import { references } from "#ops/references";
+import { references, startSettings } from "#ops/references";
 
 it("every setting of the start has words, and words are of settings alone", () => {
   const names = [...startSettings().map(({ name }) => name), "databaseUrl"];

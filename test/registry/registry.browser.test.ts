@@ -11,7 +11,7 @@ import type { RegistryCommands } from "#coordinator/run/registry/jobs";
 import { registryPart } from "#coordinator/run/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
-import { registryHost } from "#ops/cli/commands/coordinator";
+import { registryHost } from "#ops/cli/registry/run-command";
 import { generateRegistry } from "../lab/generate/generate-registry.ts";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";

@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { vi } from "vitest";
 import { loadedProgram } from "#ops/cli/commands";
-import { tellFailure } from "#ops/cli/failure-words";
+import { tellFailure } from "#ops/cli/exit-codes";
 import type { Outcome } from "./built-command.ts";
 
 /** As the program has it, with what stands below it. */

@@ -10,10 +10,10 @@ import { planRestore, type RestorePlan, type RestoreStep, restoreDatabase } from
 import { withoutPassword } from "#db/server-database";
 import { tryBackup, verifyBackup } from "#db/verify-backup";
 import { answerText } from "../answer-text.ts";
-import { boundedInteger } from "../bounded-number.ts";
 import { type CommandContext, commandContext, journalRootOf } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { boundedInteger } from "../options.ts";
 import { ProgressLine, printAnswer } from "../output.ts";
 
 interface HomeOptions {

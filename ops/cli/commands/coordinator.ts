@@ -1,6 +1,5 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
 
-import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import type { Pool } from "pg";
@@ -11,8 +10,6 @@ import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { policyNames } from "#coordinator/place/delegation/policies/policies";
 import { refuseOtherDatabase } from "#coordinator/run/journal/epoch-store";
 import { contactWarnings } from "#coordinator/run/opt-outs/start";
-import type { FilesPlace, RegistryOrder } from "#coordinator/run/registry/jobs";
-import type { RegistryHost } from "#coordinator/run/registry/registry-view";
 import { portToListenAt } from "#coordinator/start-web";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
@@ -21,8 +18,6 @@ import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
-import { sourceRows } from "#rir-import/download/cache-manifest";
-import { allowOption } from "../allow-option.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import {
   type ContextOptions,
@@ -34,19 +29,16 @@ import {
   withDatabase,
   writeCurrentRun,
 } from "../command-context.ts";
-import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
+import { checkedContact, contactOption, requireContact } from "../contact.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
+import { allowOption } from "../options.ts";
 import { printJson } from "../output.ts";
-import { type CommandBounds, runCommand } from "../registry/run-command.ts";
-import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
-import type { ReleaseStores } from "../release/publish-release.ts";
-import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
-import { askerVariables } from "../rir/job-steps.ts";
+import { registryHost } from "../registry/run-command.ts";
+import { keepReleases, type ReleaseStores, releaseStores } from "../release/automatic-releases.ts";
+import { keepWatchdogCalm, untilAskedToStop } from "../service-process.ts";
 import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
-import { keepWatchdogCalm } from "../systemd-watchdog.ts";
-import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CoordinatorOptions extends ContextOptions {
   readonly config?: string;
@@ -279,96 +271,4 @@ async function addCrawler(name: string, options: AddCrawlerOptions): Promise<voi
   });
   if (options.json) printJson({ crawlerId, name, key });
   else process.stdout.write(`crawler ${name} (number ${crawlerId}); its key, shown this once:\n${key}\n`);
-}
-
-// How this installation runs registry jobs: its own `nearcrawl rir` commands, cache and files.
-
-interface RegistryHostSettings {
-  /** The entry file and Node's arguments of this process. */
-  readonly own: { readonly entry: string; readonly execArgv: readonly string[] };
-  readonly home: string;
-  readonly schema: string;
-  readonly databaseUrl: string;
-  readonly filesFolder: string | null;
-  readonly bounds: CommandBounds;
-}
-
-/** The most folders that are listed to choose from. */
-const mostFolders = 200;
-
-/** The samples per kind of change on a plan's pages. */
-const planSamples = 300;
-
-export function registryHost(settings: RegistryHostSettings): RegistryHost {
-  const { own, home, schema, databaseUrl, bounds } = settings;
-  return {
-    commands: {
-      start: (order, asker, onStep) =>
-        runCommand(
-          {
-            ...own,
-            args: ["rir", ...wordsOf(order, settings), "--home", home, "--json"],
-            // The URL may hold a password, and every user of the machine can see arguments.
-            env: { DATABASE_URL: databaseUrl, NEARCRAWL_SCHEMA: schema, ...askerVariables(asker) },
-            bounds,
-          },
-          onStep,
-        ),
-    },
-    cache: async (now) => {
-      const folder = cacheFolderOf({ home });
-      const { sources, contact } = await settingsOf({ home });
-      return { folder, contact, sources: await sourceRows(sources, folder, now) };
-    },
-    filesFolder: async () => {
-      const path = settings.filesFolder;
-      return path === null ? null : { path: resolve(path), names: await foldersIn(path) };
-    },
-  };
-}
-
-function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly string[] {
-  switch (order.type) {
-    case "fetch":
-      return ["fetch", ...(order.acceptSmaller ? ["--accept-smaller"] : [])];
-    case "plan":
-      return ["plan", ...filesOf(order.files, settings), "--samples", String(planSamples)];
-    case "apply":
-      return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint, ...meantOf(order)];
-    case "rollback":
-      return [
-        "rollback",
-        "--in-force",
-        String(order.generation),
-        ...(order.toEmpty ? ["--to-empty"] : []),
-        ...meantOf(order),
-      ];
-    case "rollforward":
-      return ["rollforward", String(order.generation)];
-  }
-}
-
-const meantOf = (order: {
-  readonly removeInUse?: number | undefined;
-  readonly loseFacts?: number | undefined;
-}) => [
-  ...(order.removeInUse === undefined ? [] : ["--yes-remove", String(order.removeInUse)]),
-  ...(order.loseFacts === undefined ? [] : ["--yes-lose", String(order.loseFacts)]),
-];
-
-/** The name is one of `foldersIn`, which the caller has checked. */
-function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {
-  if (place.from === "cache") return ["--cache"];
-  if (filesFolder === null) throw new TypeError("no folder of files is allowed");
-  return [join(resolve(filesFolder), place.name)];
-}
-
-/** The direct subfolders without links, which may lead anywhere; empty when unreadable. */
-async function foldersIn(path: string): Promise<readonly string[]> {
-  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map(({ name }) => name)
-    .sort()
-    .slice(0, mostFolders);
 }

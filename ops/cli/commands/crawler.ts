@@ -14,7 +14,7 @@ import { askToLeave } from "#crawler/status/drain";
 import { openStatus } from "#crawler/status/open-status";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { untilAskedToStop } from "../until-asked-to-stop.ts";
+import { untilAskedToStop } from "../service-process.ts";
 
 interface CrawlerOptions {
   readonly config?: string;

@@ -11,15 +11,15 @@ import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { StatedPreference } from "#protocol/preferences";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
-import { readInput } from "../page/read-input.ts";
 import {
   NoPageError,
   pageText,
+  readInput,
   type SingleFetchOptions,
   singleFetch,
+  statedFacts,
   withFetchOptions,
 } from "../page/single-fetch.ts";
-import { statedFacts } from "../stated-text.ts";
 
 interface ExtractOptions extends SingleFetchOptions {
   readonly url: string;

@@ -14,9 +14,9 @@ import { UsageError } from "#core/errors";
 import { printable } from "#core/terminal-text";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, journalRootOf } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { boundedInteger } from "../options.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -5,11 +5,11 @@ import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/cra
 import { rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
+import { boundedInteger, boundedNumber } from "../options.ts";
 import { ProgressLine, printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { secondsText } from "../rir/progress-text.ts";
+import { secondsText } from "../rir/job-steps.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";

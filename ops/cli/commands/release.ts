@@ -10,8 +10,21 @@ import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { releaseRevoked, signedAccepted, withReleases } from "../release/automatic-releases.ts";
-import { keysCommand, publishCommand, trustCommand, verifyCommand } from "../release/fleet-commands.ts";
+import {
+  type ReleaseStores,
+  releaseRevoked,
+  signedAccepted,
+  withReleases,
+} from "../release/automatic-releases.ts";
+import {
+  coSignCommand,
+  keysCommand,
+  publishCommand,
+  rootCommand,
+  timestampCommand,
+  trustCommand,
+  verifyCommand,
+} from "../release/fleet-commands.ts";
 import {
   buildCommand,
   keygenCommand,
@@ -20,9 +33,7 @@ import {
   signCommand,
   writeEnvelope,
 } from "../release/offline-commands.ts";
-import type { ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey } from "../release/release-key-file.ts";
-import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
 import { kindOf, signRevocations } from "../release/sign-release.ts";
 
 export function releaseCommand(): Command {

@@ -5,7 +5,7 @@ import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { applyCommand, planCommand } from "../rir/apply-command.ts";
+import { applyCommand, planCommand, rollbackCommand, rollforwardCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -16,7 +16,6 @@ import {
 } from "../rir/cache-options.ts";
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { checkCommand, statusText } from "../rir/plan-text.ts";
-import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
 
 const help = `
 Sources are files or folders: RPSL dumps (RIPE, APNIC, AFRINIC, LACNIC), ARIN's bulk data (XML or text),

@@ -20,9 +20,13 @@ import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
-import { readInput } from "../page/read-input.ts";
-import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
-import { forUsWords } from "../stated-text.ts";
+import {
+  forUsWords,
+  readInput,
+  type SingleFetchOptions,
+  withFetchOptions,
+  withFetchTools,
+} from "../page/single-fetch.ts";
 
 interface RobotsOptions extends SingleFetchOptions {
   readonly agent: string;

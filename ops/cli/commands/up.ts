@@ -2,17 +2,17 @@
 import { Command, Option } from "commander";
 import { policyNames } from "#coordinator/place/delegation/policies/policies";
 import { UsageError } from "#core/errors";
-import { allowOption } from "../allow-option.ts";
 import { type ContextOptions, contextOfStart } from "../command-context.ts";
-import { contactOption } from "../contact-option.ts";
+import { contactOption } from "../contact.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { allowOption } from "../options.ts";
 import { printJson } from "../output.ts";
-import { untilAskedToStop } from "../until-asked-to-stop.ts";
+import { untilAskedToStop } from "../service-process.ts";
 import { runEmulated } from "../up/emulated-run.ts";
 import { limitText } from "../up/follow-run.ts";
 import { policyTable, worldParameters } from "../up/policy-comparison.ts";
 import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
-import { createRunVoice } from "../up/run-voice.ts";
+import { createRunVoice } from "../up/run-frame.ts";
 
 interface UpOptions extends ContextOptions {
   readonly [option: string]: unknown;

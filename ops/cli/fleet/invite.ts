@@ -21,9 +21,9 @@ import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/identity";
 import { certificatePin, crawlerName } from "#protocol/invitation";
 import { recordCommand, systemUser } from "../audit-command-change.ts";
-import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { boundedInteger, boundedNumber } from "../options.ts";
 import { printAnswer, terminalPaper } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 

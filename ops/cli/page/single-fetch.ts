@@ -1,8 +1,9 @@
 /** Fetches one page under all rules of a crawler, with its settings file if one is given. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { answersWords, statementLines } from "#coordinator/crawl/batch/stated-uses";
 import { NearcrawlError, UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
 import { printable } from "#core/terminal-text";
@@ -12,11 +13,11 @@ import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/settings/config";
 import { readSettingsFile } from "#crawler/settings/settings-file";
 import { maxUrlLength } from "#protocol/fields";
+import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { answerText } from "../answer-text.ts";
-import { statedFacts } from "../stated-text.ts";
 
 export interface SingleFetchOptions {
   readonly config?: string;
@@ -220,4 +221,67 @@ export interface ShippedSize {
   readonly shippedBytes: number;
   /** The compression relative to the page's HTML; null without a page. */
   readonly times: number | null;
+}
+
+// Reads a document from a file or standard input, up to the crawler's limit.
+
+interface Input {
+  readonly bytes: Buffer;
+  /** The input was longer. */
+  readonly cut: boolean;
+}
+
+/** Reads at most `mostBytes`. `-` is standard input. Throws a UsageError that names the file. */
+export function readInput(source: string, mostBytes: number): Input {
+  let descriptor: number | null = null;
+  try {
+    descriptor = source === "-" ? 0 : openSync(source, "r");
+    return readBounded(descriptor, mostBytes);
+  } catch (error) {
+    throw new UsageError(`${source}: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    if (descriptor !== null && descriptor !== 0) closeSync(descriptor);
+  }
+}
+
+function readBounded(descriptor: number, mostBytes: number): Input {
+  const bytes = Buffer.alloc(mostBytes + 1);
+  let length = 0;
+  while (length < bytes.length) {
+    const read = readPiece(descriptor, bytes, length);
+    if (read === 0) break;
+    length += read;
+  }
+  return { bytes: Buffer.from(bytes.subarray(0, Math.min(length, mostBytes))), cut: length > mostBytes };
+}
+
+/** Returns 0 at the end. A pipe without data may report EAGAIN; a closed one may report EOF (Windows). */
+function readPiece(descriptor: number, bytes: Buffer, at: number): number {
+  for (;;) {
+    try {
+      return readSync(descriptor, bytes, at, bytes.length - at, null);
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code === "EOF") return 0;
+      if (code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  }
+}
+
+// A site's statements on the uses of a page, as lines for people.
+
+/** Each statement and the combined answer, as named lines; empty when there are none. */
+export function statedFacts(stated: readonly StatedPreference[]): (readonly [name: string, fact: string])[] {
+  if (stated.length === 0) return [];
+  const lines = statementLines(stated).map((line) => ["states", printable(line, 400)] as const);
+  return [...lines, ["for us", forUsWords(useAnswers(stated))]];
+}
+
+/** `search: denied; ai-train: denied`, with the consequence for searches. */
+export function forUsWords(answers: UseAnswers): string {
+  const { search } = answers;
+  if (search === undefined) return `search: not stated, and so allowed; ${answersWords(answers)}`;
+  const means = search === "allowed" ? "" : " (the page is not indexed; its links are followed)";
+  return `${answersWords(answers)}${means}`;
 }

@@ -4,10 +4,20 @@
  * its error the text on standard error.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
-import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/run/registry/jobs";
-import { jobMark, jobStep } from "../rir/job-steps.ts";
+import { join, resolve } from "node:path";
+import type {
+  CommandEnd,
+  FilesPlace,
+  JobStep,
+  RegistryOrder,
+  RunningCommand,
+} from "#coordinator/run/registry/jobs";
+import type { RegistryHost } from "#coordinator/run/registry/registry-view";
+import { sourceRows } from "#rir-import/download/cache-manifest";
+import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
+import { askerVariables, jobMark, jobStep } from "../rir/job-steps.ts";
 
 export interface CommandBounds {
   readonly minutes: number;
@@ -141,4 +151,96 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+// How this installation runs registry jobs: its own `nearcrawl rir` commands, cache and files.
+
+interface RegistryHostSettings {
+  /** The entry file and Node's arguments of this process. */
+  readonly own: { readonly entry: string; readonly execArgv: readonly string[] };
+  readonly home: string;
+  readonly schema: string;
+  readonly databaseUrl: string;
+  readonly filesFolder: string | null;
+  readonly bounds: CommandBounds;
+}
+
+/** The most folders that are listed to choose from. */
+const mostFolders = 200;
+
+/** The samples per kind of change on a plan's pages. */
+const planSamples = 300;
+
+export function registryHost(settings: RegistryHostSettings): RegistryHost {
+  const { own, home, schema, databaseUrl, bounds } = settings;
+  return {
+    commands: {
+      start: (order, asker, onStep) =>
+        runCommand(
+          {
+            ...own,
+            args: ["rir", ...wordsOf(order, settings), "--home", home, "--json"],
+            // The URL may hold a password, and every user of the machine can see arguments.
+            env: { DATABASE_URL: databaseUrl, NEARCRAWL_SCHEMA: schema, ...askerVariables(asker) },
+            bounds,
+          },
+          onStep,
+        ),
+    },
+    cache: async (now) => {
+      const folder = cacheFolderOf({ home });
+      const { sources, contact } = await settingsOf({ home });
+      return { folder, contact, sources: await sourceRows(sources, folder, now) };
+    },
+    filesFolder: async () => {
+      const path = settings.filesFolder;
+      return path === null ? null : { path: resolve(path), names: await foldersIn(path) };
+    },
+  };
+}
+
+function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly string[] {
+  switch (order.type) {
+    case "fetch":
+      return ["fetch", ...(order.acceptSmaller ? ["--accept-smaller"] : [])];
+    case "plan":
+      return ["plan", ...filesOf(order.files, settings), "--samples", String(planSamples)];
+    case "apply":
+      return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint, ...meantOf(order)];
+    case "rollback":
+      return [
+        "rollback",
+        "--in-force",
+        String(order.generation),
+        ...(order.toEmpty ? ["--to-empty"] : []),
+        ...meantOf(order),
+      ];
+    case "rollforward":
+      return ["rollforward", String(order.generation)];
+  }
+}
+
+const meantOf = (order: {
+  readonly removeInUse?: number | undefined;
+  readonly loseFacts?: number | undefined;
+}) => [
+  ...(order.removeInUse === undefined ? [] : ["--yes-remove", String(order.removeInUse)]),
+  ...(order.loseFacts === undefined ? [] : ["--yes-lose", String(order.loseFacts)]),
+];
+
+/** The name is one of `foldersIn`, which the caller has checked. */
+function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {
+  if (place.from === "cache") return ["--cache"];
+  if (filesFolder === null) throw new TypeError("no folder of files is allowed");
+  return [join(resolve(filesFolder), place.name)];
+}
+
+/** The direct subfolders without links, which may lead anywhere; empty when unreadable. */
+async function foldersIn(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name)
+    .sort()
+    .slice(0, mostFolders);
 }

@@ -15,12 +15,17 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Pool } from "pg";
 import { defaultSoakMinutes } from "#coordinator/run/releases/decide-stage";
-import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseFleetStore, type ReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
+import { createReleaseKeyStore, type ReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import { stageRelease } from "#coordinator/run/releases/move-stage";
-import { createReleaseStore, type ReleaseEntry } from "#coordinator/run/releases/release-store";
+import {
+  createReleaseStore,
+  type ReleaseEntry,
+  type ReleaseStore,
+} from "#coordinator/run/releases/release-store";
 import { mayRun } from "#coordinator/run/releases/staging";
 import type { Change } from "#core/audit";
+import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
@@ -28,15 +33,16 @@ import {
   type ReleaseManifest,
   type ReleaseTimestamp,
   releaseRevocations,
+  verifyManifest,
+  verifyRevocations,
   verifyTimestamp,
 } from "#protocol/release";
-import { rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
+import { type Envelope, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import { type DatabaseOptions, readDatabase } from "../read-database.ts";
 import { notedCommit, projectFolder } from "./build-bundle.ts";
 import { type BundleFile, readBundle } from "./offline-commands.ts";
-import { publishRelease, type ReleaseStores } from "./publish-release.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signTimestamp } from "./sign-release.ts";
 
@@ -306,4 +312,44 @@ export async function withReleases<Value>(
     await migrate(database);
     return await run(database);
   });
+}
+
+// Publishes a release for supervisors after verifying it.
+
+/** Throws a UsageError with the reason when it is refused. */
+export async function publishRelease(
+  { signed, bundle }: { readonly signed: Envelope; readonly bundle: Uint8Array },
+  { releases, keys }: Pick<ReleaseStores, "releases" | "keys">,
+  now: Date,
+): Promise<ReleaseManifest> {
+  const roles = await keys.roles();
+  if (roles.releases.keys.length === 0) {
+    throw new UsageError(
+      "this fleet has no release key yet: nearcrawl release trust KEY, with the public key",
+    );
+  }
+  const list = await releases.revocations();
+  const read = list === null ? null : verifyRevocations(list, { role: roles.revocations, newestSequence: 0 });
+  const verified = verifyManifest(signed, {
+    role: roles.releases,
+    now,
+    newestSequence: 0,
+    revocations: read !== null && "ok" in read ? read.revocations : null,
+    dockVersion: null,
+    bundle,
+  });
+  if ("refused" in verified) throw new UsageError(`the release is refused: ${verified.refused}`);
+  const refused = await releases.publish({ manifest: verified.manifest, signed, bundle, now });
+  if (refused !== null) throw new UsageError(`the release is refused: ${refused}`);
+  return verified.manifest;
+}
+
+// The stores of releases, for commands that work at the coordinator's database.
+
+export interface ReleaseStores {
+  readonly releases: ReleaseStore;
+  readonly releaseFleet: ReleaseFleetStore;
+  readonly keys: ReleaseKeyStore;
+  /** Records a change in the audit log. */
+  record(change: Change): Promise<void>;
 }

@@ -7,7 +7,7 @@ import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { maxBundleBytes } from "#protocol/release";
 import { type Envelope, formatEnvelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
-import { boundedInteger } from "../bounded-number.ts";
+import { boundedInteger } from "../options.ts";
 import { printAnswer } from "../output.ts";
 import { buildBundle, notedCommit, projectFolder } from "./build-bundle.ts";
 import {

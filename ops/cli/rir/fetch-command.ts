@@ -19,9 +19,8 @@ import {
   untilInterrupted,
   withCacheOptions,
 } from "./cache-options.ts";
-import { WorkProgress } from "./job-steps.ts";
+import { secondsText, WorkProgress } from "./job-steps.ts";
 import { textOf } from "./plan-text.ts";
-import { secondsText } from "./progress-text.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };
 

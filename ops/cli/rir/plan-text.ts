@@ -25,7 +25,7 @@ import { lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer, terminalPaper } from "../output.ts";
-import { secondsText, withProgress } from "./progress-text.ts";
+import { secondsText, withProgress } from "./job-steps.ts";
 
 export const textOf = (nodes: readonly Node[]) => documentText({ title: "", nodes }, terminalPaper());
 

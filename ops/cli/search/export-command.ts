@@ -25,7 +25,7 @@ import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { ProgressLine, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { secondsText } from "../rir/progress-text.ts";
+import { secondsText } from "../rir/job-steps.ts";
 
 interface ExportOptions extends DatabaseOptions {
   readonly to: "opensearch" | "ndjson";

@@ -18,7 +18,7 @@ import { askServers, type ServerAnswer, stateWords } from "#db/primary";
 import { type Migration, readSchemaState } from "#db/schema-state";
 import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
-import { contactTrouble } from "./contact-check.ts";
+import { contactTrouble } from "../contact.ts";
 
 const askMs = 8000;
 const dayMs = 86_400_000;

@@ -10,13 +10,11 @@ import { type PolicyName, usesEarlierRounds } from "#coordinator/place/delegatio
 import { applyImport } from "#rir-import/apply";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
-import { writePublishedFiles } from "../../world/published-files.ts";
-import { writeRegistryFiles } from "../../world/registry-files.ts";
+import { writePublishedFiles, writeRegistryFiles } from "../../world/registry-files.ts";
 import { followRun, type RunOutcome } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
-import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
+import { type RunFrame, type RunOptions, type RunVoice, runFramed } from "./run-frame.ts";
 import type { OpenedRun } from "./run-record.ts";
-import type { RunVoice } from "./run-voice.ts";
 
 const schema = "world";
 

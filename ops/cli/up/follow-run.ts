@@ -8,7 +8,7 @@ import { createOverviewReads } from "#coordinator/tell/overview/overview-reads";
 import type { Verdict } from "#coordinator/tell/overview/queue-api";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
-import type { RunVoice } from "./run-voice.ts";
+import type { RunVoice } from "./run-frame.ts";
 
 interface FollowedRun {
   readonly database: Database;

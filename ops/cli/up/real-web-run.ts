@@ -16,12 +16,11 @@ import { plainLines } from "#core/plain-lines";
 import { printable } from "#core/terminal-text";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
-import { checkedRanges } from "../allow-option.ts";
-import { checkedContact, requireContact } from "../contact-option.ts";
+import { checkedContact, requireContact } from "../contact.ts";
+import { checkedRanges } from "../options.ts";
 import { ofNewCrawls } from "../setup/coordinator-settings.ts";
 import { followRun, limitText, type RunOutcome } from "./follow-run.ts";
-import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
-import type { RunVoice } from "./run-voice.ts";
+import { type RunFrame, type RunOptions, type RunVoice, runFramed } from "./run-frame.ts";
 
 const parametersSchema = z.object({
   crawlers: z.coerce.number().int().min(1).max(100).default(1),

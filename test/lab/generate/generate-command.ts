@@ -1,6 +1,6 @@
 /** `npm run lab -- generate`: a registry of any size in the real formats, to rehearse an import and to measure one. */
 import { Command, InvalidArgumentError } from "commander";
-import { boundedInteger, share } from "#ops/cli/bounded-number";
+import { boundedInteger, share } from "#ops/cli/options";
 import { generateRegistry, mostObjects } from "./generate-registry.ts";
 
 const help = `

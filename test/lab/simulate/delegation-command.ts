@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { policyNames } from "#coordinator/place/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import { UsageError } from "#core/errors";
-import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/bounded-number";
+import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/options";
 import { formatTable, printJson } from "#ops/cli/output";
 import { worldLimits } from "#ops/world/generate-world";
 import {

@@ -6,10 +6,10 @@
 import { Command } from "commander";
 import { type PolicyVariant, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
-import { sharedFile } from "#ops/cli/shared-data";
 import { downloadTimeMs, worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
+import { sharedData } from "../../support/shared-data.ts";
 import { familySource, fixtureSource, type InstanceSource, tuningWords } from "./instances.ts";
 import { measuredWorld, readFixture } from "./measured.ts";
 import { noNoise, repeatPolicies, spreadText } from "./repeat-policies.ts";
@@ -125,11 +125,9 @@ export function evaluateCommand(): Command {
 }
 
 async function readMeasured(): Promise<Measured[]> {
-  const files = ["latency/PL12.json", "latency/PL50.json"]
-    .map((file) => sharedFile(file))
-    .filter(({ isThere }) => isThere);
+  const files = ["latency/PL12.json", "latency/PL50.json"].flatMap((file) => sharedData(file) ?? []);
   return await Promise.all(
-    files.map(async ({ path }) => {
+    files.map(async (path) => {
       const json = await readFixture(path);
       return { name: json.name, source: fixtureSource(json), world: measuredWorld(json) };
     }),

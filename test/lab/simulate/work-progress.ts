@@ -1,6 +1,6 @@
 /** The progress line of long computations: what, how far, how fast, how long still. */
 import { ProgressLine } from "#ops/cli/output";
-import { secondsText } from "#ops/cli/rir/progress-text";
+import { secondsText } from "#ops/cli/rir/job-steps";
 
 /** Rewrites the line at most so often. */
 const everyMs = 200;

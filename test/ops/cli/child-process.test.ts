@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { isRunning } from "#core/running-process";
-import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/child-process";
+import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/system-processes";
 import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -164,7 +164,7 @@ it.each([
 ])("ends with its supervisor when that is killed while it %s", async (_, isStarting) => {
   vi.useRealTimers();
   const urlOf = async (program: string) => JSON.stringify(await builtProgram(`ops/cli/${program}`));
-  const [asked, supervisor] = [await urlOf("until-asked-to-stop"), await urlOf("up/child-process")];
+  const [asked, supervisor] = [await urlOf("service-process"), await urlOf("up/system-processes")];
   const inner = join(root, `inner-${isStarting}.mjs`);
   const up = join(root, `up-${isStarting}`);
   writeFileSync(

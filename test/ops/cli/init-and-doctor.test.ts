@@ -17,9 +17,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import type { Database } from "#db/server-database";
 import { doctorCommand } from "#ops/cli/commands/doctor";
-import { initCommand } from "#ops/cli/commands/init";
+import { coordinatorUnit, initCommand, usualCoordinatorPaths } from "#ops/cli/commands/init";
 import { readCoordinatorSettings } from "#ops/cli/setup/coordinator-settings";
-import { coordinatorUnit, usualCoordinatorPaths } from "#ops/cli/setup/coordinator-unit";
 import {
   clockFinding,
   diskFinding,

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { keepWatchdogCalm, signOfLifeMs } from "#ops/cli/systemd-watchdog";
+import { keepWatchdogCalm, signOfLifeMs } from "#ops/cli/service-process";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,9 +3,8 @@ import { parseAddress } from "#core/ip/address";
 import { isUnary, prefixLengthOf, rangeCovers, rangeHolds } from "#core/ip/range";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { worldInstance } from "#ops/world/compare";
-import { generateWorld } from "#ops/world/generate-world";
+import { generateWorld, HeavyTail } from "#ops/world/generate-world";
 import { addressSeenBy, pathOf, type World, type WorldSite } from "#ops/world/model";
-import { HeavyTail } from "#ops/world/organisations";
 import { distanceKm } from "#ops/world/places";
 import { SeededRandom } from "#ops/world/seeded-random";
 

@@ -1,7 +1,7 @@
 /** `npm run lab -- order`: how soon each order of the frontier has what counts, on generated webs (Anansi, WEB-SAILOR). */
 import { Command, Option } from "commander";
 import { orderNames, orderStrategy } from "#coordinator/crawl/frontier/order/strategies";
-import { boundedInteger } from "#ops/cli/bounded-number";
+import { boundedInteger } from "#ops/cli/options";
 import { formatTable } from "#ops/cli/output";
 import { spreadOf, spreadText } from "../repeat-policies.ts";
 import { workProgress } from "../work-progress.ts";

@@ -1,6 +1,6 @@
 /** `npm run lab -- recrawl`: section 4 of the paper on scale-adaptable recrawl strategies, and "optimal" beside it. */
 import { Command, Option } from "commander";
-import { boundedInteger, listOf } from "#ops/cli/bounded-number";
+import { boundedInteger, listOf } from "#ops/cli/options";
 import { printAnswer } from "#ops/cli/output";
 import { workProgress } from "../work-progress.ts";
 import { type CaseReport, recrawlTables } from "./recrawl-report.ts";

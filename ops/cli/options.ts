@@ -1,5 +1,7 @@
-/** Parses a number option within bounds, for commander. */
+/** Values of options, parsed for commander, and `--allow`. */
 import { InvalidArgumentError } from "commander";
+import { UsageError } from "#core/errors";
+import { parseRange } from "#core/ip/range";
 
 export function boundedNumber(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -15,8 +17,6 @@ export function boundedNumber(least: number, most: number): (text: string) => nu
 export const milliseconds = boundedNumber(0, 3_600_000);
 
 export const share = boundedNumber(0, 1);
-
-// Parses an integer option within bounds, for commander.
 
 export function boundedInteger(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -39,4 +39,17 @@ export function listOf<Name extends string>(names: readonly Name[]): (text: stri
       }),
     ),
   ];
+}
+
+// `--allow`: private and other special-purpose networks that may be crawled, such as an intranet or test server.
+
+export const allowOption = [
+  "--allow <range...>",
+  "private networks that may be crawled, such as 10.0.0.0/8; each crawler's host has to allow them, too (allowRanges)",
+] as const;
+
+export function checkedRanges(ranges: readonly string[]): readonly string[] {
+  const wrong = ranges.filter((text) => parseRange(text) === null);
+  if (wrong.length === 0) return ranges;
+  throw new UsageError(`--allow ${wrong.join(" ")}: must be a range, such as 10.0.0.0/8`);
 }
