@@ -192,7 +192,7 @@ it.each([
      process.send(child.pid);`,
     { restart: false },
   );
-  await until(() => messages.length === 1 && existsSync(up), 10_000);
+  await until(() => messages.length === 1 && existsSync(up), 30_000);
   const innerPid = messages[0] as number;
 
   process.kill(child.pid!, "SIGKILL");
