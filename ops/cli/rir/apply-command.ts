@@ -4,15 +4,11 @@ import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry
 import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
-import {
-  goingWords,
-  inUseOfRollback,
-  isMuchInUse,
-  type SubnetsInUse,
-} from "#rir-import/database/subnets-in-use";
+import { goingWords, inUseOfRollback, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm, planImport } from "#rir-import/plan";
 import type { SourcePath } from "#rir-import/read/open-source";
+import type { SubnetsInUse } from "#rir-import/read/status-api";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryOverview } from "#rir-import/status";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
