@@ -60,6 +60,24 @@ export function writeOut(text: string): Promise<boolean> {
   });
 }
 
+/** `4,000 of about 20,000 · 500/s · 32 s left`. `expected` is 0 when unknown; the rate appears after half a second. */
+export function paceText(done: number, expected: number, elapsedSeconds: number): string {
+  const rate = elapsedSeconds > 0.5 && done > 0 ? done / elapsedSeconds : null;
+  const parts = [`${countText(done)}${expected > done ? ` of about ${countText(expected)}` : ""}`];
+  if (rate !== null) parts.push(`${countText(rate)}/s`);
+  if (rate !== null && expected > done) parts.push(`${secondsText((expected - done) / rate)} left`);
+  return parts.join(" · ");
+}
+
+/** `0.4 s`, `12 s`, `3 min 20 s`. */
+export function secondsText(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export const countText = (value: number) => Math.round(value).toLocaleString("en");
+
 /** Aligned columns, no wider than the terminal. */
 export function formatTable(
   columns: readonly Column[],

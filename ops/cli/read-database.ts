@@ -46,10 +46,11 @@ export interface DatabaseOptions extends ContextOptions {
   readonly json?: boolean;
 }
 
-export function withDatabaseOptions(command: Command): Command {
-  return command
+export const withDatabaseOptions = (command: Command): Command =>
+  withPlaceOptions(command).option("--json", "print for programs");
+
+export const withPlaceOptions = (command: Command): Command =>
+  command
     .option("--home <folder>", "where everything is kept")
     .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
-}
+    .option("--schema <name>", "the database schema");

@@ -35,6 +35,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { allowOption } from "../options.ts";
 import { printJson } from "../output.ts";
+import { withPlaceOptions } from "../read-database.ts";
 import { registryHost } from "../registry/run-command.ts";
 import { keepReleases, type ReleaseStores, releaseStores } from "../release/automatic-releases.ts";
 import { keepWatchdogCalm, untilAskedToStop } from "../service-process.ts";
@@ -55,7 +56,7 @@ interface AddCrawlerOptions extends ContextOptions {
 }
 
 export function coordinatorCommand(): Command {
-  const command = withContextOptions(new Command("coordinator"))
+  const command = withPlaceOptions(new Command("coordinator"))
     .description("run the coordinator alone: crawlers connect to it, people look at its web page")
     .option(
       "--config <file>",
@@ -84,7 +85,7 @@ Examples:
     .enablePositionalOptions()
     .action((options: CoordinatorOptions) => runCoordinator(options));
   command.addCommand(
-    withContextOptions(new Command("add-crawler"))
+    withPlaceOptions(new Command("add-crawler"))
       .description(
         "issue a key for a crawler (a new one if it has one already, in place of its identity) and " +
           "print it once; partners' crawlers join by nearcrawl fleet invite",
@@ -95,13 +96,6 @@ Examples:
       .action((name: string, options: AddCrawlerOptions) => addCrawler(name, options)),
   );
   return command;
-}
-
-function withContextOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema");
 }
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {

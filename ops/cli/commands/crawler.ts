@@ -147,53 +147,37 @@ const statusEveryMs = 60_000;
 export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
   const file = options.config === undefined ? {} : readSettingsFile(options.config);
   const name = options.name ?? file.name;
-  const home = options.home ?? file.home ?? join(commandContext({}, env).home, "crawlers", String(name));
-  return {
-    ...file,
-    ...given("coordinatorUrl", options.coordinator),
-    ...given("key", options.key ?? env.NEARCRAWL_CRAWLER_KEY),
-    ...given("name", name),
-    home,
-    ...given("publicAddress", options.publicAddress),
-    ...given("place", options.place === undefined ? undefined : placeOf(options.place)),
-    ...given("proxy", options.proxy),
-    ...given("resolvers", options.resolver),
-    ...given("allowRanges", options.allowRange),
-    ...given("denyRanges", options.denyRange),
-    ...given("denyDomains", options.denyDomain),
-    limits: limitsOf(options, file.limits),
-  };
-}
-
-function limitsOf(options: CrawlerOptions, fromFile: unknown): unknown {
   const flags = {
-    ...given("pagesPerDay", numberOf(options.pagesPerDay)),
-    ...given("bytesPerDay", numberOf(options.bytesPerDay)),
-    ...given("concurrentHosts", numberOf(options.concurrentHosts)),
-    ...given("kilobytesPerSecond", numberOf(options.kilobytesPerSecond)),
+    coordinatorUrl: options.coordinator,
+    key: options.key ?? env.NEARCRAWL_CRAWLER_KEY,
+    name,
+    home: options.home ?? file.home ?? join(commandContext({}, env).home, "crawlers", String(name)),
+    publicAddress: options.publicAddress,
+    place: options.place === undefined ? undefined : placeOf(options.place),
+    proxy: options.proxy,
+    resolvers: options.resolver,
+    allowRanges: options.allowRange,
+    denyRanges: options.denyRange,
+    denyDomains: options.denyDomain,
   };
-  if (fromFile === undefined) return flags;
-  return typeof fromFile === "object" && fromFile !== null ? { ...fromFile, ...flags } : fromFile;
+  return { ...file, ...stated(flags), limits: limitsOf(options, file.limits) };
 }
 
-function given(name: string, value: unknown): Record<string, unknown> {
-  return value === undefined ? {} : { [name]: value };
+function limitsOf(options: CrawlerOptions, fromFile: unknown = {}): unknown {
+  if (typeof fromFile !== "object" || fromFile === null) return fromFile;
+  const { pagesPerDay, bytesPerDay, concurrentHosts, kilobytesPerSecond } = options;
+  const limits = { pagesPerDay, bytesPerDay, concurrentHosts, kilobytesPerSecond };
+  const numbers = Object.entries(stated(limits)).map(([name, text]) => [name, numberIn(text)]);
+  return { ...fromFile, ...Object.fromEntries(numbers) };
 }
 
-function numberOf(text: string | undefined): unknown {
-  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-}
+const stated = (values: object) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 function placeOf(text: string): unknown {
   const [name, country, latitude, longitude] = text.split(",").map((part) => part.trim());
-  return {
-    name,
-    country: country || null,
-    latitude: numberOfSigned(latitude),
-    longitude: numberOfSigned(longitude),
-  };
+  return { name, country: country || null, latitude: numberIn(latitude), longitude: numberIn(longitude) };
 }
 
-function numberOfSigned(text: string | undefined): unknown {
-  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-}
+const numberIn = (text: string | undefined): unknown =>
+  text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;

@@ -21,15 +21,11 @@ export function databaseCommand(): Command {
     "the database's address; backups of the embedded one; moving it to another server; stopping it",
   );
   command.addCommand(
-    new Command("url")
+    withDatabaseOptions(new Command("url"))
       .description(
         'print a URL for psql (psql "$(nearcrawl database url)"), starting the embedded server if need be',
       )
-      .option("--home <folder>", "where everything is kept")
-      .option("--database-url <url>", "a Postgres server in place of the embedded one")
-      .option("--schema <name>", "the database schema")
-      .option("--json", "print for programs")
-      .action(async (options: ContextOptions & { json?: boolean }) => {
+      .action(async (options: DatabaseOptions) => {
         const context = commandContext(options);
         // Started separately, so that it outlives this command.
         if (context.databaseUrl === null) await startEmbeddedPostgres(context.home);

@@ -7,9 +7,8 @@ import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { boundedInteger, boundedNumber } from "../options.ts";
-import { ProgressLine, printAnswer } from "../output.ts";
+import { countText, ProgressLine, paceText, printAnswer, secondsText } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { secondsText } from "../rir/job-steps.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";
@@ -114,19 +113,8 @@ class RankProgressLine {
 /** `elapsedSeconds` counts from the step's start. */
 export function rankProgressText(progress: RankProgress, elapsedSeconds: number): string {
   const { step, done } = progress;
-  if (step === "writing") return `writing the ranks of ${count(done)} URLs`;
-  if (step === "sweeps") {
-    const each = elapsedSeconds / Math.max(1, done);
-    return `iteration ${done} · changed ${progress.residual.toExponential(1)} · ${secondsText(each)} each`;
-  }
-  const rate = elapsedSeconds > 0.5 ? done / elapsedSeconds : null;
-  const parts = [
-    `reading ${step}: ${count(done)}${progress.expected > done ? ` of about ${count(progress.expected)}` : ""}`,
-  ];
-  if (rate !== null) parts.push(`${count(rate)}/s`);
-  if (rate !== null && progress.expected > done)
-    parts.push(`${secondsText((progress.expected - done) / rate)} left`);
-  return parts.join(" · ");
+  if (step === "writing") return `writing the ranks of ${countText(done)} URLs`;
+  if (step !== "sweeps") return `reading ${step}: ${paceText(done, progress.expected, elapsedSeconds)}`;
+  const each = secondsText(elapsedSeconds / Math.max(1, done));
+  return `iteration ${done} · changed ${progress.residual.toExponential(1)} · ${each} each`;
 }
-
-const count = (value: number) => Math.round(value).toLocaleString("en");

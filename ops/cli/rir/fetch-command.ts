@@ -10,7 +10,7 @@ import type { GeofeedCopies, SourceRow } from "#rir-import/download/cache-manife
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import { systemClock } from "#rir-import/download/http-client";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer } from "../output.ts";
+import { printAnswer, secondsText } from "../output.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -19,7 +19,7 @@ import {
   untilInterrupted,
   withCacheOptions,
 } from "./cache-options.ts";
-import { secondsText, WorkProgress } from "./job-steps.ts";
+import { WorkProgress } from "./job-steps.ts";
 import { textOf } from "./plan-text.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };

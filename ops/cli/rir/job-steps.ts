@@ -11,7 +11,7 @@ import type { JobStep } from "#coordinator/run/registry/jobs";
 import type { Change } from "#core/audit";
 import type { ImportProgress, OnProgress } from "#rir-import/check";
 import { recordCommand } from "../audit-command-change.ts";
-import { ProgressLine } from "../output.ts";
+import { ProgressLine, secondsText } from "../output.ts";
 
 /** The form that the coordinator accepts. */
 export const jobStep = z.object({
@@ -129,11 +129,4 @@ function progressText(progress: ImportProgress, elapsedSeconds: number): string 
   }
   if (file !== "") parts.push(file.split("/").pop() ?? file);
   return parts.join(" · ");
-}
-
-/** `0.4 s`, `12 s`, `3 min 20 s`. */
-export function secondsText(seconds: number): string {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }

@@ -24,8 +24,8 @@ import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, terminalPaper } from "../output.ts";
-import { secondsText, withProgress } from "./job-steps.ts";
+import { printAnswer, secondsText, terminalPaper } from "../output.ts";
+import { withProgress } from "./job-steps.ts";
 
 export const textOf = (nodes: readonly Node[]) => documentText({ title: "", nodes }, terminalPaper());
 

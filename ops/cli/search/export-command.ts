@@ -23,9 +23,8 @@ import { timerMs } from "#core/timer-ms";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ProgressLine, writeOut } from "../output.ts";
+import { countText, ProgressLine, paceText, secondsText, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { secondsText } from "../rir/job-steps.ts";
 
 interface ExportOptions extends DatabaseOptions {
   readonly to: "opensearch" | "ndjson";
@@ -266,7 +265,7 @@ export function summaryText(summary: Told): string {
     summary;
   return [
     `${isCutShort ? "broken off, to be gone on with" : "up to date"}: ${printable(to)}`,
-    `${full === null ? "what changed" : "all pages"}: ${howMany(indexed, "document")} written, ${count(deleted)} deleted in ${secondsText(seconds)}`,
+    `${full === null ? "what changed" : "all pages"}: ${howMany(indexed, "document")} written, ${countText(deleted)} deleted in ${secondsText(seconds)}`,
     ...(alreadyThere > 0
       ? [`${howMany(alreadyThere, "document")} there already, in this version or a later one`]
       : []),
@@ -278,12 +277,5 @@ export function summaryText(summary: Told): string {
   ].join("\n");
 }
 
-export function progressText({ phase, done, expected }: ExportProgress, elapsedSeconds: number): string {
-  const rate = elapsedSeconds > 0.5 && done > 0 ? done / elapsedSeconds : null;
-  const parts = [`${phase}: ${count(done)}${expected > done ? ` of about ${count(expected)}` : ""}`];
-  if (rate !== null) parts.push(`${count(rate)}/s`);
-  if (rate !== null && expected > done) parts.push(`${secondsText((expected - done) / rate)} left`);
-  return parts.join(" · ");
-}
-
-const count = (value: number) => Math.round(value).toLocaleString("en");
+export const progressText = ({ phase, done, expected }: ExportProgress, elapsedSeconds: number): string =>
+  `${phase}: ${paceText(done, expected, elapsedSeconds)}`;
