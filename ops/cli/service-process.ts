@@ -1,7 +1,7 @@
 /** What a process does that systemd or a supervisor runs: its sign of life, and how it is asked to end. */
 import { spawn } from "node:child_process";
 
-// * A sign of life for systemd's watchdog (sd_watchdog_enabled(3)), where the unit sets one: a coordinator whose loop stands
+// A sign of life for systemd's watchdog (sd_watchdog_enabled(3)), where the unit sets one: a coordinator whose loop stands
 // still is ended and started again. It says that the process takes turns, and nothing of the database: to start it anew
 // would not bring that back. Node has no datagrams on Unix sockets, so systemd-notify sends them, a few times a minute.
 

@@ -1,11 +1,11 @@
 /** From a draft to a world: the plan gets addresses, hosts their traits, pairs of hosts their round-trip times. */
 import { formatAddress } from "#core/ip/address";
-import { layOut, type PlacedHost, type PlannedHost, placedByType } from "./lay-out.ts";
+import { layOut, type PlacedHost, placedByType } from "./lay-out.ts";
 import type { SplitLeaf, World, WorldCrawler, WorldSite, WorldSubnet } from "./model.ts";
-import { type Place, places, type RegionalRegistry } from "./places.ts";
-import { NameGiver, type Provider, RegistryPlan, registryNames } from "./plan-registry.ts";
+import { places, type RegionalRegistry } from "./places.ts";
+import { type Provider, registryNames } from "./plan-registry.ts";
 import { roundTrips } from "./round-trips.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import type { SiteDraft, WorldDraft } from "./world-draft.ts";
 
 export function finishWorld(draft: WorldDraft): World {
   const { subnets, placed } = layOutDraft(draft);
@@ -170,117 +170,4 @@ function providerSubnets(place: {
     };
   });
   return [allocation, ...assignments];
-}
-
-// A generated world while it is drawn: hosts with their true places, and the registry that is planned for them.
-
-/** The true location of a host. */
-export interface HostDraft {
-  /** Index in `places`. */
-  readonly place: number;
-  readonly network: number;
-  readonly latitude: number;
-  readonly longitude: number;
-  readonly lastMileMs: number;
-}
-
-interface CrawlerDraft extends HostDraft {
-  readonly name: string;
-}
-
-interface SiteDraft extends HostDraft {
-  readonly host: string;
-}
-
-/** A further address of a site's name. */
-interface ReplicaDraft extends HostDraft {
-  readonly site: number;
-}
-
-/** A leaf in two places, named by a site in it; its second part begins `boundary` addresses after its first. */
-interface SplitDraft {
-  readonly site: number;
-  readonly boundary: number;
-  readonly places: readonly [number, number];
-}
-
-/** The mean last-mile delay in ms; some hosts far from any exchange have another. */
-const lastMileMeanMs = 0.4;
-const remoteShare = 0.25;
-const remoteLastMileMs = 12;
-const mostLastMileMs = 40;
-
-/** The standard deviation of hosts' distance from their city, in degrees; some are in towns around it. */
-const cityDegrees = 0.3;
-const townShare = 0.35;
-const townDegrees = 3;
-
-export class WorldDraft {
-  readonly seed: number;
-  readonly random: SeededRandom;
-  readonly names: NameGiver;
-  readonly plan: RegistryPlan;
-  readonly partners: { readonly provider: Provider; readonly holder: number }[] = [];
-  readonly crawlers: CrawlerDraft[] = [];
-  readonly sites: SiteDraft[] = [];
-  readonly replicas: ReplicaDraft[] = [];
-  readonly splits: SplitDraft[] = [];
-  /** Sites drawn so far of each kind of odd organisation. */
-  readonly oddSites = { geoDns: 0, splitLeaves: 0 };
-  readonly #wantedSites: number;
-
-  constructor({ seed, sites }: { readonly seed: number; readonly sites: number }) {
-    this.seed = seed;
-    this.random = new SeededRandom(seed);
-    this.names = new NameGiver(this.random);
-    this.plan = new RegistryPlan(this.random, this.names, sites);
-    this.#wantedSites = sites;
-  }
-
-  get sitesLeft(): number {
-    return this.#wantedSites - this.sites.length;
-  }
-
-  drawPlace(): Place {
-    return this.random.pickWeighted(places, (place) => place.weight);
-  }
-
-  /** A provider of the country; the first ones are large. */
-  providerFor(place: Place): Provider {
-    const providers = this.plan.providersIn(place.country);
-    return this.random.pickWeighted(providers, ({ size }) => size);
-  }
-
-  /** In the city or around it. */
-  hostAt(place: Place, network: number): HostDraft {
-    const { random } = this;
-    const degrees = random.chance(townShare) ? townDegrees : cityDegrees;
-    const meanMs = random.chance(remoteShare) ? remoteLastMileMs : lastMileMeanMs;
-    return {
-      place: places.indexOf(place),
-      network,
-      latitude: place.latitude + degrees * random.normal(),
-      longitude: place.longitude + degrees * random.normal(),
-      lastMileMs: 0.1 + Math.min(mostLastMileMs, random.exponential(meanMs)),
-    };
-  }
-
-  /** One more site at that spot; its host for the plan, `offset` addresses into its leaf. */
-  addSite(spot: HostDraft, { offset }: Pick<PlannedHost, "offset">): PlannedHost {
-    const index = this.sites.length;
-    const host = this.names.host(index);
-    this.sites.push({ ...spot, host, lastMileMs: spot.lastMileMs + this.random.next() });
-    return { type: "site", index, offset, unary: this.random.chance(0.1) };
-  }
-
-  /** An organisation is another holder, a subsidiary, at each registry, because their records are separate. */
-  holdersOf(name: string, home: Provider): (provider: Provider) => number {
-    const byRegistry = new Map<string, number>();
-    return ({ registry, country }) => {
-      const suffix = registry === home.registry ? "" : ` ${country}`;
-      const holder = byRegistry.get(registry) ?? this.plan.addHolder(`${name}${suffix}`, country, registry);
-      byRegistry.set(registry, holder);
-      return holder;
-    };
-  }
 }

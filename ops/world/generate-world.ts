@@ -4,12 +4,13 @@
  * The same settings give the same world on every machine.
  */
 import { UsageError } from "#core/errors";
-import { finishWorld, type HostDraft, WorldDraft } from "./finish-world.ts";
+import { finishWorld } from "./finish-world.ts";
 import type { PlannedHost } from "./lay-out.ts";
 import type { World } from "./model.ts";
 import { distanceKm, type Place, places } from "./places.ts";
 import type { Provider } from "./plan-registry.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import { type HostDraft, WorldDraft } from "./world-draft.ts";
 
 interface WorldSettings {
   readonly seed: number;
@@ -185,7 +186,7 @@ function drawPlaces(draft: WorldDraft, count: number): Place[] {
   return [...drawn];
 }
 
-// * The ordinary organisations of a generated world. Sites come one after the other; each lies in a range that is
+// The ordinary organisations of a generated world. Sites come one after the other; each lies in a range that is
 // used already or in a new one, and each new range belongs to an organisation that has some already or to a new
 // one, so that few have hundreds of ranges and most have one, as in real registries. When all
 // are drawn the ranges are registered: organisation by organisation, those of one city side by side.

@@ -209,7 +209,7 @@ function plainHost(host: string): string {
     .toLowerCase();
 }
 
-// * One connection from a crawler to a site, between the proxy's socket and the origin's HTTP server. Bytes
+// One connection from a crawler to a site, between the proxy's socket and the origin's HTTP server. Bytes
 // from the crawler arrive half an RTT later; bytes from the server leave under slow start and bandwidth and
 // arrive half an RTT after that. Order is kept, either side may end first, and neither side can fill the
 // memory: past a limit the other one is paused.

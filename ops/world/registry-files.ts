@@ -265,7 +265,7 @@ function padded(address: IpAddress): string {
   return address.family === 6 ? plain(address) : paddedIpv4Text(address.value);
 }
 
-// * What the networks of a world publish of where their ranges lie, as files for the importer: a geofeed (RFC 8805) that
+// What the networks of a world publish of where their ranges lie, as files for the importer: a geofeed (RFC 8805) that
 // every second allocation of RIPE's part names (`geofeed:`, registry-text.ts), and a cloud's list of ranges by region in
 // Google's form. Networks publish what they intend, not what they measure: one line in twelve is of another place.
 // The same world gives the same bytes.

@@ -140,7 +140,7 @@ export function delegationLine(fields: DelegationFields): string {
   return `${registry}|${country}|${type}|${start}|${value ?? ""}|${day}|${status}|${opaqueId}\n`;
 }
 
-// * A world's ranges as RPSL objects (RFC 2622), in the dialects of four registries: RIPE, APNIC and AFRINIC
+// A world's ranges as RPSL objects (RFC 2622), in the dialects of four registries: RIPE, APNIC and AFRINIC
 // write `inetnum: a - b` with an `org:` that an organisation object explains; LACNIC writes shortened CIDR
 // blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see registry-text.ts.
 

@@ -1,9 +1,9 @@
 /** The hosts at each address of a generated world, and the round-trip times between them. */
 
-import type { HostDraft, WorldDraft } from "./finish-world.ts";
 import type { World, WorldCrawler, WorldSite } from "./model.ts";
 import { exchangeCities, places } from "./places.ts";
 import { hashNormal, hashUnit } from "./seeded-random.ts";
+import type { HostDraft, WorldDraft } from "./world-draft.ts";
 
 /** A draft's hosts with their addresses. */
 export interface Placed extends Pick<World, "crawlers" | "sites"> {

@@ -80,7 +80,7 @@ function checkedUrl(text: string): string {
   throw new InvalidArgumentError("must look like http://127.0.0.1:7411");
 }
 
-// * What needs attention, from every available source: the database, with a time limit of a second, and the coordinator that runs
+// What needs attention, from every available source: the database, with a time limit of a second, and the coordinator that runs
 // here, which knows what no database does. When neither answers, that is the alert.
 
 /** A coordinator answers /ready within two seconds, whatever the database does. */

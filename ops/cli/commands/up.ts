@@ -9,10 +9,9 @@ import { allowOption } from "../options.ts";
 import { printJson } from "../output.ts";
 import { untilAskedToStop } from "../service-process.ts";
 import { runEmulated } from "../up/emulated-run.ts";
-import { limitText } from "../up/follow-run.ts";
+import { createRunVoice, limitText } from "../up/follow-run.ts";
 import { policyTable, worldParameters } from "../up/policy-comparison.ts";
 import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
-import { createRunVoice } from "../up/run-frame.ts";
 
 interface UpOptions extends ContextOptions {
   readonly [option: string]: unknown;

@@ -11,9 +11,9 @@ import { applyImport } from "#rir-import/apply";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
 import { writePublishedFiles, writeRegistryFiles } from "../../world/registry-files.ts";
-import { followRun, type RunOutcome } from "./follow-run.ts";
+import { followRun, type RunOutcome, type RunVoice } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
-import { type RunFrame, type RunOptions, type RunVoice, runFramed } from "./run-frame.ts";
+import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
 import type { OpenedRun } from "./run-record.ts";
 
 const schema = "world";

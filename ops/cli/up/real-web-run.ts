@@ -19,8 +19,8 @@ import type { Database } from "#db/server-database";
 import { checkedContact, requireContact } from "../contact.ts";
 import { checkedRanges } from "../options.ts";
 import { ofNewCrawls } from "../setup/coordinator-settings.ts";
-import { followRun, limitText, type RunOutcome } from "./follow-run.ts";
-import { type RunFrame, type RunOptions, type RunVoice, runFramed } from "./run-frame.ts";
+import { followRun, limitText, type RunOutcome, type RunVoice } from "./follow-run.ts";
+import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
 
 const parametersSchema = z.object({
   crawlers: z.coerce.number().int().min(1).max(100).default(1),

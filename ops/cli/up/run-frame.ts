@@ -4,14 +4,12 @@
  */
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
-import { linkMinutes } from "#core/access-types";
 import type { DatabaseError } from "#core/errors";
 import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
-import { ProgressLine } from "../output.ts";
-import { type ThroughOutages, throughOutages } from "./follow-run.ts";
+import { type RunVoice, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
 import { type CoordinatorSettings, SystemProcesses } from "./system-processes.ts";
 
@@ -117,55 +115,4 @@ class ServerWatch {
   async over<T>(work: Promise<T>): Promise<T> {
     return await Promise.race([work, this.#givenUp]);
   }
-}
-
-// The output of a run: for a person on a terminal, in plain lines, or none with --json.
-
-export interface RunVoice {
-  /** Printed at once, because the start takes some seconds. */
-  begin(what: string): void;
-  /** Whether a person reads it: sign-in links must not appear in logs and pipes. */
-  readonly isTerminal: boolean;
-  /** The web page's address, printed before all notes. */
-  webUrl(url: string, database: string, signInUrl: string | null): void;
-  note(words: string): void;
-  progress(text: string): void;
-  done(): void;
-}
-
-/** With `json` it uses standard error, so that standard output holds the result alone. */
-export function createRunVoice(options: { readonly json: boolean }): RunVoice {
-  const stream = options.json ? process.stderr : process.stdout;
-  const line = new ProgressLine(stream);
-  /** Notes held until the address is printed; null afterwards. */
-  let held: string[] | null = [];
-  const say = (words: string) => {
-    line.done();
-    stream.write(`${words}\n`);
-  };
-  return {
-    begin(what) {
-      say(`starting: the database, ${what}`);
-    },
-    isTerminal: stream.isTTY === true,
-    webUrl(url, database, signInUrl) {
-      const signIn =
-        signInUrl === null
-          ? "nearcrawl sign-in prints a link"
-          : `${signInUrl}\n          (as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in)`;
-      say(`web page: ${url}\nsign in:  ${signIn}\ndatabase: ${database}`);
-      for (const words of held ?? []) say(words);
-      held = null;
-    },
-    note(words) {
-      if (held) held.push(words);
-      else say(words);
-    },
-    progress(text) {
-      line.show(text);
-    },
-    done() {
-      line.done();
-    },
-  };
 }

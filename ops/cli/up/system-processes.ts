@@ -168,7 +168,7 @@ export class SystemProcesses {
   }
 }
 
-// * A run's separate processes: the emulated Internet, the coordinator, the crawlers. Each is forked with an IPC channel, so that
+// A run's separate processes: the emulated Internet, the coordinator, the crawlers. Each is forked with an IPC channel, so that
 // it stops when its supervisor is gone (even by kill -9). Its output goes to a log file. A process that dies is restarted: at
 // once, and later each time in a row.
 

@@ -1,6 +1,6 @@
 /** A run's output at its start, and who is shown a sign-in link. */
 import { expect, it, vi } from "vitest";
-import { createRunVoice } from "#ops/cli/up/run-frame";
+import { createRunVoice } from "#ops/cli/up/follow-run";
 
 it("a link that signs in is for terminals: elsewhere the command is named", () => {
   const written: string[] = [];
