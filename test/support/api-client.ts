@@ -1,7 +1,6 @@
 /**
- * A client made from the OpenAPI document alone: a function for each operation, named as there. It knows nothing of our code,
- * so that what it can do is what anybody's generated client can. Each answer is held against the schema that the
- * document states for its status.
+ * A client generated from the OpenAPI document alone, with a function per operation. It uses none of our code, so it can do
+ * exactly what anybody's generated client can. Each answer is checked against the schema for its status.
  */
 import { faultsOf, type JsonSchema } from "./schema-check.ts";
 
@@ -14,7 +13,7 @@ interface ClientCall {
 export interface ClientAnswer {
   readonly status: number;
   readonly value: unknown;
-  /** What of it the document does not state. */
+  /** How it deviates from the document. */
   readonly faults: readonly string[];
 }
 

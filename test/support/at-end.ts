@@ -1,7 +1,7 @@
-/** What a test starts and has to be ended with it, whatever becomes of it. */
+/** Registers what must end with the test, whether it passes or fails. */
 import { onTestFinished } from "vitest";
 
-/** The last one first. Outside a test (what a whole file shares is started there) whoever starts it ends it. */
+/** Ended in reverse order. Outside a test, the caller ends what it starts. */
 export function atEnd(...ends: readonly (() => unknown)[]): void {
   for (const end of ends) {
     try {

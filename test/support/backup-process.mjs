@@ -1,6 +1,6 @@
 /**
- * A process of its own that backs a home up, or restores it, and kills itself in the middle: `backup HOME`, or
- * `restore HOME BACKUP STEP`. What it says, it says as one JSON line.
+ * Backs up or restores a home and kills itself in the middle: `backup HOME`, or `restore HOME BACKUP STEP`. Reports in one
+ * line of JSON.
  */
 import { backupDatabase } from "#db/backup-database";
 import { restoreDatabase } from "#db/restore-database";

@@ -1,6 +1,6 @@
 /**
- * A web server's pages in headless Chromium: one browser for a process, a context for whoever looks, and what every
- * page is held to. NEARCRAWL_SCREENSHOTS names a folder for pictures of what was looked at.
+ * A web server's pages in headless Chromium, and the requirements that every page must meet. All files of a process share one
+ * browser. NEARCRAWL_SCREENSHOTS names a folder for screenshots.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -18,16 +18,15 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export interface BrowserSite {
   /** `http://127.0.0.1:PORT` */
   readonly base: string;
-  /** A page in a context of its own, which ends with the page's `close` or with the site's. */
+  /** Opens a page in a new context, which closes with the page or the site. */
   open(options?: BrowserContextOptions): Promise<Page>;
-  /** The same for one look; the context is closed after it. */
+  /** The same for one callback; the context closes after it. */
   withPage(
     options: BrowserContextOptions,
     look: (page: Page, context: BrowserContext) => Promise<void>,
   ): Promise<void>;
-  /** What scripts threw and what the console was told of errors so far, on all pages; forgets them. */
+  /** Returns and forgets the script and console errors of all pages so far. */
   takeFaults(): string[];
-  /** Its pages and the server. */
   close(): Promise<void>;
 }
 
@@ -66,7 +65,7 @@ export async function browserSite(app: FastifyInstance, executable: string): Pro
   };
 }
 
-/** The console tells of every page that was not found or refused, as tests want it to be. */
+/** The console reports pages that were not found or refused, which tests provoke. */
 const isAnswer = /the server responded with a status of 4\d\d/;
 
 async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
@@ -75,8 +74,8 @@ async function newPage(browser: Browser, options: BrowserContextOptions): Promis
 }
 
 /**
- * Of one load of a page: dark is a second set of colours, and a telephone has less room; the rest is the same. What is in these
- * colours on most pages is on the overview and in the policies: axe looks at the others for that each night (npm run test:long).
+ * Dark mode changes only colours and a telephone only the width, so both are checked on one load. The overview and the policies
+ * show nearly all colours; the other pages are checked in dark mode nightly (npm run test:long).
  */
 const looks = [
   { width: 1400, colorScheme: "light", rules: null },
@@ -88,8 +87,8 @@ const looks = [
 ] as const;
 
 /**
- * The page fits a desk and a telephone, and axe finds nothing on it, in light and dark. Its context has to have
- * `bypassCSP`. `except`: selectors of what axe need not look at, such as rows that are like those before them.
+ * Checks that the page fits a desktop and a telephone and that axe finds no fault in light and dark mode. Its context needs
+ * `bypassCSP`. `except`: selectors that axe skips, such as rows that repeat those before them.
  */
 export async function looksRight(page: Page, name: string, except: readonly string[] = []): Promise<void> {
   await page.addScriptTag({ content: axe });
@@ -113,7 +112,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
 }
 
-/** Of any severity, each with the first elements that have it; `rules`: null for all. */
+/** Faults of any severity, each with its first elements. `rules`: null for all. */
 async function faultsByAxe(
   page: Page,
   rules: readonly string[] | null,

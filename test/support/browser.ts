@@ -1,10 +1,10 @@
-/** Headless Chromium for tests of the pages. Where none is installed those tests are skipped, and say so. */
+/** Headless Chromium. Without it, the tests that need it are skipped with a message. */
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
 const executablePath = process.env.NEARCRAWL_BROWSER ?? "/usr/bin/chromium";
 
-/** Null (said once on standard error) when there is no browser. */
+/** Returns null, and says so once on standard error, when there is no browser. */
 export function browserPath(): string | null {
   if (existsSync(executablePath)) return executablePath;
   process.stderr.write(
@@ -13,7 +13,7 @@ export function browserPath(): string | null {
   return null;
 }
 
-/** Of all files of a process, with which it ends: each launch takes a second of the processor's time. */
+/** Shared by all files of a process, because each launch takes a second of processor time. */
 let running: Promise<Browser> | null = null;
 
 export async function sharedBrowser(path: string): Promise<Browser> {

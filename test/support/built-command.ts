@@ -1,6 +1,6 @@
 /**
- * The programs as users have them: built, in dist/, where they start in a third of the time that the sources take.
- * Tests that start one never meet an old build: the first of a run that asks builds dist/ where a source is newer.
+ * Runs the built programs in dist/, which start three times as fast as the sources. The first test of a run that needs them
+ * rebuilds dist/ when a source is newer.
  */
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -17,27 +17,26 @@ const sources = [
   "package.json",
   "tsconfig.json",
 ];
-/** With room for a busy machine, which checks the types beside it; alone it takes three seconds. */
+/** Three seconds on an idle machine; `npm test` checks the types at the same time. */
 const buildTimeoutMs = 110_000;
 
 export interface Outcome {
-  /** -1: ended by a signal. */
+  /** -1 when a signal ended it. */
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
 export interface CommandCircumstances {
-  /** Given to the command by its environment. */
+  /** Passed in the environment. */
   readonly database?: { readonly url: string; readonly schema: string };
   /** Standard input. */
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** It is ended then. */
+  /** The command is killed afterwards. */
   readonly withinMs?: number;
 }
 
-/** Runs `nearcrawl` with these arguments to its end. */
 export async function nearcrawl(
   args: readonly string[],
   { database, input = "", env = {}, withinMs = 60_000 }: CommandCircumstances = {},
@@ -60,15 +59,15 @@ export async function builtProgram(program: string): Promise<string> {
 }
 
 /**
- * dist/ is there, and no older than the sources: the doors lead to it from then on, for every process that is started
- * without the condition nearcrawl-source. Of all workers of a run one looks and builds, and the others wait for it.
+ * Makes sure that dist/ is no older than the sources, so that processes without the condition nearcrawl-source find it. One
+ * worker of the run builds; the others wait for it.
  */
 export async function builtDoors(): Promise<void> {
   const failure = await onceInRun("build", buildTimeoutMs, async () => (isBuilt() ? "" : await build()));
   if (failure !== "") throw new Error(`dist/ cannot be built: ${failure}`);
 }
 
-/** The folder has the time at which its build began. */
+/** The build gives dist/ the time at which it began. */
 function isBuilt(): boolean {
   const dist = join(projectRoot, "dist");
   return (
@@ -76,14 +75,14 @@ function isBuilt(): boolean {
   );
 }
 
-/** Folders count, too: theirs is the time at which a file was last removed. */
+/** A folder's time shows when a file was last removed. */
 function newestMs(path: string): number {
   const stats = statSync(path);
   if (!stats.isDirectory()) return stats.mtimeMs;
   return Math.max(stats.mtimeMs, ...readdirSync(path).map((name) => newestMs(join(path, name))));
 }
 
-/** "", or what is wrong. The types are looked at once, by `npm test`. */
+/** Returns "" or the fault. Types are not checked here: `npm test` does that once. */
 function build(): Promise<string> {
   return new Promise((done) => {
     execFile(process.execPath, [join(projectRoot, "ops/build.mjs"), "--unchecked"], (error, out, err) => {

@@ -1,4 +1,4 @@
-/** A process of a registry job in a test's hands: it ends when it is told to, and when it is stopped. */
+/** A registry job's process that ends when the test says so or stops it. */
 import type { CommandEnd, JobStep, RegistryCommands, RegistryOrder } from "#coordinator/run/registry/jobs";
 
 export class CommandInHand implements RegistryCommands {

@@ -1,7 +1,6 @@
 /**
- * A command of `nearcrawl` run in the test's own process: what it prints and how it ends, without the second of
- * processor time that a process takes to start. That the program starts, reads its input and ends is for
- * built-command.ts.
+ * Runs a `nearcrawl` command in the test's process and captures output and exit code, which saves the second of processor time
+ * that a process takes to start. built-command.ts covers start, standard input and end of the program.
  */
 import type { Command } from "commander";
 import { vi } from "vitest";
@@ -9,20 +8,20 @@ import { loadedProgram } from "#ops/cli/commands";
 import { tellFailure } from "#ops/cli/exit-codes";
 import type { Outcome } from "./built-command.ts";
 
-/** As the program has it, with what stands below it. */
+/** A top-level command with its sub-commands, as the program has it. */
 export const commandNamed = async (name: string): Promise<Command> =>
   (await loadedProgram(name)).commands[0]!;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Standard output is everybody's: a command begins when the one before it has ended. */
+/** Standard output is shared, so commands run one after the other. */
 export function inProcess(command: Command | Promise<Command>, args: readonly string[]): Promise<Outcome> {
   const outcome = last.then(async () => await outcomeOf(await command, args));
   last = outcome.catch(() => {});
   return outcome;
 }
 
-/** What a command prints that is done; any other end is the test's. */
+/** Returns the output of a command that must succeed. */
 export async function said(command: Command | Promise<Command>, args: readonly string[]): Promise<string> {
   const { code, out, err } = await inProcess(command, args);
   if (code !== 0)

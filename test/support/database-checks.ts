@@ -1,15 +1,14 @@
 /**
- * What the tables of a coordinator must never contradict, whoever was killed in the middle of what: each check gives the
- * rows that do. For a fleet at rest: nothing is under a lease, and all that was acknowledged is written.
+ * Invariants of a coordinator's tables that hold whatever was killed at any moment; each check returns the rows that violate it.
+ * They apply to a fleet at rest, with no open lease and everything acknowledged written.
  */
 import type { Pool } from "pg";
 
 export interface DatabaseCheck {
   /** Kebab-case. */
   readonly name: string;
-  /** What holds, in words. */
   readonly words: string;
-  /** Gives a row for each contradiction. */
+  /** Returns a row for each violation. */
   readonly sql: string;
 }
 
@@ -21,7 +20,7 @@ export interface Contradiction {
 
 const mostRows = 20;
 
-/** Those that are contradicted, each with its first rows. */
+/** The violated checks, each with its first rows. */
 export async function contradictionsIn(
   pool: Pick<Pool, "query">,
   checks: readonly DatabaseCheck[] = databaseChecks,
@@ -34,7 +33,7 @@ export async function contradictionsIn(
   return found;
 }
 
-/** Column of frontier_host by what it counts of the host's URLs. */
+/** Columns of frontier_host, by what they count of a host's URLs. */
 const worthColumns = {
   good: "good_pages",
   "near-duplicate": "near_duplicates",
@@ -43,7 +42,7 @@ const worthColumns = {
   failed: "failed_urls",
 } as const;
 
-/** Fetches are kept by day (retention.fetchDays): for crawls that are younger. */
+/** Holds only for crawls younger than retention.fetchDays. */
 export const databaseChecks: readonly DatabaseCheck[] = [
   {
     name: "results-of-leases",
@@ -320,7 +319,7 @@ export const databaseChecks: readonly DatabaseCheck[] = [
   },
 ];
 
-/** Indexes by extension amcheck, which the embedded server brings; null: this server has none, or lets nobody make it. */
+/** Checks indexes with the extension amcheck; null when the server lacks it or forbids its creation. */
 export async function damagedIndexes(pool: Pool, schema: string): Promise<readonly string[] | null> {
   try {
     await pool.query("create extension if not exists amcheck schema public");

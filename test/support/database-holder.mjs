@@ -1,6 +1,6 @@
 /**
- * A process of its own that opens the embedded database of the home in its arguments, says so in one JSON
- * line, and keeps it open until its standard input ends. For tests that kill it or run it as another user.
+ * Opens the embedded database of the home in its arguments, reports that in one line of JSON, and keeps it open until standard
+ * input ends. For tests that kill it or run it as another user.
  */
 import { openDatabase } from "#db/connect";
 

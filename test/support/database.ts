@@ -1,7 +1,6 @@
 /**
- * A fresh, migrated database for one test file or test. On the run's embedded Postgres it is a copy of one that is
- * migrated once, which takes a tenth of the time of the migrations; on the server that DATABASE_URL names it is a schema
- * of its own. Closing drops it.
+ * A fresh, migrated database for a test or a file; closing drops it. On the run's embedded Postgres it is a copy of a template,
+ * which takes a tenth of the time of the migrations. On a DATABASE_URL server it is a new schema.
  */
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
@@ -13,7 +12,7 @@ import type { Database } from "#db/server-database";
 
 interface TestDatabaseOptions {
   readonly maxConnections?: number;
-  /** The tables in all the parts that the migrations give them. */
+  /** Keeps all partitions that the migrations create. */
   readonly allParts?: boolean;
 }
 
@@ -44,8 +43,8 @@ const migrated = "migrated";
 const inFewParts = "in_few_parts";
 
 /**
- * Copied as files, which takes a third of the processor's time that block by block through the write-ahead log does.
- * The schema has the name of the database: what is told by schema (locks, processes) is nobody else's.
+ * `file_copy` takes a third of the processor time of a copy through the write-ahead log. The schema has the database's name,
+ * which keeps locks and process names that contain it apart.
  */
 async function copied(name: string, options: TestDatabaseOptions): Promise<Database> {
   const { url } = await startEmbeddedPostgres(inject("databaseHome"));
@@ -67,13 +66,13 @@ async function copied(name: string, options: TestDatabaseOptions): Promise<Datab
 }
 
 /**
- * Remembers the database as it is, and gives what puts it back so, with all that was written since lost: what a restore of last
- * night's backup does. Null on the server that DATABASE_URL names, where the database is not the test's own.
+ * Copies the database and returns a function that puts the copy in its place, as a restore of last night's backup does. Null on
+ * a DATABASE_URL server, which may hold other databases.
  */
 export async function rememberedDatabase({ schema }: Database): Promise<(() => Promise<void>) | null> {
   if (process.env.DATABASE_URL !== undefined) return null;
   const { url } = await startEmbeddedPostgres(inject("databaseHome"));
-  // A test that is tried again remembers a second time.
+  // A retried test makes a second copy.
   const kept = `${schema}_${randomBytes(3).toString("hex")}`;
   const withoutOthers = async (server: Client, work: () => Promise<unknown>) => {
     await server.query(`alter database ${schema} allow_connections false`);
@@ -95,14 +94,14 @@ export async function rememberedDatabase({ schema }: Database): Promise<(() => P
 }
 
 /**
- * Once in a run. Its server need not outlive a power cut: where many tests write, a commit that waits for the disk takes
- * seconds, and so does everything that a crawler and its coordinator do after one another.
+ * Runs once per run. The server need not survive a power cut: with many tests writing at once, a commit that waits for the disk
+ * takes seconds.
  */
 async function prepare(server: Client, url: string): Promise<void> {
   await server.query("alter system set fsync = off");
-  // Copies make checkpoints, after each of which a page would be written whole at its first change.
+  // Each copy makes a checkpoint, after which every page would be logged whole at its first change.
   await server.query("alter system set full_page_writes = off");
-  // It may lie in memory.
+  // The folder may be in memory.
   await server.query("alter system set max_wal_size = '1GB'");
   await server.query("select pg_reload_conf()");
   for (const left of ["unfinished", migrated]) await server.query(`drop database if exists ${left}`);
@@ -120,8 +119,8 @@ const copyOf = (template: string, name: string) =>
   `create database ${name} template ${template} strategy file_copy`;
 
 /**
- * Two hash partitions in place of each table's eight. Whatever connects reads the catalogue of every part and index that
- * it asks, and plans for each: with hundreds of small databases a good share of what the tests take.
+ * Replaces each table's eight hash partitions by two. Every connection reads the catalogue of all partitions and indexes that it
+ * uses and plans for each, which is a large share of the time of hundreds of small databases.
  */
 const fewParts = `
   do $$
@@ -156,7 +155,7 @@ async function asServer(url: string, work: (server: Client) => Promise<unknown>)
   }
 }
 
-/** Of the same server (the embedded one's URL is `postgresql:///nearcrawl?host=…`). */
+/** Another database of the same server (the embedded one's URL is `postgresql:///nearcrawl?host=…`). */
 function urlOf(url: string, databaseName: string): string {
   return url.replace(/\/\/\/[^?]+/, `///${databaseName}`);
 }

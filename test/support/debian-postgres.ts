@@ -1,4 +1,4 @@
-/** A Postgres server of the system's packages, as operators have one: another version than the embedded one, under another user. */
+/** A Postgres server from Debian's packages, as operators run it: another version than the embedded one, under another user. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from "node:fs";
@@ -7,7 +7,7 @@ import { freePort } from "./free-port.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { until } from "./until.ts";
 
-/** Debian's; the newest. Null: there is none. */
+/** The newest of Debian's, or null. */
 export function debianBinaries(): string | null {
   const versions = "/usr/lib/postgresql";
   const found = existsSync(versions) ? readdirSync(versions).filter((one) => Number(one) >= 15) : [];
@@ -15,13 +15,13 @@ export function debianBinaries(): string | null {
   return newest === undefined ? null : join(versions, newest, "bin");
 }
 
-/** As another user where this one is root. */
+/** The user to run as when this process is root. */
 export const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 export interface DebianPostgres {
-  /** By which libpq and pg find it. */
+  /** Variables by which libpq and pg find it. */
   readonly env: { readonly PGHOST: string; readonly PGPORT: string };
-  /** Of its database `postgres`, as its administrator. */
+  /** The administrator's URL of its database `postgres`. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function startDebianPostgres(binaries: string): Promise<DebianPostg
     env: { PGHOST: sockets, PGPORT: port },
     url: `postgres://postgres@/postgres?host=${encodeURIComponent(sockets)}&port=${port}`,
     close: async () => {
-      // Fast shutdown: whoever is connected still is told so.
+      // Fast shutdown ends the remaining connections.
       server.kill("SIGINT");
       await ended;
     },

@@ -1,7 +1,6 @@
 /**
- * Set up for each test file, before its own hooks: what files that share a process would otherwise hand on. Folders go
- * after the file's own hooks, when all that works in one has ended. A command's exit code is each test's own: a test
- * begins without one, and none becomes the run's. A file that leaves another umask behind fails.
+ * Set-up of every test file, which keeps files of one process apart: temporary folders are removed after the file's own hooks,
+ * each test begins without an exit code, and a file that changes the umask fails.
  */
 import { afterAll, beforeEach } from "vitest";
 import { removeTemporaryFolders } from "./temporary-folder.ts";

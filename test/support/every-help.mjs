@@ -1,5 +1,5 @@
-// Prints the help of every command that is told, in one process, and on standard error which files were loaded for all of
-// them, and how many bytes they have. Arguments: the built program, and the commands as JSON.
+// Prints the help of the given commands in one process, and on standard error which files were loaded and their bytes.
+// Arguments: the built program, and the commands as JSON.
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { watchLoading } from "./loaded-files.mjs";

@@ -1,4 +1,4 @@
-/** Every part of the pages over a test's database, as a coordinator has them; its memory is empty unless one is given. */
+/** All parts of a coordinator's pages over a test's database, with an empty memory unless one is given. */
 
 import type { WebPart } from "#coordinator/ask/add-operations";
 import { readCoordinatorConfig } from "#coordinator/config";

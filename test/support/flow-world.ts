@@ -1,6 +1,6 @@
 /**
- * A small world for the flows: real stores, a registry of /24s in 5.1.0.0/16 with one host each, and a fleet
- * that answers probes from a table.
+ * A small world for flows: real stores, a registry of /24s in 5.1.0.0/16 with one host each, and a fleet that answers probes
+ * from a table.
  */
 
 import { readWhatIsKnown } from "#coordinator/load-state";
@@ -30,7 +30,7 @@ export async function newFlowWorld() {
   const world = await newWorld();
   const subnets = createSubnetStore(world.pool);
 
-  /** The /24 number `number`, with http://s<number>.example/ at 5.1.<number>.7, resolved and due. */
+  /** Adds the /24 with this number, with http://s<number>.example/ at 5.1.<number>.7 resolved and due. */
   const site = async (number: number, ...paths: string[]): Promise<SubnetId> => {
     const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
     const urls = ["", ...paths].map((path) => `http://s${number}.example/${path}`);
@@ -39,14 +39,14 @@ export async function newFlowWorld() {
     return subnetId;
   };
 
-  /** What a coordinator that starts now has in memory. */
+  /** The memory of a coordinator that starts now. */
   const state = async (budget = new DayBudget()): Promise<CoordinatorState> => {
     const known = new CoordinatorState();
     await readWhatIsKnown({ ...world, subnets, state: known, budget }, noon);
     return known;
   };
 
-  /** An online crawler of 1000 pages a day. */
+  /** Adds an online crawler of 1000 pages a day. */
   const arrived = async (name: string, pagesPerDay = 1000): Promise<CrawlerId> => {
     const crawlerId = await world.crawler(name);
     const limits = { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 };
@@ -58,14 +58,14 @@ export async function newFlowWorld() {
   return { ...world, subnets, site, state, arrived };
 }
 
-/** The world of a file: made before its tests, emptied before each of them, closed after them. */
+/** Created before the file's tests, emptied before each of them, closed after them. */
 export const flowWorld = (): FlowWorld => worldOfFile(newFlowWorld);
 
 export type FlowWorld = Awaited<ReturnType<typeof newFlowWorld>>;
 
 export type Answer = number | ProbeOutcome;
 
-/** Answers from a table by address and crawler, of several one after the other; who is not in it does not answer. */
+/** Answers by address and crawler, several in order; whoever is not in the table stays silent. */
 export class TableFleet implements Fleet {
   readonly asked: { readonly crawlerId: CrawlerId; readonly address: string }[] = [];
   readonly targets: Parameters<Fleet["probe"]>[1][] = [];

@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
 
-/** Open until the tests of the file have ended. At its top: `const database = await forThisFile(testDatabase())` */
+/** Closes it after the file's tests. At the file's top: `const database = await forThisFile(testDatabase())` */
 export async function forThisFile<Opened extends { close(): unknown }>(
   opening: Promise<Opened>,
 ): Promise<Opened> {

@@ -1,4 +1,4 @@
-/** A promise that the test resolves: holds something up until the test has looked. */
+/** A promise that the test resolves, to hold something up meanwhile. */
 export function makeGate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

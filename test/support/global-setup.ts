@@ -1,7 +1,6 @@
 /**
- * Once for the whole run. A temporary folder of its own, which goes at the end; what tests left in it is told then. And
- * one embedded Postgres: the first test that asks for a database starts it, so that runs without one don't pay for it;
- * the teardown stops it. With DATABASE_URL that server is used instead.
+ * Set-up of the whole run: a temporary folder, whose leftovers are reported before it is removed, and one embedded Postgres, which
+ * the first test that needs a database starts. With DATABASE_URL that server is used instead.
  */
 
 import {
@@ -26,16 +25,16 @@ declare module "vitest" {
   }
 }
 
-/** Caches of the programs that tests run (tsx, node, what Chromium keeps until its last process is gone), and the home of commands. */
+/** Caches of tsx, node and Chromium, and the home of commands. */
 const ofOthers = /^(nearcrawl-home$|tsx-|node-compile-cache|\.?org\.chromium\.|playwright)/;
 
 export default function setup(project: TestProject): () => Promise<void> {
   const folder = runFolder();
-  // Some tests work in it under another user.
+  // Some tests run programs under another user.
   chmodSync(folder, 0o1777);
   const before = process.env.TMPDIR;
   process.env.TMPDIR = folder;
-  // A command that is given no home works here, and never in the user's own.
+  // A command without --home must not use the user's own.
   const homeBefore = process.env.NEARCRAWL_HOME;
   process.env.NEARCRAWL_HOME = join(folder, "nearcrawl-home");
   const home = join(folder, "database");
@@ -55,10 +54,10 @@ export default function setup(project: TestProject): () => Promise<void> {
 
 const memoryFolder = "/dev/shm";
 
-/** Some hundred small databases are copied and dropped, a few at a time; their log takes the most. */
+/** Hundreds of small databases are copied and dropped, a few at a time; their log takes most of it. */
 const memoryBytes = 10e9;
 
-/** In memory where there is enough of it: what tests write is thrown away within seconds. */
+/** In memory if there is enough, since tests discard what they write within seconds. */
 function runFolder(): string {
   if (!isRoomy()) return mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
   removeAbandoned();
@@ -69,14 +68,14 @@ function isRoomy(): boolean {
   if (!existsSync(memoryFolder) || freemem() < memoryBytes) return false;
   const { bavail, bsize } = statfsSync(memoryFolder);
   if (bavail * bsize < memoryBytes) return false;
-  // Tests run programs that they have laid out.
+  // Tests execute programs from it.
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   return !mounts.some((line) => line.includes(` ${memoryFolder} `) && /\bnoexec\b/.test(line));
 }
 
 const memoryPrefix = "nearcrawl-test-";
 
-/** Of runs that were killed: nothing else gives the memory back. */
+/** Removes the folders of killed runs, which hold memory. */
 function removeAbandoned(): void {
   for (const name of readdirSync(memoryFolder).filter((name) => name.startsWith(memoryPrefix))) {
     const pid = Number(name.slice(memoryPrefix.length).split("-")[0]);
@@ -84,12 +83,12 @@ function removeAbandoned(): void {
     try {
       rmSync(join(memoryFolder, name), { recursive: true, force: true });
     } catch {
-      // Somebody else's.
+      // Another user's.
     }
   }
 }
 
-/** Their names begin with who made them (temporary-folder.ts). */
+/** A folder's name shows which test made it (temporary-folder.ts). */
 function tellLeftovers(names: readonly string[]): void {
   if (names.length === 0) return;
   const shown = names.slice(0, 20).join(", ");

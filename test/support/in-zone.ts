@@ -1,4 +1,4 @@
-/** Runs the work as if the machine's own time were that of the zone. Only in a process of its own: threads keep theirs. */
+/** Runs the work with the zone as the process's time zone. Threads keep theirs, so it needs a process. */
 export async function inZone<T>(zone: string, work: () => T | Promise<T>): Promise<T> {
   const before = process.env.TZ;
   process.env.TZ = zone;

@@ -1,4 +1,4 @@
-/** Links in the web graph, beside those that their pages have already. */
+/** Adds links to the web graph. */
 import type { Pool } from "pg";
 import { packOutLinks } from "#coordinator/crawl/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -35,7 +35,7 @@ export async function addLinks(pool: Pool, links: readonly TestLink[]): Promise<
         page.hostHash,
         page.urlHash,
       ]);
-      // Without a key to conflict with: tests spread the table over servers, which takes that away.
+      // There is no key to conflict with.
       await client.query(
         `insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows,
            anchors)

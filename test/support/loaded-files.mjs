@@ -1,4 +1,4 @@
-// Which files Node loads as modules from here on, those of packages that are required included.
+// Records which files Node loads as modules from now on, required packages included.
 import { createRequire, register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
@@ -8,7 +8,7 @@ const hooks = `
   export function initialize(given) { port = given; }
   export async function load(url, context, next) { port.postMessage(url); return await next(url, context); }`;
 
-/** Gives a function that tells them, each once. */
+/** Returns a function that lists them, each once. */
 export function watchLoading() {
   const { port1, port2 } = new MessageChannel();
   register(`data:text/javascript,${encodeURIComponent(hooks)}`, import.meta.url, {

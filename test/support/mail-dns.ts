@@ -1,7 +1,6 @@
 /**
- * A DNS server that knows where mail goes: one domain with an MX, one with an address alone, one that takes none; and how
- * its network translates IPv4. What it
- * does not know it asks another server, where one is given.
+ * A DNS server with one domain that has an MX record, one with an address only, one that accepts no mail, and the DNS64 prefix of
+ * its network. It forwards other questions if another server is given.
  */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -29,7 +28,7 @@ const records: Readonly<Record<string, readonly Answer[]>> = {
 };
 
 export interface MailDns {
-  /** As settings name it. */
+  /** `address:port` */
   readonly address: string;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** A clock that is turned by hand. */
 import type { AlarmClock } from "#core/clock";
 
-/** Alarms go off when the time is turned past them, in their order. */
+/** Alarms fire in order when the time passes them. */
 export class ManualClock implements AlarmClock {
   #nowMs = 0;
   #alarms: { readonly atMs: number; readonly callback: () => void }[] = [];
@@ -33,7 +33,7 @@ export class ManualClock implements AlarmClock {
   }
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs all pending microtasks and immediates. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }

@@ -1,15 +1,15 @@
-/** What a run's test files share though several processes run them: made by the first who asks, awaited by all others. */
+/** Work that a run does once for all of its processes: the first caller does it, and the others wait. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { until } from "./until.ts";
 
-/** A folder that stays until the run ends. */
+/** Returns a folder that stays until the run ends. */
 export function folderOfRun(name: string): string {
   return join(inject("databaseHome"), name);
 }
 
-/** What `work` came to, in the process of whoever asked first; `name` is its alone. What it throws, all others are told as well. */
+/** Returns the first caller's result, or throws its error, in every process. `name` identifies the work. */
 export async function onceInRun(
   name: string,
   withinMs: number,

@@ -9,14 +9,14 @@ import type { AddressInfo } from "node:net";
 
 interface Stored {
   readonly version: number;
-  /** Null: deleted. */
+  /** Null when deleted. */
   readonly source: Record<string, unknown> | null;
 }
 
 export interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The connection is cut after the work is done, in place of an answer. */
+  /** Cuts the connection after the work instead of answering. */
   readonly cut?: boolean;
 }
 
@@ -29,11 +29,11 @@ export class OpenSearchStandIn {
     readonly authorization: string | null;
     readonly bytes: number;
   }[] = [];
-  /** Asked before each request: null lets it through. */
+  /** Called before each request; null accepts it. */
   refuse: (method: string, path: string) => Refusal | null = () => null;
-  /** Of one document of a batch: null takes it. */
+  /** Called for each document of a batch; null accepts it. */
   refuseDocument: (id: string, source: Record<string, unknown> | null) => number | null = () => null;
-  /** Writes that took the place of something, or removed it. */
+  /** Writes that replaced or removed a document. */
   effects = 0;
   mostBytes = Number.POSITIVE_INFINITY;
   readonly #server;
@@ -54,7 +54,7 @@ export class OpenSearchStandIn {
     await new Promise((done) => this.#server.close(done));
   }
 
-  /** The documents that there are, without the cursor. */
+  /** The current documents without the cursor. */
   documents(index: string): Map<string, Record<string, unknown>> {
     const stored = [...(this.indices.get(index) ?? [])];
     return new Map(

@@ -1,6 +1,6 @@
 /**
- * The program as a stranger installs it: packed by `npm pack` from a copy of this folder, and installed globally into a
- * folder of its own, without compiler and without what only development needs.
+ * The program as users install it: packed by `npm pack` from a copy of this folder and installed globally into a temporary
+ * folder, without a compiler and without development packages.
  */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
@@ -12,17 +12,16 @@ import { folderOfRun, onceInRun } from "./once-in-run.ts";
 const run = promisify(execFile);
 
 export interface PackedProgram {
-  /** The command, to be run as it is. */
   readonly nearcrawl: string;
   /** The package's own package.json. */
   readonly manifest: Readonly<Record<string, unknown>>;
-  /** The package as it is installed. */
+  /** The installed package. */
   readonly folder: string;
-  /** The copy that was packed, as it is afterwards. */
+  /** The copy after packing. */
   readonly copy: string;
 }
 
-/** Installed once in a run. A string: why it cannot be installed here (no registry of packages is reached). */
+/** Installed once per run. A string says why it cannot be (no package registry is reachable). */
 export async function packedProgram(): Promise<PackedProgram | string> {
   await builtProgram("ops/cli/main");
   return JSON.parse(await onceInRun("packed", 300_000, async () => JSON.stringify(await install())));
@@ -54,7 +53,7 @@ async function install(): Promise<PackedProgram | string> {
 }
 
 async function npm(args: readonly string[], cwd: string): Promise<void> {
-  // A compiler that always fails stands for none.
+  // A compiler that always fails stands in for a missing one.
   const env = { ...process.env, CC: "/bin/false", CXX: "/bin/false" };
   await run("npm", [...args], { cwd, env, timeout: 240_000, maxBuffer: 1 << 26 });
 }

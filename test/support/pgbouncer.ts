@@ -1,4 +1,4 @@
-/** A PgBouncer in front of a database, as operators have one: of the system's packages, over TCP. */
+/** A PgBouncer from the system's packages in front of a database, over TCP. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, statSync, writeFileSync } from "node:fs";
@@ -12,16 +12,15 @@ const program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pg
   existsSync(path),
 );
 
-/** Null: there is none, which the caller says. */
+/** Null when it is not installed, which the caller reports. */
 export const pgBouncerProgram = program ?? null;
 
 export interface PgBouncer {
-  /** Of the database behind it. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** `target`: the database's URL, on the embedded server, whose account is the only one to reach its socket. */
+/** `target`: a URL of the embedded server. PgBouncer runs under the only account that can reach its socket. */
 export async function startPgBouncer(
   target: string,
   poolMode: "session" | "transaction" | "statement",

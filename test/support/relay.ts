@@ -1,18 +1,18 @@
 /**
- * A relay on the way between two processes, over TCP or a Unix socket: it carries bytes until it is told to cut, stall or
- * delay them. Neither side needs code for it.
+ * A relay between two processes, over TCP or a Unix socket, that can cut, stall or delay the bytes. Neither side needs code for
+ * it.
  */
 import { rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export type RelayMode =
   | { readonly type: "open" }
-  /** Connections end at once, those that come too. */
+  /** Ends all connections at once, new ones too. */
   | { readonly type: "cut" }
-  /** Connections stay, and nothing comes through: what was sent waits. */
+  /** Keeps connections open and holds everything back. */
   | { readonly type: "stalled" }
   | { readonly type: "slow"; readonly delayMs: number; readonly bytesPerSecond: number }
-  /** Each connection that comes from now on ends after so many bytes, whichever way they go. */
+  /** Ends each new connection after this many bytes in both directions together. */
   | { readonly type: "cut-after"; readonly bytesOfNext: () => number };
 
 /** A port on loopback, or a Unix socket. */
@@ -22,9 +22,9 @@ export class FaultyRelay {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #mode: RelayMode = { type: "open" };
-  /** Connections that ended for their bytes. */
+  /** Connections that `cut-after` ended. */
   cuts = 0;
-  /** May be told later than who connects is. */
+  /** May be set after clients have connected. */
   target: RelayEnd | null;
 
   private constructor(target: RelayEnd | null) {
@@ -32,7 +32,7 @@ export class FaultyRelay {
     this.#server = createServer((client) => this.#accept(client));
   }
 
-  /** `at`: a Unix socket's file; null: any free port on loopback. */
+  /** `at`: a Unix socket's file, or null for a free port on loopback. */
   static async open(target: RelayEnd | null, at: string | null = null): Promise<FaultyRelay> {
     const relay = new FaultyRelay(target);
     if (at !== null) rmSync(at, { force: true });
@@ -90,11 +90,11 @@ export class FaultyRelay {
       left.bytes -= piece.length;
       if (left.bytes < 0) {
         this.cuts += 1;
-        // `end` sends what was written before it, so that the other side sees a message that breaks off in the middle.
+        // `end` flushes earlier writes, so that the other side sees a message cut in the middle.
         to.end(piece.subarray(0, left.bytes + piece.length), () => void to.destroy());
         return;
       }
-      // At most one piece waits: the sender feels it, as it would on a slow line.
+      // At most one piece waits, so that the sender feels the slow line.
       const waitMs = mode.type === "slow" ? mode.delayMs + (1000 * piece.length) / mode.bytesPerSecond : 0;
       const isTaken = waitMs === 0 && to.write(piece);
       if (isTaken) return;

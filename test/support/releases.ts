@@ -1,4 +1,4 @@
-/** Signed releases for tests: a key, and releases published in a database as the commands would. */
+/** A release key, and releases published in a database as the commands publish them. */
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
 import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
@@ -19,12 +19,11 @@ export function newReleaseKey(): ReleaseKey {
   return { privateKey, publicKey: rawPublicKey(privateKey) };
 }
 
-/** The same in every run. */
 export const testReleaseKey: ReleaseKey = fixedKey(7);
 
 let lastSequence = 100;
 
-/** Published with `testReleaseKey`, each newer than the ones before. */
+/** Signed with `testReleaseKey`; each is newer than the one before. */
 export async function publishedRelease(
   pool: Pool,
   wanted: {

@@ -1,4 +1,4 @@
-/** What of a value contradicts a JSON schema, as far as our OpenAPI document uses them; each fault with its path. */
+/** Lists how a value violates a JSON schema, with paths; supports what our OpenAPI document uses. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly oneOf?: readonly JsonSchema[];

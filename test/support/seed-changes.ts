@@ -1,4 +1,4 @@
-/** Changes as results leave them, without the results: written into the inbox, to be numbered by the test. */
+/** Writes changes into the inbox, as results do; the test numbers them. */
 import type { Pool, PoolClient } from "pg";
 import type { ChangeKind } from "#coordinator/crawl/changes/page-change";
 import { urlKeyOf } from "#core/url-key";

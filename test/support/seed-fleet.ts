@@ -1,7 +1,7 @@
-/** On top of the tiny world: a fleet with everything that its pages show, for tests and for looking at. */
+/** Adds a fleet to the tiny world with everything that its pages show. */
 import type { Pool } from "pg";
 
-/** athens is there and has a past; berlin is away; tokyo is not believed; others fill the list. */
+/** athens is online with a history, berlin is offline, tokyo is distrusted; others fill the list. */
 export async function seedFleet(pool: Pool): Promise<void> {
   await pool.query(`
     update crawler set public_key = 'mZ4kq1xG8n0' || name, seen_address = '192.0.2.7', expected_address = '192.0.2.1',

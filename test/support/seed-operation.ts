@@ -1,5 +1,5 @@
 /**
- * What operators look at, added to the tiny world (seed-world.ts), whose clock stands at noon:
+ * Figures for operators' pages, added to the tiny world (seed-world.ts), whose clock is fixed at noon:
  *
  *   minutes   11:00 to 11:59, 600 pages a minute rising to 718, none written from 11:20 to 11:24
  *   failures  2 target, 1 network a minute; 30 of athens' own in the quarter of 11:30

@@ -1,12 +1,12 @@
 /**
- * A tiny world by hand, for tests of what people see. Its numbers can be followed in the head:
+ * A tiny handmade world for tests of pages and commands, whose numbers are easy to follow:
  *
  *   1.0.0.0/8     apnic   (no holder)                 not delegated
  *   └ 1.2.0.0/16  EXAMPLE-NET of Example Networks     athens, 12.5 ms (round 1: athens, berlin)
  *     ├ 1.2.3.0/24  EXAMPLE-WEB of Example Web Ltd    not delegated: effective is athens
  *     │ └ 1.2.3.4     one address, skipped
  *     └ 1.2.9.0 - 1.2.9.9  EXAMPLE-OLD                berlin, who is offline
- *   5.6.0.0/16    EMPTY-NET of Empty Org              nobody could take it (round 2)
+ *   5.6.0.0/16    EMPTY-NET of Empty Org              no crawler could take it (round 2)
  *   2a00:1::/32   EXAMPLE-V6 of Example Networks      berlin
  */
 import type { Pool } from "pg";

@@ -1,6 +1,6 @@
 /**
- * The folder of real registry dumps, latency matrices and public test suites that is kept beside the
- * project, never in it. Tests that use it are skipped where it is absent, and say so.
+ * The folder of real registry dumps, latency matrices and public test suites beside the project. Without it, the tests that use
+ * it are skipped with a message.
  */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -10,7 +10,7 @@ const projectRoot = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const sharedDataFolder = resolve(projectRoot, process.env.NEARCRAWL_DATA ?? "../shared/data");
 const announced = new Set<string>();
 
-/** The path of a file or folder in the shared data, or null (said once on standard error) when it is absent. */
+/** Returns the path of a file or folder in it, or null with a message on standard error. */
 export function sharedData(relativePath: string): string | null {
   const path = join(sharedDataFolder, relativePath);
   if (existsSync(path)) return path;

@@ -1,4 +1,4 @@
-/** An answer on its papers: as a page, as a text with its words by single spaces, and as CSV's lines, each by its columns. */
+/** An answer as a page, as text with single spaces, and as lines of CSV by column. */
 import { documentHtml } from "#coordinator/ask/html-rendering";
 import type { AnyOperation } from "#coordinator/ask/operation";
 import { documentCsv, documentText } from "#coordinator/ask/text-rendering";

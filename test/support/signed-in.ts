@@ -1,4 +1,4 @@
-/** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
+/** A signed-in user: a session in the database and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
 import { createOperatorTokenStore, createSignInLinkStore } from "#coordinator/run/access/session-store";
 import { sessionCookieName } from "#coordinator/web/access";
@@ -9,9 +9,9 @@ import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 
 export interface SignedIn {
-  /** For `inject` and `fetch`: the cookie, as a page of ours sends it. */
+  /** For `inject` and `fetch`: the cookie and origin as our pages send them. */
   readonly headers: { readonly cookie: string; readonly "sec-fetch-site": "same-origin" };
-  /** The field form-token of every form of this session. */
+  /** The field form-token of this session's forms. */
   readonly formToken: string;
   /** For `browser.newContext({ storageState: … })` with the server's address. */
   storageState(base: string): Exclude<BrowserContextOptions["storageState"], string | undefined>;
@@ -19,9 +19,8 @@ export interface SignedIn {
 
 export interface SignInOptions {
   readonly name?: string;
-  /** Of a partner. */
   readonly crawlers?: readonly string[];
-  /** As the server's clock has it. */
+  /** By the server's clock. */
   readonly now?: Date;
 }
 
@@ -54,7 +53,7 @@ function signedInAs(secret: string): SignedIn {
   };
 }
 
-/** A program's token, as a header: `app.inject({ url, headers: await bearer(database, ["read"]) })` */
+/** A program's token as a header: `app.inject({ url, headers: await bearer(database, ["read"]) })` */
 export async function bearer(
   { pool }: Pick<Database, "pool">,
   scopes: readonly Scope[],
@@ -66,7 +65,7 @@ export async function bearer(
   return { authorization: `Bearer ${secret}` };
 }
 
-/** For `inject`: a form of a page of ours, filled in by somebody who has signed in. */
+/** For `inject`: a form submitted by a signed-in user. */
 export const formBy = (by: SignedIn, url: string, fields: Record<string, string>) => ({
   ...{ method: "POST" as const, url },
   headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },

@@ -1,6 +1,6 @@
 /**
- * Days of a small crawl, one after the other, on a clock turned by hand: the real stores take in what a day brings, and
- * the jobs that go by the clock run as they are, twice a day. What grows from day to day, and what ends, is seen in minutes.
+ * Days of a small crawl on a manual clock: real stores receive each day's results, and all scheduled jobs run twice a day. It
+ * shows in minutes what grows from day to day.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ import { applyImport } from "#rir-import/apply";
 import { everyRead } from "./every-read.ts";
 
 export interface SimulatedSettings {
-  /** Each in a /24 of its own; 250 at most. */
+  /** At most 250, each in its own /24. */
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly newUrlsPerDay: number;
@@ -97,7 +97,7 @@ export class SimulatedDays {
     return new Date(this.#nowMs);
   }
 
-  /** The registry, the crawlers, the first URLs, and the jobs. */
+  /** Sets up the registry, crawlers, first URLs and jobs. */
   async begin(): Promise<void> {
     const { crawlers: count, hosts, urlsPerHost } = this.#settings;
     await this.#importRegistry();
@@ -128,7 +128,7 @@ export class SimulatedDays {
     await this.#scheduleJobs();
   }
 
-  /** Two halves, each with its fetches, its probes, and a turn of every job. */
+  /** Each half of the day has fetches, probes and a run of every job. */
   async nextDay(): Promise<void> {
     const { roundsPerDay, newUrlsPerDay, hosts } = this.#settings;
     await this.#comeAndGo();
@@ -156,7 +156,7 @@ export class SimulatedDays {
       });
   }
 
-  // What a day brings.
+  // The events of a day.
 
   #below(count: number): number {
     return Math.floor(this.#random() * count);
@@ -176,7 +176,7 @@ export class SimulatedDays {
     await this.#stores.crawlers.saveRtts(rtts, this.now);
   }
 
-  /** One is away for two days of every ten, and its subnets go to another. */
+  /** One crawler is away for two days of every ten; its subnets go to another. */
   async #comeAndGo(): Promise<void> {
     const { crawlers, delegations } = this.#stores;
     const now = this.now;
@@ -203,7 +203,7 @@ export class SimulatedDays {
     }
   }
 
-  /** Of ten leases one runs out and one is returned; of ten pages one has changed, and one fetch fails. */
+  /** One lease in ten expires and one is returned; one page in ten has changed, and one fetch in ten fails. */
   async #fetchWhatIsDue(): Promise<void> {
     const { frontier, results, crawlers } = this.#stores;
     for (const crawlerId of this.#crawlers) {
@@ -279,7 +279,7 @@ export class SimulatedDays {
     };
   }
 
-  /** Three crawlers are asked, and the first of them has it. */
+  /** Three crawlers are probed; the first gets the subnet. */
   async #round(subnetId: SubnetId, cause: "new-subnet" | "refresh"): Promise<void> {
     const start = this.#below(this.#crawlers.length);
     const asked = [0, 1, 2].map((step) => this.#crawlers[(start + step) % this.#crawlers.length]!);
@@ -296,7 +296,7 @@ export class SimulatedDays {
     });
   }
 
-  /** Of a hundredth of the minutes. */
+  /** For one minute in a hundred. */
   async #noteFigures(): Promise<void> {
     const failures = { target_failures: 0, network_failures: 1, crawler_failures: 0, our_failures: 0 };
     const minute = {
@@ -316,7 +316,7 @@ export class SimulatedDays {
       );
   }
 
-  /** Half of the URLs that have no place are the same every day. */
+  /** Half of the rejected URLs are the same every day. */
   async #deedsOfPeople(): Promise<void> {
     const { audit, submissions } = this.#stores;
     await audit.record({
@@ -366,7 +366,7 @@ export class SimulatedDays {
     }
   }
 
-  // The jobs, as the rooms schedule them.
+  // The rooms' jobs.
 
   async #scheduleJobs(): Promise<void> {
     const { pool } = this.#database;
@@ -388,7 +388,7 @@ export class SimulatedDays {
     scheduleSubmissions(pool, timekeeper, now);
     scheduleChannels(pool, timekeeper, now);
     scheduleSites(ports);
-    // Its turns last a fifth of a second while there is anything to look at: a tenth of that.
+    // Its passes last a fifth of a second while there is work; here a tenth of that.
     scheduleSearch({ ...ports, nowMs: () => 10 * performance.now() });
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));
     scheduleHostWorths({ ...ports, order: () => order });

@@ -1,7 +1,6 @@
 /**
- * A primary and a streaming standby, both embedded servers of this build, reached over TCP at addresses of their own on
- * loopback: for failovers. The primary can be killed, frozen, or cut off from its standby, and the standby promoted; then a new
- * standby of the promoted one can be made, and so on. Linux only: macOS has one address of loopback.
+ * A primary and a streaming standby for failover tests: embedded servers, each on its own loopback address. The primary can be
+ * killed, frozen or cut off, the standby promoted, and a new standby made of it. Linux only: macOS has one loopback address.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -20,21 +19,20 @@ import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/em
 import { temporaryFolder } from "./temporary-folder.ts";
 import { until } from "./until.ts";
 
-/** Why there can be no standby here; null: there can. */
+/** Why no standby is possible here, or null. */
 export const noStandbyWords = process.platform === "linux" ? null : "loopback has one address";
 
 export interface PairedServer {
   readonly home: string;
   /** `127.x.y.z`, with the usual port. */
   readonly address: string;
-  /** Of its database alone, through its socket. */
+  /** The URL of this server alone, through its socket. */
   readonly url: string;
 }
 
 export class ServerPair {
   #primary: PairedServer;
   #standby: PairedServer;
-  /** Of all that were made. */
   readonly #servers: PairedServer[];
   readonly #frozen: number[] = [];
 
@@ -44,7 +42,7 @@ export class ServerPair {
     this.#servers = [primary, standby];
   }
 
-  /** `fill`: what is in the database before there is a standby. */
+  /** `fill` writes to the database before the standby is made. */
   static async begin(fill: (url: string) => Promise<void> = async () => {}): Promise<ServerPair> {
     const primary = await beginPrimary();
     await fill(primary.url);
@@ -59,19 +57,19 @@ export class ServerPair {
     return this.#standby;
   }
 
-  /** Of both, the primary last, so that the order alone leads nobody to it. */
+  /** Both servers, the primary last, so that order alone does not find it. */
   get url(): string {
     return `postgresql://nearcrawl@${this.#standby.address}:5432,${this.#primary.address}:5432/nearcrawl?sslmode=disable&connect_timeout=1`;
   }
 
-  /** The primary's process dies at once; its backends notice, and go. */
+  /** Kills the primary; its backends notice and exit. */
   async killPrimary(): Promise<void> {
     const processes = processesOf(this.#primary);
     process.kill(processes[0]!, "SIGKILL");
     await until(() => processes.every((pid) => !isThere(pid)), 10_000);
   }
 
-  /** As a machine that has lost its power, or its network: sockets stay open, and nobody answers. */
+  /** As after a power or network failure: sockets stay open and nothing answers. */
   freezePrimary(): void {
     for (const pid of processesOf(this.#primary)) {
       process.kill(pid, "SIGSTOP");
@@ -79,7 +77,7 @@ export class ServerPair {
     }
   }
 
-  /** What the primary writes from now on does not reach the standby. */
+  /** Keeps later writes of the primary from the standby. */
   async cut(): Promise<void> {
     await ask(this.#standby.url, "alter system set primary_conninfo = ''", "select pg_reload_conf()");
     await until(
@@ -107,7 +105,7 @@ export class ServerPair {
     }, 10_000);
   }
 
-  /** The standby has everything that the primary has written. */
+  /** Resolves when the standby has everything that the primary has written. */
   async caughtUp(): Promise<void> {
     const [row] = await ask<{ at: string }>(this.#primary.url, "select pg_current_wal_lsn()::text as at");
     await until(async () => {
@@ -116,13 +114,13 @@ export class ServerPair {
     }, 10_000);
   }
 
-  /** The standby is the primary from now on; the former one is of no use any more. */
+  /** Makes the standby the primary; the former one is unusable. */
   async promote(): Promise<void> {
     await ask(this.#standby.url, "select pg_promote()");
     [this.#primary, this.#standby] = [this.#standby, this.#primary];
   }
 
-  /** A new standby of the primary, at the address of the former one. */
+  /** Makes a new standby at the address of the former one. */
   async renewStandby(): Promise<void> {
     const former = this.#standby;
     this.#wake();
@@ -144,7 +142,7 @@ export class ServerPair {
 
 const streams = "exists (select from pg_stat_replication where state = 'streaming')";
 
-/** Its power is not cut: it need not wait for the disk. A standby's settings come with the copy. */
+/** Without fsync, since no power is cut. A standby's settings come with the copy. */
 const settings = `
 wal_level = replica
 max_wal_senders = 5
@@ -202,7 +200,7 @@ export const listening = (address: string) => `listen_addresses = '${address}'\n
 
 let given = 0;
 
-/** Of this process, which other tests' processes do not use. */
+/** Loopback addresses that other test processes do not use. */
 export function freeAddress(): string {
   given += 1;
   return `127.${10 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 250}.${given + 1}`;
@@ -223,7 +221,7 @@ function parentOf(pid: string): number | null {
   }
 }
 
-/** A process that has ended and was not waited for (its parent is gone, or is somebody's container) is none any more. */
+/** A zombie does not count as running. */
 export function isThere(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

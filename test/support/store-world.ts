@@ -1,4 +1,4 @@
-/** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
+/** A tiny world for the stores: subnets named by range, crawlers by name, and a fixed clock. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
@@ -73,18 +73,18 @@ export async function newWorld() {
     return await frontier.leaseHosts({ crawlerId, now, ...request });
   };
 
-  /** What results did to other hosts counts from now on. */
+  /** Applies the effects of results on other hosts. */
   const applyOutbox = async (at: Date = noon, differences: Partial<OutboxSettings> = {}) =>
     await emptyOutbox(pool, at, differences);
 
-  /** Its links count at once. */
+  /** Applies its links at once. */
   const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) => {
     const taken = await results.take(batchOf(crawlerId, arrived, { now: at }));
     await applyOutbox(at);
     return taken;
   };
 
-  /** A crawler that has the host's subnet, and the host's URLs in the frontier, resolved and due. */
+  /** Adds a crawler with the host's subnet, and the host's URLs, resolved and due. */
   const delegatedHost = async (crawlerName: string, ...urls: string[]): Promise<CrawlerId> => {
     const crawlerId = await crawler(crawlerName);
     const subnetId = await subnet(pool, "198.51.100.0", "198.51.100.255");
@@ -96,7 +96,7 @@ export async function newWorld() {
     return crawlerId;
   };
 
-  /** `north` with a lease of the given URLs of one host. */
+  /** Adds `north` with a lease of these URLs of one host. */
   const leased = async (...urls: string[]): Promise<{ crawlerId: CrawlerId; leaseId: string }> => {
     const crawlerId = await delegatedHost("north", ...urls);
     const [held] = await lease(crawlerId);
@@ -119,7 +119,7 @@ export async function newWorld() {
     delegatedHost,
     leased,
     rows: async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows,
-    /** Everything as it was on the first day. Cheaper than a new schema for each test. */
+    /** Empties the world, which is cheaper than a new schema per test. */
     reset: async () => await reset(pool),
     close: async () => await database.close(),
   };
@@ -130,7 +130,7 @@ interface EmptiedWorld {
   close(): Promise<void>;
 }
 
-/** The world of a file: made before its tests, emptied before each of them, closed after them. */
+/** Created before the file's tests, emptied before each of them, closed after them. */
 export function worldOfFile<Made extends EmptiedWorld>(make: () => Promise<Made>): Made {
   const world = {} as Made;
   beforeAll(async () => {
@@ -151,7 +151,7 @@ async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
   return found;
 }
 
-/** Applies all that waits; gives what each bite was. */
+/** Applies everything that waits and returns each batch. */
 export async function emptyOutbox(
   pool: Pool,
   at: Date,
@@ -159,7 +159,7 @@ export async function emptyOutbox(
 ): Promise<AppliedLinks[]> {
   const settings = { ...defaultOutboxBounds, scope, ...differences };
   const bites: AppliedLinks[] = [];
-  // Another may be at it, with a bite that was opened before the latest came.
+  // Another process may hold a batch that was opened before the latest effect.
   for (let inVain = 0; inVain < 200; ) {
     const applied = await applyLinks(pool, settings, at);
     if (applied !== null) bites.push(applied);
@@ -172,7 +172,7 @@ export async function emptyOutbox(
   return bites;
 }
 
-/** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
+/** Deletes rows in the order of the references; truncating fifty partitions takes ten times as long. */
 const emptied = [
   "out_link",
   "page_change_inbox",
@@ -225,10 +225,10 @@ export async function subnet(pool: Pool, first: string, last: string): Promise<S
   return asSubnetId(rows[0]!.subnet_id);
 }
 
-/** What each crawler measured, in this order. */
+/** The crawlers' measurements, in order. */
 export const eachMs = (...measured: [CrawlerId, number][]) => measured;
 
-/** A round in which `probes` were measured, and the first of them decided. */
+/** A round with these probes, won by the first. */
 export function roundOf(
   subnetId: SubnetId,
   probes: readonly (readonly [CrawlerId, number])[],
@@ -257,7 +257,7 @@ export function roundOf(
   };
 }
 
-/** What a crawler ships at once. */
+/** One shipment of a crawler. */
 export const batchOf = (
   crawlerId: CrawlerId,
   results: readonly ArrivedResult[],
@@ -270,7 +270,7 @@ export const batchOf = (
 
 const fetched: FetchOutcome = { type: "fetched", status: 200, truncated: false };
 
-/** What a crawler ships for a URL of a lease: a page of two words that links to `links`. */
+/** A result for a leased URL: a page of two words with these links. */
 export function arrivedResult(given: {
   readonly sequence: number;
   readonly leaseId: LeaseId | string;

@@ -1,6 +1,6 @@
 /**
- * Two crawlers of which one has too much: north may crawl 4 pages a day and has two subnets of 3 pages each, both
- * 10 ms away; the first is 40 ms from south, which has room and is 25 ms from north.
+ * An overloaded crawler and one with room: north may crawl 4 pages a day and has two subnets of 3 pages each, 10 ms away; the
+ * first is 40 ms from south, which is 25 ms from north.
  */
 
 import { PutOffMoves } from "#coordinator/place/balance/input";
@@ -25,7 +25,7 @@ export const balanceSettings = {
   probe: { method: "connect", tries: 3, deadlineMs: 3000 },
 } as const;
 
-/** Puts them into an empty world. */
+/** Adds them to an empty world. */
 export async function twoCrawlers(world: FlowWorld): Promise<TwoCrawlers> {
   await world.reset();
   const north = await world.arrived("north", 4);

@@ -1,4 +1,4 @@
-/** Waits for something that another part of the system brings about; fails, with its name, when it does not. */
+/** Waits until the condition holds; fails with its source text when it does not. */
 import { setTimeout as delay } from "node:timers/promises";
 
 export async function until(holds: () => Promise<boolean> | boolean, withinMs: number): Promise<void> {

@@ -1,7 +1,6 @@
-/** A pool of which somebody sees each statement before it is made. */
 import type { Pool, PoolClient } from "pg";
 
-/** Does with each statement of the pool's transactions what `before` says, and then the statement. */
+/** Calls `before` with each statement of the pool's transactions before it runs. */
 export function watched(pool: Pool, before: (client: PoolClient, text: string) => Promise<unknown>): Pool {
   const connect = async () => {
     const client = await pool.connect();
@@ -9,7 +8,7 @@ export function watched(pool: Pool, before: (client: PoolClient, text: string) =
       const ready = before(client, typeof statement === "string" ? statement : statement.text);
       if (typeof statement === "string" || statement.submit === undefined)
         return ready.then(async () => await client.query(statement as string, values));
-      // COPY is a stream, and comes back at once; what `before` asked for stands in front of it.
+      // COPY is a stream and returns at once, so `before` queries on the same connection first.
       ready.catch(() => {});
       return client.query(statement as unknown as string);
     };

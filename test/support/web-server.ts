@@ -1,4 +1,4 @@
-/** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
+/** The coordinator's web server over a seeded database, with a handmade memory. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { WebPart } from "#coordinator/ask/add-operations";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -42,7 +42,7 @@ export const liveState: LiveState = {
   probesUnderWay: 3,
 };
 
-/** Knows one host that the frontier does not: new.example.org, in the range that berlin has. */
+/** Resolves one host that the frontier lacks: new.example.org, in berlin's range. */
 export const tinyResolver: NameResolver = {
   async resolve(host) {
     if (host === "new.example.org") return { addresses: ["1.2.9.7"], ttlSeconds: 60 };
@@ -67,7 +67,7 @@ export const webSettings: WebSettings = {
   politenessSeconds: 1,
 };
 
-/** Everybody may read, tokens are good for their scopes, and `signIn` (signed-in.ts) gives sessions. */
+/** Everybody may read, tokens have their scopes, and `signIn` (signed-in.ts) makes sessions. */
 export function testAccess(
   { pool }: Database,
   now: () => Date,
@@ -84,7 +84,7 @@ interface Changes extends Partial<Omit<WebPorts, "reads" | "settings">> {
   readonly reads?: Partial<WebPorts["reads"] & OverviewReads>;
 }
 
-/** With what operators look at first, also where a test names `parts` of its own. */
+/** Adds operators' parts, also when a test passes its own `parts`. */
 export function webServer(database: Database, changed: Changes = {}): FastifyInstance {
   const { pool } = database;
   const clock = { now: () => new Date(), nowMs: () => performance.now() };
@@ -134,10 +134,10 @@ export function webServer(database: Database, changed: Changes = {}): FastifyIns
   return server;
 }
 
-/** What a page has to say, without the frame that all have. */
+/** A page's content without the common frame. */
 export const mainOf = (page: string) => page.slice(page.indexOf("<main"), page.indexOf("</main>"));
 
-/** All that a server has, once it is ready. */
+/** All routes of a server that is ready. */
 export function routesOf(
   app: FastifyInstance,
 ): { readonly path: string; readonly methods: readonly string[] }[] {

@@ -1,7 +1,7 @@
 /**
- * What answers in one place of a small Internet, in that place's network namespace: a resolver at 127.0.0.53, and the
- * sites of all hosts on port 80 of every address there. The first argument is a JSON object with `records`
- * (host → {A, AAAA}), the second the path of the dns-packet package. It ends with its standard input.
+ * The servers of one place of a small Internet, in its network namespace: a resolver at 127.0.0.53, and all sites on port 80 of
+ * every address. Arguments: a JSON object with `records` (host → {A, AAAA}), and the path of the package dns-packet. Ends with
+ * its standard input.
  */
 import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
@@ -20,7 +20,7 @@ const resolver = createSocket("udp4", (message, from) => {
   resolver.send(dns.encode({ type: "response", id, flags, questions, answers }), from.port, from.address);
 });
 
-/** Five links a page, so that a crawl of few hosts does not run out of work. */
+/** Five links per page, so that a crawl of few hosts does not run dry. */
 const linksPerPage = 5;
 
 const sites = createServer((request, response) => {

@@ -1,8 +1,7 @@
 /**
- * A small Internet on one machine: each place is a Linux network namespace with public addresses on real sockets, a
- * resolver and sites of its own, and a router delays the packets between them. Nothing of ours is told of it: no proxy and
- * no setting of a resolver, so what works here works on the Internet's own terms (own sockets, DNS, ICMP, IPv6, source
- * addresses). It needs root on Linux, `ip`, `openssl` and python3; without them `smallInternetNeeds` says what is missing.
+ * A small Internet on one machine: each place is a Linux network namespace with public addresses, a resolver and sites, and a
+ * router delays the packets between places. The programs need no proxy or resolver setting, so real sockets, DNS, ICMP, IPv6 and
+ * source addresses are tested. It needs root on Linux, `ip`, `openssl` and python3; `smallInternetNeeds` says what is missing.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,13 +23,13 @@ const countries = {
 } as const;
 export type Place = keyof typeof countries;
 
-/** One-way delays in ms, of the order of what is measured between Amsterdam, Tokyo, São Paulo and Johannesburg. */
+/** One-way delays in ms, as measured between Amsterdam, Tokyo, São Paulo and Johannesburg. */
 const oneWayMs = { "jp nl": 115, "br nl": 95, "nl za": 80, "br jp": 140, "jp za": 170, "br za": 160 };
 
 export interface InternetOptions {
   readonly places: readonly Place[];
   readonly sitesPerPlace: number;
-  /** Host → its address of each family, in the place named; beside h0.nl.example, h1.nl.example, … */
+  /** Further hosts with an IPv6 address only, beside h0.nl.example, h1.nl.example, … */
   readonly hosts?: Readonly<Record<string, { readonly place: Place; readonly v6: string }>>;
   /** Machines of these places have no IPv6. */
   readonly withoutV6?: readonly Place[];
@@ -38,11 +37,11 @@ export interface InternetOptions {
 
 export interface Running {
   readonly child: ChildProcess;
-  /** What it has printed so far. */
+  /** Its output so far. */
   readonly text: () => string;
-  /** Its exit code; null where a signal ended it. */
+  /** Its exit code; null after a signal. */
   readonly ended: Promise<number | null>;
-  /** Asks it to end, and waits for that. */
+  /** Asks it to end and waits for it. */
   readonly stop: () => Promise<void>;
 }
 
@@ -64,7 +63,7 @@ function runs(command: string, args: readonly string[]): boolean {
   }
 }
 
-/** What this machine lacks; null where a small Internet can be had. What is missing is printed, since a test is skipped for it. */
+/** Returns, and prints, what this machine lacks; null when nothing is missing. */
 export function smallInternetNeeds(): string | null {
   const missing = missingParts.find(({ isHere }) => !isHere())?.what ?? null;
   if (missing !== null) process.stdout.write(`skipped: tests on network namespaces: no ${missing}\n`);
@@ -74,7 +73,7 @@ export function smallInternetNeeds(): string | null {
 const namespacePrefix = "nearcrawl-";
 const namespaceOf = (place: Place) => `${namespacePrefix}${process.pid}-${place}`;
 
-/** A run that was killed leaves its namespaces behind. */
+/** Removes the namespaces of killed runs. */
 function removeAbandoned(): void {
   if (!existsSync("/run/netns")) return;
   for (const name of readdirSync("/run/netns")) {
@@ -111,7 +110,7 @@ export async function smallInternet(options: InternetOptions) {
   const running: Running[] = [];
   const v4Of = (place: Place, block: number) => `${countries[place].firstOctet}.${20 + block}.7.80`;
   const v6Of = (place: Place, block: number) => `${countries[place].v6}:${block + 1}::80`;
-  /** Block 0 of a place is for its machines, such as a crawler's. */
+  /** Block 0 of a place holds its machines, such as a crawler's. */
   const machine = (place: Place) => ({ v4: v4Of(place, 0), v6: v6Of(place, 0) });
 
   const records: Record<string, { A?: string; AAAA?: string }> = {
@@ -141,7 +140,6 @@ export async function smallInternet(options: InternetOptions) {
     if (router.child.exitCode !== null) throw new Error(`the router has ended: ${router.text()}`);
   };
 
-  /** Runs an executable in a place. */
   function run(place: Place, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
     const started = command("ip", ["netns", "exec", namespaceOf(place), ...args], {
       env: { ...process.env, ...env },
@@ -185,7 +183,7 @@ export async function smallInternet(options: InternetOptions) {
     machine,
     hosts: (place: Place) => Array.from({ length: sitesPerPlace }, (_, site) => `h${site}.${place}.example`),
     addressOf: (host: string) => records[host]!.A ?? records[host]!.AAAA!,
-    /** Delegated files of the registries, in which every site lies in a block of its own holder. */
+    /** The registries' statistics files, in which every site has a block and a holder of its own. */
     registryFiles: () => places.map((place) => writeRegistryFile(folder, place, sitesPerPlace)),
     close: async () => {
       await Promise.all(running.map(({ stop }) => stop()));
@@ -220,13 +218,12 @@ function writeRegistryFile(folder: string, place: Place, sites: number): string 
 }
 
 export interface FleetOptions {
-  /** Where the coordinator is. */
   readonly coordinatorAt: Place;
 }
 
 export type PlacedFleet = Awaited<ReturnType<typeof placedFleet>>;
 
-/** A coordinator behind TLS in one place, with the registries imported, and crawlers that join it by invitation from any place. */
+/** A coordinator with TLS in one place and imported registries, which crawlers join by invitation from any place. */
 export async function placedFleet(internet: SmallInternet, options: FleetOptions) {
   const { coordinatorAt } = options;
   const { folder } = internet;
@@ -295,13 +292,13 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
 
   await startCoordinator();
   return {
-    /** Operators' commands, which throw where the exit code is not 0. */
+    /** Runs a command; throws unless its exit code is 0. */
     run: mustRun,
-    /** Invites it, joins from this place, and starts it there: it is online when this resolves. */
+    /** Invites a crawler, joins from this place and starts it there; it is online when this resolves. */
     join: joinFrom,
     rows: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
       (await database.pool.query<Row>(text, [...values])).rows,
-    /** Host → the crawler to which its subnet, or the nearest less specific one with a delegation, is delegated. */
+    /** Returns the crawler of the host's effective delegation, or null. */
     ownerOf: async (host: string) => await ownerOf(database, internet.addressOf(host)),
     close: async () => await database.close(),
   };
@@ -327,7 +324,6 @@ function makeCertificate(folder: string) {
   return { certificateFile, keyFile };
 }
 
-/** Null while nobody has it. */
 async function ownerOf({ pool }: Database, address: string): Promise<string | null> {
   const { rows } = await pool.query<{ name: string }>(
     `select c.name
