@@ -23,12 +23,12 @@ const bounds = {
 
 const all = ["test/**/*.test.ts"];
 /** Journeys whose steps all have shorter tests as well: `npm run test:long` runs them each night. */
-const journeys = "test/end-to-end/{restore-drill,whole-crawl}.test.ts";
+const journeys = "test/end-to-end/{restore-drill,whole-crawl,hosts-and-parts}.test.ts";
 const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
 /** They take twenty seconds and more, and begin first: the run would wait for one that began last. */
 const long =
-  /(evening|killed-run|backup|registry\.browser|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|takeover|killed-moves)\.test\.ts$/;
+  /(evening|killed-run|backup|registry\.browser|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|takeover|killed-moves)\.test\.ts$/;
 /** Uses what another file installs, and would wait for it if it ran at the same time. */
 const late = /packed-program\.test\.ts$/;
 
@@ -40,11 +40,9 @@ class LongFirst extends BaseSequencer {
 }
 /** They measure time on the wire, and beside all other tests would measure how busy the machine is. */
 const alone = [
-  "test/end-to-end/{hosts-and-parts,one-crawler-per-address}.test.ts",
+  "test/end-to-end/{whole-way,one-crawler-per-address,hosts-and-parts}.test.ts",
   "test/ops/world/running-world.test.ts",
 ];
-/** It compares distances within five milliseconds, which needs an idle machine. */
-const last = ["test/end-to-end/whole-way.test.ts"];
 
 export default defineConfig({
   ...doors,
@@ -62,7 +60,7 @@ export default defineConfig({
           ...bounds,
           name: "all",
           include: all,
-          exclude: [...alone, ...last, ...nightly],
+          exclude: [...alone, ...nightly],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -77,17 +75,6 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        ...doors,
-        test: {
-          ...bounds,
-          name: "last",
-          include: last,
-          isolate: false,
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
         },
       },
     ],
