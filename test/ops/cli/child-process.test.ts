@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { isRunning } from "#core/running-process";
-import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/system-processes";
+import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/child-process";
 import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -164,7 +164,7 @@ it.each([
 ])("ends with its supervisor when that is killed while it %s", async (_, isStarting) => {
   vi.useRealTimers();
   const urlOf = async (program: string) => JSON.stringify(await builtProgram(`ops/cli/${program}`));
-  const [asked, supervisor] = [await urlOf("service-process"), await urlOf("up/system-processes")];
+  const [asked, supervisor] = [await urlOf("service-process"), await urlOf("up/child-process")];
   const inner = join(root, `inner-${isStarting}.mjs`);
   const up = join(root, `up-${isStarting}`);
   writeFileSync(
@@ -192,7 +192,7 @@ it.each([
      process.send(child.pid);`,
     { restart: false },
   );
-  await until(() => messages.length === 1 && existsSync(up), 30_000);
+  await until(() => messages.length === 1 && existsSync(up), 10_000);
   const innerPid = messages[0] as number;
 
   process.kill(child.pid!, "SIGKILL");
