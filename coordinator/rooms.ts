@@ -37,7 +37,7 @@ import { fleetMessageHandlers } from "./run/gateway/start.ts";
 import { optOutDuties } from "./run/opt-outs/start.ts";
 import { releaseDuties } from "./run/releases/start.ts";
 import { alertDuties } from "./tell/overview/alerts/start.ts";
-import type { LiveState } from "./tell/overview/overview.ts";
+import type { LiveState } from "./tell/overview/overview-ask.ts";
 import {
   liveState,
   observeIndex,

@@ -21,11 +21,11 @@ import { stateCoordinatorPlace } from "./place/crawlers/coordinator-place-store.
 import type { CoordinatorState } from "./place/delegation/state.ts";
 import type { RegistryHost } from "./run/registry/registry-view.ts";
 import type { FleetPorts } from "./tell/fleet/fleet-store.ts";
-import { addOperation } from "./tell/overview/health-routes.ts";
 import type { Metrics } from "./tell/overview/metrics.ts";
-import type { LiveState } from "./tell/overview/overview.ts";
+import type { LiveState } from "./tell/overview/overview-ask.ts";
 import type { ReadinessReads } from "./tell/overview/overview-reads.ts";
 import type { OwnHealth } from "./tell/overview/own-health.ts";
+import { addOperation } from "./tell/overview/routes.ts";
 import type { SearchIndex } from "./tell/search/memory/index-answer.ts";
 import { type Access, openAccess, ownerAccess, ownersRouting, viewerOf } from "./web/access.ts";
 import { assets } from "./web/assets.ts";

@@ -36,7 +36,9 @@ function alertsReference(): string {
   const sections = alertSeverities.map((severity) => {
     const rules = listedRules.filter((rule) => rule.severity === severity);
     const each = rules.map(({ name, looksFor, advice, runbook, link }) =>
-      [`### ${name}`, `*Looks for:* ${looksFor}. *Page:* \`${link}\`.`, runbook || advice].join("\n\n"),
+      [`### ${name}`, `*Looks for:* ${looksFor}. *Page:* \`${link}\`.`, advice, runbook]
+        .filter(Boolean)
+        .join("\n\n"),
     );
     return `## ${severity}\n\n${severityWords[severity]}\n\n${each.join("\n\n")}`;
   });

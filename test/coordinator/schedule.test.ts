@@ -10,7 +10,7 @@ import { scheduleDelegation } from "#coordinator/place/delegation/start";
 import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalogue";
 import { liveConfig, policiesOf } from "#coordinator/run/settings/change";
 import type { PolicyName } from "#coordinator/run/settings/schema";
-import { Counters } from "#coordinator/tell/overview/counters";
+import { Counters } from "#coordinator/tell/overview/metrics";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";

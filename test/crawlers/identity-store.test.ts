@@ -5,7 +5,7 @@ import { distrustCrawler } from "#coordinator/crawl/trust/distrust-writes";
 import type { Redemption, RedemptionFault } from "#coordinator/place/crawlers/identity";
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
 import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
-import { fleetIdentities } from "#coordinator/tell/fleet/fleet-list-reads";
+import { fleetIdentities } from "#coordinator/tell/fleet/fleet-reads";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { asCrawlerId, type CrawlerId } from "#core/ids";

@@ -1,6 +1,6 @@
 /** Codes of ends of sessions: what a crawler says, what is stored, and what people are told about it. */
 import { expect, test } from "vitest";
-import { adviceOnEnd, sessionEnd } from "#coordinator/place/crawlers/session-ends";
+import { adviceOnEnd, sessionEnd } from "#coordinator/place/crawlers/sessions";
 import { decodePackedMessage } from "#protocol/codec";
 import { FrameReader } from "#protocol/packed/message-frames";
 import { packedJson } from "../protocol/packed-json.ts";

@@ -14,8 +14,8 @@ import { DeniedTargets, strandedSubnets } from "#coordinator/place/delegation/de
 import { explainReason } from "#coordinator/place/delegation/policies/reason";
 import { startProbing } from "#coordinator/place/delegation/start";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import { waitWords } from "#coordinator/tell/overview/overview-words";
 import { longestWaiting } from "#coordinator/tell/overview/queue-reads";
+import { waitWords } from "#coordinator/tell/overview/queue-words";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { eachMs, keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";

@@ -8,7 +8,7 @@ import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { restoreTrust } from "#coordinator/crawl/trust/distrust-writes";
 import { trustReport } from "#coordinator/crawl/trust/reads";
-import { fleetList } from "#coordinator/tell/fleet/fleet-list-reads";
+import { fleetList } from "#coordinator/tell/fleet/fleet-reads";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { generateWorld } from "#ops/world/generate-world";
 import { hashText } from "#ops/world/seeded-random";

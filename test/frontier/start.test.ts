@@ -6,7 +6,7 @@ import { effectsOf } from "#coordinator/crawl/frontier/link-outbox";
 import { defaultOutboxBounds, postEffects } from "#coordinator/crawl/frontier/link-outbox-store";
 import { outboxDuties } from "#coordinator/crawl/frontier/start";
 import { inTransaction } from "#coordinator/database/transaction";
-import { Counters } from "#coordinator/tell/overview/counters";
+import { Counters } from "#coordinator/tell/overview/metrics";
 import type { CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";

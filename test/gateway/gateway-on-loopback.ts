@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Admitted } from "#coordinator/place/crawlers/admit-crawler";
-import type { SessionEnd } from "#coordinator/place/crawlers/session-ends";
+import type { SessionEnd } from "#coordinator/place/crawlers/sessions";
 import { CrawlerGateway } from "#coordinator/run/gateway/gateway";
 import {
   type Arrival,

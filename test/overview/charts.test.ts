@@ -1,10 +1,14 @@
 /** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { historyText } from "#coordinator/ask/text-rendering";
-import { createChartReads } from "#coordinator/tell/overview/chart-reads";
-import { addGauges, addStandings, forgetGauges } from "#coordinator/tell/overview/gauge-store";
-import { marksBetween } from "#coordinator/tell/overview/mark-reads";
-import { figureWriter, forgetFigures } from "#coordinator/tell/overview/minute-figure-store";
+import { createChartReads, marksBetween } from "#coordinator/tell/overview/chart-reads";
+import {
+  addGauges,
+  addStandings,
+  figureWriter,
+  forgetFigures,
+  forgetGauges,
+} from "#coordinator/tell/overview/figure-store";
 import { type ChartHistory, chartValueText } from "#coordinator/web/chart-history";
 import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";

@@ -1,6 +1,6 @@
 /** How fast the disk of the database fills, from samples that lie back. */
 import { afterEach, expect, it } from "vitest";
-import { diskFacts, sampleDisk } from "#coordinator/tell/overview/disk-sample-store";
+import { diskFacts, sampleDisk } from "#coordinator/tell/overview/figure-store";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 

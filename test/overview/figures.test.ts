@@ -1,8 +1,8 @@
 /** Counts by the minute, as they are written and read again. */
 import { beforeEach, expect, it } from "vitest";
-import type { WireResult } from "#coordinator/place/crawlers/result-batch";
+import type { WireResult } from "#coordinator/place/crawlers/crawler";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
-import { figureWriter, forgetFigures, spanFigures } from "#coordinator/tell/overview/minute-figure-store";
+import { figureWriter, forgetFigures, spanFigures } from "#coordinator/tell/overview/figure-store";
 import { MinuteFigures } from "#coordinator/tell/overview/minute-figures";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";

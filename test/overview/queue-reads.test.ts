@@ -1,11 +1,10 @@
 /** What waits and for what: one host for each reason, due one minute longer than the one before. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { gatedHosts } from "#coordinator/tell/overview/bot-gate-reads";
 import { crawlTotals } from "#coordinator/tell/overview/overview-reads";
-import { waitWords } from "#coordinator/tell/overview/overview-words";
 import { waitReasons } from "#coordinator/tell/overview/queue-api";
-import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/tell/overview/queue-reads";
+import { gatedHosts, leftOutUrls, longestWaiting, queueAges } from "#coordinator/tell/overview/queue-reads";
+import { waitWords } from "#coordinator/tell/overview/queue-words";
 import type { SubnetId } from "#core/ids";
 import { newFlowWorld } from "../support/flow-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { limitCodes } from "#coordinator/tell/overview/queue-api";
-import { verdictOf } from "#coordinator/tell/overview/verdict";
+import { verdictOf } from "#coordinator/tell/overview/queue-words";
 import { limitText, RunLimits } from "#ops/cli/up/follow-run";
 
 it("names what is in the way of the most hosts", () => {

@@ -6,7 +6,7 @@ import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
 import { stageRelease } from "#coordinator/run/releases/move-stage";
 import { createReleaseStore } from "#coordinator/run/releases/release-store";
-import { fleetList } from "#coordinator/tell/fleet/fleet-list-reads";
+import { fleetList } from "#coordinator/tell/fleet/fleet-reads";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import { keyOf } from "../gateway/gateway-on-loopback.ts";

@@ -26,8 +26,8 @@ import { createAccuracyStore } from "#coordinator/place/delegation/accuracy-stor
 import { createDelegationStore } from "#coordinator/place/delegation/store";
 import { type PolicySettings, policySections } from "#coordinator/run/settings/schema";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
+import { figureWriter, forgetFigures } from "#coordinator/tell/overview/figure-store";
 import { createMetrics } from "#coordinator/tell/overview/metrics";
-import { figureWriter, forgetFigures } from "#coordinator/tell/overview/minute-figure-store";
 import { observeOperation, scheduleUpkeep } from "#coordinator/tell/overview/start";
 import { scheduleSearch } from "#coordinator/tell/search/start";
 import { scheduleSites } from "#coordinator/tell/sites/start";

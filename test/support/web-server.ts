@@ -17,7 +17,7 @@ import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import { fleetPart } from "#coordinator/tell/fleet/start";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { createMetrics } from "#coordinator/tell/overview/metrics";
-import type { LiveState } from "#coordinator/tell/overview/overview";
+import type { LiveState } from "#coordinator/tell/overview/overview-ask";
 import {
   createOverviewReads,
   type OverviewReads,

@@ -4,8 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { maxListeners } from "#coordinator/tell/overview/live-event-routes";
-import { maxListenersOfAddress } from "#coordinator/tell/overview/routes";
+import { maxListeners, maxListenersOfAddress } from "#coordinator/tell/overview/routes";
 import {
   maxOpenOfAddress,
   maxOpenRequests,

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
 import { describeApi } from "#coordinator/open-api";
-import { Counters } from "#coordinator/tell/overview/counters";
+import { Counters } from "#coordinator/tell/overview/metrics";
 import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
 import type { FetchOutcome } from "#protocol/result";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";

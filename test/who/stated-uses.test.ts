@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";
 import { describeApi } from "#coordinator/open-api";
-import { Counters } from "#coordinator/tell/overview/counters";
+import { Counters } from "#coordinator/tell/overview/metrics";
 import { pageFacts } from "#coordinator/tell/search/page-facts";
 import { searchPages } from "#coordinator/tell/search/search";
 import { answerWho } from "#coordinator/tell/who/answer";

@@ -7,7 +7,7 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { columnsOf, isFaultyValue, plannedOnce, preparing, rowsGiven } from "../../database/transaction.ts";
-import type { RecentFetch } from "../../place/crawlers/result-batch.ts";
+import type { RecentFetch } from "../../place/crawlers/crawler.ts";
 import {
   type ArrivedResult,
   type CountedResult,

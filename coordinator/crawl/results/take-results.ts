@@ -14,7 +14,7 @@ import {
 } from "#protocol/result";
 import { foreignDateMs } from "../../core/foreign-dates.ts";
 import { following } from "../../core/policy.ts";
-import type { ResultBatch, WireResult } from "../../place/crawlers/result-batch.ts";
+import type { ResultBatch, WireResult } from "../../place/crawlers/crawler.ts";
 import type { ArrivedResult, NextFetch, RefusedResult, TakenResults } from "../batch/accepted-result.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import type { VisitFindings } from "../batch/visit.ts";

@@ -4,7 +4,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { clean, columnsOf, inTransaction } from "../../database/transaction.ts";
-import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/ipv6-sql.ts";
+import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/control-store.ts";
 import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";

@@ -27,7 +27,7 @@ import { tell } from "#db/schema-channel";
 import { sqlStateOf } from "../../database/transaction.ts";
 import { connectedState } from "./control-store.ts";
 import { addressHours } from "./coordinator-place-store.ts";
-import type { SessionEndCode } from "./session-ends.ts";
+import type { SessionEndCode } from "./sessions.ts";
 import { isSilent, recentLooks, type Seen } from "./silent-coordinators.ts";
 
 const lockAgainMs = 1000;

@@ -3,7 +3,7 @@
 import type { Pool } from "pg";
 import { gatherArrivals } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
-import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod } from "#protocol/messages";
+import type { CrawlerHello, ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { clean, columnsOf } from "../../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
@@ -20,6 +20,7 @@ import { takeOverAtStart } from "./coordinator-presence-store.ts";
 import type { Absence, CrawlerRecord, DrainedBy, PeerRtt } from "./crawler.ts";
 import type { KeyHolder } from "./identity.ts";
 import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./identity-store.ts";
+import type { Heard } from "./sessions.ts";
 
 export type CrawlerStore = ReturnType<typeof createCrawlerStore>;
 
@@ -60,13 +61,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     leave: async (departure: Departure): Promise<boolean> => await departures.ask(departure),
 
     /** Expects at most one per crawler. */
-    heartbeats: async (
-      heard: readonly {
-        readonly crawlerId: CrawlerId;
-        readonly heartbeat: CrawlerHeartbeat;
-        readonly at: Date;
-      }[],
-    ): Promise<void> => await saveHeartbeats(pool, heard),
+    heartbeats: async (heard: readonly Heard[]): Promise<void> => await saveHeartbeats(pool, heard),
 
     /** Sorted by id; all crawlers, or those given. */
     list: async (crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> => await list(pool, crawlerIds),
@@ -120,7 +115,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
 }
 
 /** A crawler that is offline by now keeps the time it ended. */
-async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartbeats"]>[0]): Promise<void> {
+async function saveHeartbeats(pool: Pool, heard: readonly Heard[]): Promise<void> {
   const rows = heard.map(({ crawlerId, heartbeat: { type: _, ...said }, at }) => ({
     crawlerId,
     at,

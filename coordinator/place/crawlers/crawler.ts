@@ -1,9 +1,10 @@
 /** The registered crawlers as stored, and the connected fleet, as the flows see them. */
-import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { KeyScope } from "#protocol/identity";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { FetchResult } from "#protocol/result";
 import type { Partition } from "../domain-sets/partition.ts";
 
 export const crawlerStates = ["online", "offline", "draining"] as const;
@@ -268,4 +269,56 @@ export function watchRoom(state: KnownFleet, budget: DayBudget): (now: Date) => 
     if (!isFresh) seen = { crawlers, atMs, full: crawlersWithoutRoom(state, budget, now) };
     return seen!.full;
   };
+}
+
+/**
+ * The steps of a crawler's move to another host, and which of the two hosts may run it. At no step may both or
+ * neither: one row of the database decides, and it changes once.
+ *
+ *   asked → emptying → packing → sending → moved → running
+ *     └────────┴──────────┴─────────┴→ failed
+ */
+
+export const moveSteps = ["asked", "emptying", "packing", "sending", "moved", "running", "failed"] as const;
+export type MoveStep = (typeof moveSteps)[number];
+
+/** Steps at which a move can still fail and the old host runs the crawler. */
+export const openMoveSteps: readonly MoveStep[] = ["asked", "emptying", "packing", "sending"];
+
+/** Seconds that a step may take without progress; null is unlimited. */
+export const stepSeconds: Readonly<Record<MoveStep, number | null>> = {
+  asked: 30,
+  emptying: 90,
+  packing: 120,
+  sending: 60,
+  moved: null,
+  running: null,
+  failed: null,
+};
+
+// A batch of results as a crawler sent it, shared by all rooms.
+
+export interface WireResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  readonly wireBytes: number;
+}
+
+export interface ResultBatch {
+  readonly crawlerId: CrawlerId;
+  readonly spoolId: string;
+  readonly results: readonly WireResult[];
+}
+
+/** A stored fetch with its times. */
+export interface RecentFetch {
+  readonly hostHash: HostHash;
+  readonly host: string;
+  readonly crawlerId: CrawlerId;
+  readonly subnetId: SubnetId | null;
+  readonly fetchedAt: Date;
+  readonly firstByteMs: number | null;
+  readonly connectMs: number | null;
+  readonly totalMs: number;
 }

@@ -8,8 +8,8 @@ import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages
 import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
 import type { Admitted, Introduction } from "./admit-crawler.ts";
+import { type MoveStep, stepSeconds } from "./crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
-import { type MoveStep, stepSeconds } from "./moves.ts";
 
 interface MoverPorts {
   readonly moves: MoveStore;

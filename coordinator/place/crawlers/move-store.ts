@@ -7,7 +7,7 @@ import { gatherArrivals } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { inTransaction } from "../../database/transaction.ts";
-import { type MoveStep, openMoveSteps } from "./moves.ts";
+import { type MoveStep, openMoveSteps } from "./crawler.ts";
 
 export type MoveStore = ReturnType<typeof createMoveStore>;
 

@@ -10,7 +10,7 @@ import { LRUCache } from "lru-cache";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { growingTo } from "#core/small-collections";
-import { isSignedBy } from "#protocol/identity";
+import { isSignedBy, keySetUrlAt } from "#protocol/identity";
 import {
   keySetMaxAgeSeconds,
   mostClockDifferenceSeconds,
@@ -19,6 +19,7 @@ import {
   signatureSeconds,
   signingKeyText,
 } from "#protocol/signing-key";
+import { contactPageOf } from "#protocol/user-agent";
 import type { SigningKeyRule, SigningKeyStore } from "./signing-key-store.ts";
 
 /**
@@ -139,4 +140,18 @@ export class SigningKeyDesk {
     this.#counts.set(crawlerId, { count, sinceMs: isFresh ? before.sinceMs : nowMs });
     return count <= announcementsPerHour;
   }
+}
+
+// Where sites find the fleet's signing keys.
+
+/** The public URL of the key set; null without https, which verifiers require. */
+export function publishedKeySet({
+  publicUrl,
+  userAgent,
+}: {
+  readonly userAgent: string;
+  readonly publicUrl: string | null;
+}): string | null {
+  const coordinator = publicUrl === null ? contactPageOf(userAgent) : new URL(publicUrl);
+  return coordinator && keySetUrlAt(coordinator);
 }

@@ -15,7 +15,7 @@ import { briefly, MessageDeflater, type MessageInflater, NodeInflater } from "#p
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { timerMs } from "../../core/timer-ms.ts";
-import { type SessionEnd, type SessionEndCode, sessionEnd } from "../../place/crawlers/session-ends.ts";
+import { type SessionEnd, type SessionEndCode, sessionEnd } from "../../place/crawlers/sessions.ts";
 import type { MessageSize } from "./inbox.ts";
 import { ByteBudget } from "./liveness.ts";
 

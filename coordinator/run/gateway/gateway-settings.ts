@@ -4,8 +4,8 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome, Refusal } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { Admitted, Introduction } from "../../place/crawlers/admit-crawler.ts";
-import type { ResultBatch } from "../../place/crawlers/result-batch.ts";
-import type { SessionEnd } from "../../place/crawlers/session-ends.ts";
+import type { ResultBatch } from "../../place/crawlers/crawler.ts";
+import type { SessionEnd } from "../../place/crawlers/sessions.ts";
 import type { ConnectionLimitSettings } from "../../web/limits.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
 
@@ -43,7 +43,7 @@ export interface GatewaySettings {
   readonly path: string;
   readonly userAgent: string;
   readonly resultCredits: number;
-  /** The shortest interval; a large fleet sends less often (crawlers/heartbeats). */
+  /** The shortest interval; a large fleet sends less often (crawlers/sessions). */
   readonly heartbeatMs: number;
   /** The number of crawlers, connected or not; absent: the connected ones. */
   readonly fleetSize?: () => number;

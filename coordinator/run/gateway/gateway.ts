@@ -20,8 +20,7 @@ import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../../place/crawlers/admit-crawler.ts";
 import type { Fleet } from "../../place/crawlers/crawler.ts";
-import { heartbeatMsFor } from "../../place/crawlers/heartbeats.ts";
-import { type SessionEnd, sessionEnd } from "../../place/crawlers/session-ends.ts";
+import { heartbeatMsFor, type SessionEnd, sessionEnd } from "../../place/crawlers/sessions.ts";
 import { ConnectionLimits } from "../../web/limits.ts";
 import { AcceptPressure } from "./arrivals-first.ts";
 import {

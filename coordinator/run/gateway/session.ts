@@ -23,7 +23,7 @@ import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messa
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import { badResultReason } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
-import { type SessionEnd, sessionEnd } from "../../place/crawlers/session-ends.ts";
+import { type SessionEnd, sessionEnd } from "../../place/crawlers/sessions.ts";
 import { CrawlerConnection } from "./connection.ts";
 import {
   type BatchedResult,

@@ -26,15 +26,13 @@ import { takeResults, takeResultsSettings } from "../../crawl/results/take-resul
 import { withoutChecks } from "../../crawl/trust/double-checks.ts";
 import { refreshCrawlers, welcomeCrawler } from "../../place/balance/presence.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../../place/crawlers/admit-crawler.ts";
-import type { DayBudget } from "../../place/crawlers/crawler.ts";
+import type { DayBudget, ResultBatch } from "../../place/crawlers/crawler.ts";
 import type { CrawlerStore } from "../../place/crawlers/crawler-store.ts";
-import type { Heartbeats } from "../../place/crawlers/heartbeats.ts";
 import type { IdentityStore } from "../../place/crawlers/identity-store.ts";
 import { admitUnlessMoved, type MoveDuties } from "../../place/crawlers/move-crawlers.ts";
-import { publishedKeySet } from "../../place/crawlers/published-key-set.ts";
-import type { ResultBatch } from "../../place/crawlers/result-batch.ts";
+import type { Heartbeats } from "../../place/crawlers/sessions.ts";
 import type { SigningKeyStore } from "../../place/crawlers/signing-key-store.ts";
-import { SigningKeyDesk } from "../../place/crawlers/signing-keys.ts";
+import { publishedKeySet, SigningKeyDesk } from "../../place/crawlers/signing-keys.ts";
 import { takePeerReport } from "../../place/delegation/measure-peers.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { DelegationStore } from "../../place/delegation/store.ts";

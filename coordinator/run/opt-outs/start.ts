@@ -13,7 +13,7 @@ import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { type NoteChange, noteOwnChanges } from "../../database/audit-log.ts";
 import { isoOrNull } from "../../database/cached-read.ts";
 import { createFleetOutside, type FleetOutside } from "../../place/crawlers/public-list-reads.ts";
-import { publishedKeySet } from "../../place/crawlers/published-key-set.ts";
+import { publishedKeySet } from "../../place/crawlers/signing-keys.ts";
 import { type Access, viewerOf } from "../../web/access.ts";
 import { type PageViewer, sendPage } from "../../web/page-frame.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";

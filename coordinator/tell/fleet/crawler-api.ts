@@ -7,8 +7,14 @@ import { trustReportSchema } from "../../crawl/trust/trust-api.ts";
 import { subnetList } from "../../place/subnets/subnets-api.ts";
 import { dateTime, orNull, type ReadOf, record, type ToldOf } from "../../web/api-operation.ts";
 import { chartHistorySchema } from "../../web/chart-history.ts";
-import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
-import { fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";
+import {
+  failureShare,
+  fleetEntrySchema,
+  fleetIdentitySchema,
+  fleetLine,
+  incident,
+  move,
+} from "./fleet-api.ts";
 
 const crawlerActivity = record("CrawlerActivity", {
   fetches: z.array(

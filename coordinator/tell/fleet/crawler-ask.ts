@@ -58,12 +58,9 @@ import {
 } from "./crawler-deeds-ask.ts";
 import { absenceSection, insideNodes, pageOfLog } from "./crawler-past-ask.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import { blameNames } from "./failures-ask.ts";
-import type { Blame } from "./fleet-api.ts";
-import { fleetEntrySchema } from "./fleet-entry.ts";
+import { type Blame, blameNames, fleetEntrySchema, isTrusted } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 import { inviteBounds } from "./invitations-ask.ts";
-import { isTrusted } from "./list.ts";
 
 const { get } = operationsOf<FleetPorts>();
 

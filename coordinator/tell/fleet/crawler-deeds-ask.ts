@@ -15,7 +15,7 @@ import { mostSetCharacters } from "../../place/domain-sets/domain-set.ts";
 import { mostSets } from "../../place/domain-sets/partition.ts";
 import { bytesPerDay, pagesPerDay, record, typedConfirmation } from "../../web/api-operation.ts";
 import { crawlerPath } from "../../web/components.ts";
-import { budgetSchema } from "./fleet-entry.ts";
+import { budgetSchema } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 
 const { post } = operationsOf<FleetPorts>();

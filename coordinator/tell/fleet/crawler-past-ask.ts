@@ -16,9 +16,8 @@ import {
   warning,
 } from "../../ask/document.ts";
 import { type Fact, type Node, operationsOf } from "../../ask/operation.ts";
-import type { Absence } from "../../place/crawlers/crawler.ts";
+import type { Absence, MoveStep } from "../../place/crawlers/crawler.ts";
 import type { MoveLine } from "../../place/crawlers/move-store.ts";
-import type { MoveStep } from "../../place/crawlers/moves.ts";
 import { record } from "../../web/api-operation.ts";
 import { crawlerFor, crawlerPath, small } from "../../web/components.ts";
 import { ago, instant } from "../../web/format.ts";
@@ -27,9 +26,9 @@ import type { PageViewer } from "../../web/page-frame.ts";
 import { absence, type CrawlerLogPage, type Inside, logPage, type Operation } from "./crawler-api.ts";
 import { crawlerNamed, noCrawler, noCrawlerWords } from "./crawler-deeds-ask.ts";
 import { crawlerView } from "./crawler-view.ts";
+import { incidentTable } from "./failures-ask.ts";
 import { move } from "./fleet-api.ts";
 import type { FleetPorts } from "./fleet-store.ts";
-import { incidentTable } from "./incidents-ask.ts";
 import { trustSection } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();

@@ -9,8 +9,8 @@ import {
   type Operation,
   shownOfEntry,
 } from "./crawler-api.ts";
-import type { FleetReads } from "./crawler-reads.ts";
-import { type FleetEntry, stateWords } from "./fleet-entry.ts";
+import { type FleetEntry, stateWords } from "./fleet-api.ts";
+import type { FleetReads } from "./fleet-reads.ts";
 import type { FleetPorts } from "./fleet-store.ts";
 
 export interface CrawlerView extends CrawlerDetail {

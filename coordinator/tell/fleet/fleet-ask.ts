@@ -23,19 +23,21 @@ import { type Html, html, pathWith } from "../../web/html.ts";
 import { crawlerOperations } from "./crawler-ask.ts";
 import { crawlerDeedOperations } from "./crawler-deeds-ask.ts";
 import { crawlerPastOperations } from "./crawler-past-ask.ts";
-import { failureOperations } from "./failures-ask.ts";
+import { failureOperations, incidentOperations } from "./failures-ask.ts";
 import {
   type FleetAnswer,
+  type FleetEntry,
   fleet as fleetAnswer,
   fleetParameters,
   type fleetSorts,
   type fleetStates,
+  fleetView,
+  isTrusted,
+  stateWords,
+  versionOf,
 } from "./fleet-api.ts";
-import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 import type { FleetPorts } from "./fleet-store.ts";
-import { incidentOperations } from "./incidents-ask.ts";
 import { addPartner, invitationOperations, invitationTable } from "./invitations-ask.ts";
-import { fleetView, isTrusted } from "./list.ts";
 import { trustOperations } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();

@@ -23,9 +23,8 @@ import { createReleaseFleetStore } from "../../run/releases/fleet-store.ts";
 import { createReleaseStore } from "../../run/releases/release-store.ts";
 import type { ChartHistory } from "../../web/chart-history.ts";
 import { randomSecrets } from "../../web/secrets.ts";
-import { createFleetReads } from "./crawler-reads.ts";
 import type { FleetLine } from "./fleet-api.ts";
-import { createFleetLines } from "./fleet-line-reads.ts";
+import { createFleetLines, createFleetReads } from "./fleet-reads.ts";
 import { createIncidentStore } from "./incident-store.ts";
 import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
 

@@ -1,4 +1,4 @@
-/** /accuracy: how near the delegations are: the estimate, how it is made, and the samples behind it. */
+/** /accuracy: the estimate of how near delegations are, how it is made, and its samples. */
 import { z } from "zod";
 import { howMany, leastSamples, msText } from "#core/format";
 import { timeRange } from "#core/time-range";
@@ -131,7 +131,7 @@ function offCell(sample: AccuracySampleEntry, withinMs: number): Html | string {
   return isFar ? html`<strong class="far">${off}</strong>` : off;
 }
 
-/** Null: one of the two was not measured. */
+/** Null when one of the two was not measured. */
 function offByMs({ ownerRttMs, bestRttMs }: AccuracySampleEntry): number | null {
   return ownerRttMs === null || bestRttMs === null ? null : Math.round((ownerRttMs - bestRttMs) * 100) / 100;
 }

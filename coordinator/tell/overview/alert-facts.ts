@@ -1,69 +1,74 @@
-/** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
+/**
+ * What the alert rules look at, as plain values read at one moment (times in ms since 1970), and what a rule is: how it finds
+ * crawlers and names times and shares.
+ */
+import { z } from "zod";
+import { bytesText } from "#core/format";
+import type { CrawlerRecord } from "../../place/crawlers/crawler.ts";
+import { dateTime, type ReadOf, record } from "../../web/api-operation.ts";
 import type { GatedHosts, SpanFigures } from "./queue-api.ts";
 
-/** Of whoever can say what the rules look at. */
 export interface AlertReads {
   alertFacts(now: Date): Promise<AlertFacts>;
 }
 
+/** An absent fact raises no alert. */
 export interface AlertFacts {
   readonly nowMs: number;
-  /** Without those that were shut out. */
+  /** Without revoked ones. */
   readonly crawlers: readonly CrawlerFacts[];
-  /** Of the hosts that are due; seconds, null: none is due. */
+  /** Of due hosts, in seconds; null when none is due. */
   readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
-  /** Links of results to other hosts than their own: how many wait to be applied, and how long the oldest has. */
+  /** Links of results to other hosts that wait to be applied: how many, and how long the oldest has waited. */
   readonly linkOutbox: { readonly effects: number; readonly ageSeconds: number };
   readonly hour: Pick<SpanFigures, "fetches" | "failures">;
   /** The last 24 hours. */
   readonly day: Pick<SpanFigures, "fetchedBytes" | "shippedBytes">;
-  /** When the last whole minute's figures were written; null: never. */
+  /** When the last whole minute's figures were written; null when none were. */
   readonly figuresAtMs: number | null;
-  /** Of the registry in force; null: none was imported. */
+  /** Null when no registry was imported. */
   readonly registryAppliedMs: number | null;
-  /** What went wrong with it; absent: nothing. */
   readonly registryAccident?: RegistryAccident | null;
-  /** Of the last hour, by crawler and kind. */
+  /** The last hour's, by crawler and kind. */
   readonly incidents: readonly IncidentFacts[];
   /** Invitations that can still be used. */
   readonly openInvitations: number;
   /** Newest first. */
   readonly releases: readonly ReleaseFacts[];
-  /** Until when somebody states what is the newest release; null: nobody ever did. */
+  /** The end of the statement of which release is the newest; null when there never was one. */
   readonly statedUntilMs: number | null;
-  /** How long the database took for the simplest of questions. */
+  /** Duration of the simplest query. */
   readonly databaseMs: number;
-  /** Above and below this coordinator; absent: nobody. */
+  /** Coordinators above and below this one. */
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
-  /** Absent: none is expected. */
+  /** Absent when no backup is expected. */
   readonly backup?: BackupFacts;
-  /** The last time that the database went back (coordinator/journal); absent: it never did. */
-  readonly wentBack?: WentBackFacts;
-  /** Of the disk that the embedded database lies on, or of the room that a server's was given; absent: not known. */
+  /** The last time that the database went back (coordinator/journal). `failed` entries could not be restored; null: no journal. */
+  readonly wentBack?: { readonly atMs: number; readonly failed: number | null };
+  /** The disk of the embedded database, or the space that a server was given. */
   readonly disk?: DiskFacts;
-  /** Hosts behind bot gates, of those that were ever asked; absent: none. */
+  /** Hosts behind bot gates, of those that were ever asked. */
   readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
-  /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */
+  /** What a running coordinator knows of itself. */
   readonly own?: OwnFacts;
-  /** That hold now; absent: none. */
+  /** Those in force. */
   readonly mutes?: readonly AlertMute[];
-  /** As the coordinator that leads has noted them (alerts/watch-alerts); absent: none. */
+  /** As the leading coordinator noted them (alerts/tell-alerts). */
   readonly noted?: readonly NotedAlert[];
-  /** Where alerts are sent; absent or empty: nowhere. */
   readonly channels?: readonly AlertChannel[];
 }
 
-/** Lowest last. `critical`: the crawl stands or does harm, look now. `warning`: look today. `info`: worth knowing. */
+/** Lowest last. `critical`: the crawl stands still or does harm, look now. `warning`: look today. `info`: worth knowing. */
 export const alertSeverities = ["critical", "warning", "info"] as const;
 
 export type AlertSeverity = (typeof alertSeverities)[number];
 
-/** An alert that holds, beyond what its rule finds at this moment. */
+/** What is stored of an alert beyond what its rule finds now. */
 export interface NotedAlert {
   readonly name: string;
   readonly beganAt: Date;
-  /** When people were last told of it; null: not yet, or nobody is to be. */
+  /** Null while people have not been told, or are not to be. */
   readonly toldAt: Date | null;
   readonly acknowledged: Acknowledgement | null;
 }
@@ -77,84 +82,72 @@ export interface Acknowledgement {
   readonly targets: readonly string[];
 }
 
-export interface AlertChannel {
-  readonly name: string;
-  readonly kind: "webhook" | "email";
-  /** In words, without anything secret. */
-  readonly place: string;
-  readonly least: AlertSeverity;
-  readonly deliveredAt: Date | null;
-  /** Null: the last attempt succeeded, or there was none. */
-  readonly failingSince: Date | null;
-  /** In a row. */
-  readonly failures: number;
-  readonly failure: string;
-  /** Alerts that wait for its next attempt. */
-  readonly waiting: number;
-}
+export const alertChannel = record("AlertChannel", {
+  name: z.string(),
+  kind: z.enum(["webhook", "email"]),
+  place: z.string().describe("Where it sends to, without anything secret."),
+  least: z.enum(alertSeverities).describe("The lowest severity that is sent."),
+  deliveredAt: dateTime().nullable().describe("Null when nothing was delivered yet."),
+  failingSince: dateTime().nullable().describe("Null when its last attempt succeeded, or there was none."),
+  failures: z.int().describe("In a row."),
+  failure: z.string().describe("Why the last attempt failed."),
+  waiting: z.int().describe("Alerts that wait for its next attempt."),
+});
 
-export interface WentBackFacts {
-  readonly atMs: number;
-  /** Of the journal's entries, those that could not be put back; null: there was no journal. */
-  readonly failed: number | null;
-}
+export type AlertChannel = ReadOf<typeof alertChannel>;
 
 export interface BackupFacts {
-  /** Of the embedded server: copies of it; of one's own: what it archives of its log. */
+  /** Copies of the embedded server, or the archived log of an operator's own. */
   readonly kind: "copy" | "archive";
-  /** Null: there is none (any more). */
+  /** Null when there is none, or none any more. */
   readonly lastMs: number | null;
-  /** The archiving fails since the last that succeeded. */
+  /** The archiver has failed since its last success. */
   readonly isFailing: boolean;
   readonly warnAfterHours: number;
 }
 
 export interface RegistryAccident {
-  /** Of the generation that was rolled back last, where none is in force any more; null: one is, or none ever was. */
+  /** The generation that was rolled back last while none is in force; null when one is, or none ever was. */
   readonly emptiedFrom: number | null;
   /** Subnets are delegated, and none of them is in the tree in force. */
   readonly noneInUse: boolean;
-  /** Why the latest import was refused, where nothing was applied since; null: it was not. */
+  /** Why the latest import was refused, if nothing was applied since. */
   readonly refusedWords: string | null;
 }
 
 export interface DiskFacts {
   readonly freeBytes: number;
-  /** What it has lost of that over the last hours, as a day's pace; null: not measured for long enough. */
+  /** The loss over the last hours as a daily pace; null until it was measured for long enough. */
   readonly lostBytesPerDay: number | null;
 }
 
-/** What needs no database to be known: while that is gone, it is all there is. */
+/** Needs no database: while that is gone, this is all that is known. Null or absent: no fault is known. */
 export interface OwnFacts {
   /** This coordinator has written no figures before. */
   readonly startedAtMs?: number;
-  /** The data folder was lost; null or absent: it is there, or another machine's. */
+  /** The data folder was lost. */
   readonly gone?: OwnFault | null;
-  /** Null: nothing is known to be wrong with this coordinator's clock. */
   readonly clock: OwnFault | null;
-  /** Null: it answers. */
+  /** The database does not answer. */
   readonly silent: OwnFault | null;
-  /** Null: it can be written, as far as is known. */
   readonly unwritable: OwnFault | null;
-  /** Connections are refused, since others hold all of them; null: none was within the last minute. */
+  /** Others held all connections within the last minute. */
   readonly usedUp?: OwnFault | null;
-  /** Of the journal beside the database; null: everything that was changed is in it. */
+  /** The journal lacks changes. */
   readonly journal: OwnFault | null;
-  /** Its DNS servers, which have answered nothing; null: they do, as far as is known. */
   readonly dns?: OwnFault | null;
-  /** That it shows itself; null: a proxy shows one, or there is none. */
+  /** The certificate that it shows itself; null behind a proxy. `notTaken` says why a renewed one is not in use. */
   readonly certificate?: {
     readonly file: string;
     readonly endsMs: number;
-    /** Why a renewed one is not shown; null: there is none, or it is. */
     readonly notTaken: string | null;
   } | null;
-  /** Over the last minute or two; null: not watched. */
+  /** Over the last minute or two; null when it is not watched. */
   readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
   readonly jobs: readonly JobFacts[];
-  /** Since when nobody leads the coordinators of this database; null: one does. */
+  /** Since when no coordinator of this database leads. */
   readonly leaderlessSinceMs: number | null;
-  /** Other coordinators of this database that went silent without having ended. */
+  /** Other coordinators of this database that went silent without shutting down. */
   readonly silentCoordinators: readonly { readonly name: string; readonly sinceMs: number }[];
 }
 
@@ -163,24 +156,24 @@ export interface OwnFault {
   readonly sinceMs: number;
 }
 
-/** A duty of the clock (core/scheduler). */
+/** A scheduled job (core/scheduler). */
 export interface JobFacts {
   readonly name: string;
   readonly everyMs: number;
   readonly runningSinceMs: number | null;
-  /** When a turn last ended well; null: none has. */
+  /** When a turn last succeeded. */
   readonly succeededMs: number | null;
   /** In a row. */
   readonly failures: number;
   readonly failingSinceMs: number | null;
-  /** Of the last failure. */
+  /** The last failure's. */
   readonly words: string | null;
 }
 
 export interface AlertMute {
-  /** Of the rule. */
+  /** The rule's name. */
   readonly name: string;
-  /** A crawler or release; null: all of the rule. */
+  /** A crawler or release; null mutes the whole rule. */
   readonly target: string | null;
   readonly until: Date;
   readonly reason: string;
@@ -190,52 +183,48 @@ export interface AlertMute {
 export interface RelativeFacts {
   readonly kind: "parent" | "child";
   readonly name: string;
-  /** Null: it has not spoken yet. */
+  /** Null until it has connected. */
   readonly contactedMs: number | null;
-  /** Null: the last exchange succeeded. */
+  /** Null when the last exchange succeeded. */
   readonly failingSinceMs: number | null;
   readonly failure: string | null;
-  /** When URLs for it were given up last, because too many waited; null: never. */
+  /** When URLs for it were last given up because too many waited. */
   readonly droppedMs: number | null;
 }
 
-export interface CrawlerFacts {
-  readonly name: string;
-  readonly state: "online" | "offline" | "draining";
-  /** Null: it has never connected. */
+export interface CrawlerFacts extends Pick<CrawlerRecord, "name" | "state"> {
+  /** Null until it has connected. */
   readonly lastSeenMs: number | null;
   readonly drainingSinceMs: number | null;
   /** Its results, or its probe reports, are not believed. */
   readonly distrusted: boolean;
-  /** On its disk, not yet acknowledged, as of its last heartbeat. */
+  /** Results on its disk that are not acknowledged, as of its last heartbeat. */
   readonly waitingResults: number;
-  /** Why its disk takes no results, in its words; null or absent: it does. */
+  /** Why its disk takes no results, in its own words. */
   readonly diskFault?: string | null;
-  /** Free where its folder lies; null or absent: its version does not say. */
+  /** Free space at its folder; older versions do not report it. */
   readonly diskFreeBytes?: number | null;
-  /** Over the last hour. */
+  /** The last hour's fetches, and those of them that failed by its own fault or on the network path. */
   readonly fetches: number;
-  /** Of those, failed by its own or its machine's fault. */
   readonly ownFailures: number;
-  /** Of those, failed on the way: no connection in time, or one that was lost; absent: not told. */
   readonly networkFailures?: number;
   /** A copied folder was noticed within the last day. */
   readonly copiedFolder: boolean;
   /** It has joined, and nothing has run there yet. */
   readonly neverRan: boolean;
-  /** When it joined; null: it was registered by a key of the operator's. */
+  /** Null when an operator registered it by a key. */
   readonly joinedMs: number | null;
-  /** When its session began; null: it has none. */
+  /** When its session began; null when it has none. */
   readonly connectedMs: number | null;
-  /** Why it gets no work although it runs, in words; null: it gets some, or there is none for it. */
+  /** Why it gets no work although it runs; null when it gets some, or there is none for it. */
   readonly idleWhy: string | null;
-  /** It is away, and its supervisor said that it waits for something. */
+  /** It is offline, and its supervisor has said that it waits for something. */
   readonly waits: boolean;
 }
 
 export interface IncidentFacts {
   readonly kind: string;
-  /** Null: of nobody known. */
+  /** Null when no known crawler is involved. */
   readonly crawler: string | null;
   readonly count: number;
 }
@@ -243,12 +232,86 @@ export interface IncidentFacts {
 export interface ReleaseFacts {
   readonly version: string;
   readonly stage: "none" | "one" | "percent" | "all";
-  /** Somebody moved it, or it moved by itself; a release that nobody has offered yet is not held. */
+  /** A release that was never offered does not count as held. */
   readonly wasOffered: boolean;
   readonly revoked: boolean;
-  /** Signed by a key that counts, in its time, not revoked. */
+  /** Signed by a valid key, not expired, not revoked. */
   readonly mayRun: boolean;
   readonly words: string;
-  /** Crawlers that would not take it or went back to the one before. */
+  /** Crawlers that refused it or rolled back from it. */
   readonly turnedDown: number;
+}
+
+export interface AlertRule {
+  readonly name: string;
+  readonly severity: AlertSeverity;
+  /** Path of the page that shows the details. */
+  readonly link: string;
+  /** The value from which on it is an alert, in the unit of `find`'s second argument. Absent for yes-or-no rules. */
+  readonly threshold?: number;
+  readonly looksFor: string;
+  /** Empty when each finding has its own. */
+  readonly advice: string;
+  /** What its section of the runbook says beyond `looksFor` and `advice`, in Markdown. */
+  readonly runbook: string;
+  /** A text is a finding about the crawl as a whole. */
+  readonly find: (facts: AlertFacts, threshold: number) => Finding | string | null | undefined;
+}
+
+/** `targets`: crawlers, releases, coordinators or kinds, the worst first. */
+export interface Finding {
+  readonly words: string;
+  readonly targets?: readonly string[];
+  readonly advice?: string;
+}
+
+export const minuteMs = 60_000;
+export const dayMs = 86_400_000;
+
+type Rule = Pick<AlertRule, "threshold" | "looksFor" | "find"> &
+  Partial<Pick<AlertRule, "advice" | "runbook">>;
+
+const ruleOf =
+  <Severity extends AlertSeverity>(severity: Severity) =>
+  <Name extends string>(
+    name: Name,
+    link: string,
+    { looksFor, advice = "", runbook = "", ...rule }: Rule,
+  ) => ({
+    ...{ name, severity, link, advice: inOneLine(advice), runbook: inOneLine(runbook), ...rule },
+    looksFor: inOneLine(fill(looksFor, rule.threshold ?? 0)),
+  });
+export const critical = ruleOf("critical");
+export const warning = ruleOf("warning");
+export const info = ruleOf("info");
+
+/** Puts the threshold where a text has {n}, {%} (a share) or {bytes}. */
+export const fill = (text: string, threshold: number): string =>
+  text
+    .replace("{n}", String(threshold))
+    .replace("{%}", `${threshold * 100} %`)
+    .replace("{bytes}", bytesText(threshold));
+
+export const inOneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ");
+
+/** Returns null when there are no targets. */
+export function about(targets: readonly string[], words: string): Finding | null {
+  return targets.length === 0 ? null : { words, targets };
+}
+
+export const namesOf = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name);
+
+export const minutesSince = (sinceMs: number, nowMs: number): number =>
+  Math.floor((nowMs - sinceMs) / minuteMs);
+
+export const isLong = (sinceMs: number | null, nowMs: number, minutes: number): boolean =>
+  sinceMs !== null && nowMs - sinceMs > minutes * minuteMs;
+
+export const sentence = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
+
+/** "90 minutes", "26 hours", "3 days". */
+export function span(seconds: number): string {
+  if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`;
+  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} hours`;
+  return `${Math.round(seconds / 86_400)} days`;
 }

@@ -1,11 +1,11 @@
-/** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
+/** Reads the facts of the alert rules by a few small queries; none of them scans growing tables. */
 
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
 import { nothingDueReason } from "../../crawl/frontier/hand-out-tasks.ts";
 import { outboxBacklog } from "../../crawl/frontier/link-outbox-store.ts";
-import { waitingEnds } from "../../place/crawlers/session-ends.ts";
+import { waitingEnds } from "../../place/crawlers/sessions.ts";
 import { accuracyEstimate } from "../../place/delegation/accuracy.ts";
 import type { AccuracyCounts } from "../../place/delegation/delegation.ts";
 import { epochs } from "../../run/journal/epoch-store.ts";
@@ -21,7 +21,7 @@ import type {
   RelativeFacts,
   ReleaseFacts,
 } from "./alert-facts.ts";
-import { diskFacts } from "./disk-sample-store.ts";
+import { diskFacts } from "./figure-store.ts";
 import type { GatedHosts, QueueAges, SpanFigures } from "./queue-api.ts";
 
 interface SharedReads {
@@ -33,12 +33,12 @@ interface SharedReads {
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
-/** Where no coordinator has stated any yet, as in the settings' schema. */
+/** Used until a coordinator states one; the default of the setting. */
 const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
 
-/** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
+/** `reads` are cached answers that pages need anyway; `nowMs` is a monotonic clock. */
 export async function alertFacts(
   pool: Pool,
   reads: SharedReads,
@@ -101,7 +101,6 @@ export async function alertFacts(
   };
 }
 
-/** To the database and back, as the pages' connections feel it. */
 async function roundTripMs(pool: Pool, nowMs: () => number): Promise<number> {
   const startedMs = nowMs();
   await pool.query("select 1");
@@ -112,15 +111,15 @@ async function roundTripMs(pool: Pool, nowMs: () => number): Promise<number> {
 const msSql = (instant: string, name: string) =>
   `(extract(epoch from ${instant}) * 1000)::float8 as "${name}"`;
 
-/** Of a crawler that fetches nothing so many of its subnets are looked at. */
+/** Subnets checked of a crawler that fetches nothing. */
 const subnetsLooked = 200;
 
-/** Its hosts tell whether it waits for something. */
+/** Its hosts decide whether it waits. */
 const mayWait = "it may wait";
 
 /**
- * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`: it has no subnet, or its
- * hosts are to be looked at; null where its host's own limits hold it back.
+ * SQL over `c` and `f`: why a crawler that may crawl and has fetched nothing for an hour has no work: it has no subnet, or
+ * its hosts must be checked. Null when its host's own limits hold it back.
  */
 const idleWhy = `case
   when c.state <> 'online' or coalesce(f.fetches, 0) > 0 or not exists (
@@ -134,7 +133,7 @@ const idleWhy = `case
   else '${mayWait}'
 end`;
 
-/** Of the crawlers, those that have no work although hosts of their subnets have been due for an hour. */
+/** The given crawlers that have no work although hosts of their subnets have been due for an hour. */
 export async function keptWaiting(
   pool: Pool,
   crawlerIds: readonly number[],
@@ -155,19 +154,19 @@ export async function keptWaiting(
   return new Set(rows.map((row) => row.crawler_id));
 }
 
-/** SQL: its supervisor said for what it waits, and left. */
+/** SQL: its supervisor said what it waits for, and disconnected. */
 const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_code = any($2), false))";
 
 /**
- * SQL: it has joined and was never connected, except to say that it waits. One that runs no release has no version of one
- * either; and when it was connected is lost where the database went back to before that.
+ * SQL: it has joined and was never connected except to say that it waits. A crawler without a release has no version; and a
+ * restored database may have lost the time of its connection.
  */
 const neverRan = `c.state = 'offline' and c.public_key is not null and c.release_version is null
   and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id)
   and (${saysThatItWaits} or c.connected_at is null
     and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
 
-/** Crawlers of older versions say that their disk takes nothing among what holds them back, while they wait to try again. */
+/** SQL: older crawlers report a full disk in `holdingBack`. */
 const diskFault = `coalesce(
   c.heartbeat ->> 'diskFault',
   (
@@ -180,11 +179,11 @@ const diskFault = `coalesce(
   )
 )`;
 
-/** SQL: a number of the heartbeat; null: it is none. */
+/** SQL: a number of the heartbeat, or null. */
 const numberSql = (name: string) =>
   `case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end`;
 
-/** The last hour by quarters: those that began within it. */
+/** The last hour is the quarters that began within it. */
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerFacts & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", c.name, c.state, ${msSql("c.last_seen_at", "lastSeenMs")},
@@ -241,7 +240,7 @@ async function upkeepFacts(pool: Pool, now: Date) {
   return rows[0]!;
 }
 
-/** Each is found by a key, however large the tree is; where no delegation counts any more, all of them are looked at. */
+/** Uses indexes, however large the tree is; only when no delegation counts any more are all of them read. */
 async function registryAccident(pool: Pool): Promise<RegistryAccident> {
   const { rows } = await pool.query<RegistryAccident>(
     `with stand_in as (select generation from registry_generation where state = 'stand-in'),
@@ -315,8 +314,8 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
 }
 
 /**
- * Of an embedded server on this machine its last backup, once there was one; of a server that archives its log how that
- * goes. Null: nobody wants to know, or nothing is expected.
+ * The last backup of an embedded server on this machine, once there was one, or the state of a server's log archive. Null
+ * when no backup is expected.
  */
 export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
   const { rows } = await pool.query<{
@@ -342,8 +341,6 @@ export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
     return { kind: "copy", lastMs: last.at?.getTime() ?? null, isFailing: false, warnAfterHours };
   return home !== null || !archives ? null : { kind: "archive", lastMs, isFailing, warnAfterHours };
 }
-
-// What the alert rules look at of the coordinators above and below.
 
 async function relativeFacts(pool: Pool): Promise<RelativeFacts[]> {
   const { rows } = await pool.query<RelativeFacts>(

@@ -1,21 +1,20 @@
 /**
- * What operators are told. Each rule has its name, how bad it is and where to look; from where on it finds something, what it
- * says, what to do, and the rest of its section of the runbook. Page, command, metrics, Prometheus' rules, mail and
- * ops/runbook/alerts.md derive from this list.
+ * The list of all alert rules, and what they find now. Page, command, metrics, Prometheus' rules, mail and ops/runbook/alerts.md
+ * derive from this list.
  */
 import {
   type AlertFacts,
   type AlertMute,
   type AlertReads,
+  type AlertRule,
   type AlertSeverity,
   alertSeverities,
+  type Finding,
+  inOneLine,
   type OwnFacts,
 } from "./alert-facts.ts";
-import { type AlertRule, type Finding, inOneLine } from "./alert-rule.ts";
-import { ownRules } from "./alerts-of-coordinator.ts";
-import { crawlRules } from "./alerts-of-crawl.ts";
-import { crawlerRules } from "./alerts-of-crawlers.ts";
-import { dataRules } from "./alerts-of-data.ts";
+import { dataRules, ownRules } from "./alerts-of-coordinator.ts";
+import { crawlerRules, crawlRules } from "./alerts-of-crawl.ts";
 
 export const alertRules = [...ownRules, ...dataRules, ...crawlerRules, ...crawlRules] as const;
 
@@ -23,24 +22,15 @@ export type AlertName = (typeof alertRules)[number]["name"];
 
 export const alertNames: readonly AlertName[] = alertRules.map(({ name }) => name);
 
-/** Of those that a coordinator knows of itself. */
+/** Rules that a coordinator answers from its own memory. */
 export const ownAlertNames: ReadonlySet<AlertName> = new Set(ownRules.map(({ name }) => name));
 
-/** Every rule with what it looks for in words, the critical first. */
+/** The critical first. */
 export const listedRules = bySeverity(alertRules);
 
-/** What operators are told now, the critical first; without what is muted, and what somebody has acknowledged. */
+/** What needs attention now, the critical first, without what is muted or acknowledged. */
 export function alertsOf(facts: AlertFacts): Alert[] {
   return foundAlerts(facts).flatMap(({ alert, acknowledged }) => (acknowledged === null ? [alert] : []));
-}
-
-/** What somebody is at, as long as it names nothing else. */
-function acknowledgedAlertsOf(facts: AlertFacts) {
-  return foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
-    if (acknowledged === null) return [];
-    const { by, at, note } = acknowledged;
-    return [{ ...alert, by, at, note }];
-  });
 }
 
 export type Alert = FoundAlert["alert"];
@@ -48,19 +38,18 @@ export type AlertList = Awaited<ReturnType<typeof showAlerts>>;
 
 type FoundAlert = NonNullable<ReturnType<typeof foundBy>>;
 
-/** What all rules find, the critical first; without what is muted. */
+/** What all rules find, the critical first, without what is muted. */
 export function foundAlerts(facts: AlertFacts): FoundAlert[] {
-  const found = alertRules.flatMap((rule) => foundBy(rule, facts) ?? []);
-  return alertSeverities.flatMap((severity) => found.filter(({ alert }) => alert.severity === severity));
+  return listedRules.flatMap((rule) => foundBy(rule, facts) ?? []);
 }
 
-/** All that is known where the database cannot be asked: what a coordinator knows of itself. `mutes`: as last known. */
+/** What a coordinator knows while the database cannot be asked. `mutes`: as last known. */
 export function ownAlertsOf(own: OwnFacts, nowMs: number, mutes: readonly AlertMute[] = []): Alert[] {
   const facts = { ...nothingKnown, nowMs, own, mutes };
   return bySeverity(ownRules.flatMap((rule) => foundBy(rule, facts)?.alert ?? []));
 }
 
-/** No rule about the crawl finds anything in it; those are not asked. */
+/** In these facts no rule finds anything. */
 const nothingKnown: AlertFacts = {
   nowMs: 0,
   crawlers: [],
@@ -78,7 +67,7 @@ const nothingKnown: AlertFacts = {
   accuracy: { samples: 0, share: null },
 };
 
-/** What nobody is told of until an hour that somebody named, and who that was. */
+/** What is muted, by whom and until when. */
 export function mutedAlertsOf(facts: AlertFacts) {
   return (facts.mutes ?? []).flatMap((mute) => {
     const rule = alertRules.find(({ name }) => name === mute.name);
@@ -90,25 +79,23 @@ export function mutedAlertsOf(facts: AlertFacts) {
   });
 }
 
-/** Without the targets that are muted; null: nothing is left, or all of the rule is muted. */
+/** Removes muted targets; returns null when none is left, or the whole rule is muted. */
 function unmuted(finding: Finding, ruleName: string, { mutes = [], nowMs }: AlertFacts): Finding | null {
   const holding = mutes.filter(({ name, until }) => name === ruleName && until.getTime() > nowMs);
   if (holding.some(({ target }) => target === null)) return null;
   const silent = new Set(holding.map(({ target }) => target));
   const { targets } = finding;
   if (targets === undefined || silent.size === 0) return finding;
-  // Some say how many times in brackets: `copied-folder (3)`.
   const left = targets.filter((target) => !silent.has(bareTarget(target)));
   return left.length === 0 ? null : { ...finding, targets: left };
 }
 
-/** `copied-folder (3)` is `copied-folder`. */
+/** The target without its count: `flood (3)` becomes `flood`. */
 export const bareTarget = (target: string): string => target.replace(/ \(.*$/s, "").slice(0, 200);
 
-/** That are noted; the rest is a number. */
+/** Targets stored per alert. */
 const mostTargets = 1000;
 
-/** The critical first, and otherwise as they were. */
 function bySeverity<One extends { readonly severity: AlertSeverity }>(all: readonly One[]): One[] {
   return alertSeverities.flatMap((severity) => all.filter((one) => one.severity === severity));
 }
@@ -131,11 +118,11 @@ function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFac
   };
   const acknowledged = noted?.acknowledged ?? null;
   const isCovered = acknowledged !== null && bare.every((target) => acknowledged.targets.includes(target));
-  // Targets: all that it is about, up to a thousand, without what stands in brackets. Acknowledged by nobody, or it names more by now: null.
+  // An acknowledgement does not cover targets that came later.
   return { alert, targets: bare, acknowledged: isCovered ? acknowledged : null };
 }
 
-/** Names in the sentence; the rest is a number. */
+/** Targets named in the sentence; the others are counted. */
 const namedTargets = 5;
 
 function listOf(names: readonly string[]): string {
@@ -143,21 +130,23 @@ function listOf(names: readonly string[]): string {
   return names.length > namedTargets ? `${shown} and ${names.length - namedTargets} more` : shown;
 }
 
-// What operators are told now: the alert rules over what is read at this moment.
-
 export async function showAlerts(reads: AlertReads, now: Date) {
   const facts = await reads.alertFacts(now);
   return {
     at: now.toISOString(),
     alerts: alertsOf(facts),
-    acknowledged: acknowledgedAlertsOf(facts),
+    acknowledged: foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
+      if (acknowledged === null) return [];
+      const { by, at, note } = acknowledged;
+      return [{ ...alert, by, at, note }];
+    }),
     muted: mutedAlertsOf(facts),
     channels: (facts.channels ?? []).map(({ deliveredAt, failingSince, ...channel }) => ({
       ...channel,
       deliveredAt: deliveredAt?.toISOString() ?? null,
       failingSince: failingSince?.toISOString() ?? null,
     })),
-    /** Why this is not all: the database could not be asked, and these are what is known without it. Null: it is. */
+    /** Why the list is incomplete, when the database could not be asked. */
     incomplete: null as string | null,
   };
 }

@@ -1,59 +1,61 @@
 /**
- * What the charts of the pages show: how figures went over a range of time, by steps of it. Every read is bounded by the
- * rows that its table keeps of a time, and every answer by the steps of a range (core/time-range).
+ * Reads of the charts: figures over a range of time, by its steps (core/time-range). What a table keeps bounds each read, and
+ * the number of steps bounds each answer.
  */
 import type { Pool } from "pg";
-import { leastSamples, wilsonInterval } from "#core/format";
+import { howMany, leastSamples, wilsonInterval } from "#core/format";
 import type { TimeRange } from "#core/time-range";
+import { blames } from "#protocol/result";
 import { createAccuracyStore } from "../../place/delegation/accuracy-store.ts";
 import { nearlyBestMs } from "../../place/delegation/delegation.ts";
 import {
   type ChartHistory,
   chartHistory,
   type HistoryChart,
+  type HistoryMark,
+  type Marks,
   type SteppedRow,
   type Steps,
   seriesOf,
   stepsOf,
   withoutIdle,
 } from "../../web/chart-history.ts";
-import { gaugeSeconds, queueGauge } from "./gauge-store.ts";
-import { marksBetween } from "./mark-reads.ts";
+import { blameNames } from "../fleet/fleet-api.ts";
+import { gaugeSeconds, queueGauge } from "./figure-store.ts";
 import { failureColumns, minuteDays, quarterDays } from "./minute-figures.ts";
-import { blames, blameWords, waitReasonNames } from "./overview-words.ts";
 import { waitReasons } from "./queue-api.ts";
+import { waitReasonWords } from "./queue-words.ts";
 
 export function createChartReads(pool: Pool) {
   const read = { overview, queue, failures, accuracy, trust, recrawl };
+  const withMarks = async (
+    range: TimeRange,
+    reading: Promise<HistoryChart[]>,
+    crawler: string | null = null,
+  ): Promise<ChartHistory> => {
+    const [charts, marks] = await Promise.all([reading, marksBetween(pool, range, crawler)]);
+    return chartHistory(range, charts, marks);
+  };
   return {
-    charts: async (page: keyof typeof read, range: TimeRange): Promise<ChartHistory> => {
-      const [charts, marks] = await Promise.all([read[page](pool, range), marksBetween(pool, range)]);
-      return chartHistory(range, charts, marks);
-    },
-    crawlerCharts: async (
-      { crawlerId, name }: { readonly crawlerId: number; readonly name: string },
-      range: TimeRange,
-    ): Promise<ChartHistory> => {
-      const [charts, marks] = await Promise.all([
-        crawlerCharts(pool, crawlerId, range),
-        marksBetween(pool, range, name),
-      ]);
-      return chartHistory(range, charts, marks);
-    },
+    charts: async (page: keyof typeof read, range: TimeRange) =>
+      await withMarks(range, read[page](pool, range)),
+    crawlerCharts: async (of: { readonly crawlerId: number; readonly name: string }, range: TimeRange) =>
+      await withMarks(range, crawlerCharts(pool, of.crawlerId, range), of.name),
   };
 }
 
 const daySeconds = 86_400;
 const dayMs = 1000 * daySeconds;
 
-/** SQL: seconds since the epoch at which the step of this instant begins; $3 is the step. */
+/** SQL: the start of the instant's step, in seconds since the epoch. $3 is the step. */
 const stepSql = (instant: string) => `(floor(extract(epoch from ${instant}) / $3) * $3)::float8 as step`;
 
-export type StepQuery = readonly [since: Date, until: Date, stepSeconds: number];
-
-const queryOf = ({ since, until }: TimeRange, { seconds }: Steps): StepQuery => [since, until, seconds];
-
-// How things stood: samples of the fleet.
+/** The parameters $1 to $3 of each query. */
+const queryOf = ({ since, until }: TimeRange, { seconds }: Steps): [Date, Date, number] => [
+  since,
+  until,
+  seconds,
+];
 
 const startsNow =
   "Samples are taken every five minutes while a coordinator runs; the first lines appear within the hour.";
@@ -69,12 +71,12 @@ async function gaugeRows(
      from gauge_sample
      where at >= $1 and at <= $2
      group by 1`,
-    [...queryOf(range, steps)],
+    queryOf(range, steps),
   );
   return rows;
 }
 
-/** Charts over the same rows. `usual`: what to say while nothing is known. */
+/** Makes charts of the same rows. `usual` is shown while there are none. */
 const chartsOver =
   (steps: Steps, rows: readonly SteppedRow[], usual: string) =>
   (
@@ -92,7 +94,7 @@ const busyAlone = (chart: HistoryChart): HistoryChart => ({ ...chart, series: wi
 
 async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const steps = stepsOf(range, gaugeSeconds);
-  const waiting = waitReasons.map((reason) => [queueGauge(reason), waitReasonNames[reason]] as const);
+  const waiting = waitReasons.map((reason) => [queueGauge(reason), waitReasonWords[reason].name] as const);
   const names = [...waiting.map(([name]) => name), "queueMedianSeconds", "queueP95Seconds", "urlsInProgress"];
   const chart = chartsOver(steps, await gaugeRows(pool, range, names, steps), startsNow);
   return [
@@ -105,15 +107,12 @@ async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-// What was fetched and what failed: figures of minutes, or of days where minutes are not kept for so long.
-
 const isBeyond = (range: TimeRange, days: number) =>
   range.now.getTime() - range.since.getTime() > days * dayMs;
 
-/** SQL: of the days of the range. */
 const inDays = `day >= ($1::timestamptz at time zone 'UTC')::date and day <= ($2::timestamptz at time zone 'UTC')::date`;
 
-/** Sums of these columns by step, with the minutes in which a coordinator ran. */
+/** Sums of these columns by step, with the minutes in which a coordinator ran; from days where minutes are not kept as long. */
 async function minuteRows(
   pool: Pool,
   range: TimeRange,
@@ -124,7 +123,7 @@ async function minuteRows(
   const from = isByDay
     ? `day_figures where minutes > 0 and ${inDays}`
     : "minute_figures where minute >= $1 and minute <= $2";
-  // Of the minute under way only a part is written: it is no point of its own.
+  // The current minute is incomplete, so it is no point of its own.
   const minuteStart = Math.floor(range.now.getTime() / 60_000) * 60_000;
   const until = steps.seconds === 60 ? new Date(Math.min(+range.until, minuteStart - 1)) : range.until;
   const sums = columns.map(([name, column]) => `, sum(${column})::float8 as ${name}`);
@@ -133,15 +132,14 @@ async function minuteRows(
        ${isByDay ? "sum(minutes)" : "count(*)"}::float8 as minutes ${sums.join("")}
      from ${from}
      group by 1`,
-    [...queryOf({ ...range, until }, steps)],
+    queryOf({ ...range, until }, steps),
   );
   return { steps, rows };
 }
 
 const ofBlames = blames.map((blame) => [blame, failureColumns[blame]] as const);
-const blameLines = blames.map((blame) => [blame, blameWords[blame]] as const);
+const blameLines = blames.map((blame) => [blame, blameNames[blame]] as const);
 
-/** Each column of the row, as `of` makes it. */
 function eachOf(row: SteppedRow, names: readonly string[], of: (value: number) => number | null): SteppedRow {
   return { step: row.step, ...Object.fromEntries(names.map((name) => [name, of(row[name] ?? 0)])) };
 }
@@ -177,8 +175,7 @@ async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-// How near the delegations are: the share of the samples in a window before each point, as the page's own figure is.
-
+/** The share of the samples in a window before each point, as on the accuracy page. */
 async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const windowMs = isBeyond(range, 7) ? 7 * dayMs : dayMs;
   const steps = stepsOf(range, 3600);
@@ -211,24 +208,30 @@ async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-// Trust: who is online, what came of comparisons, and what was refused.
-
 async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const steps = stepsOf(range, 3600);
   const fine = stepsOf(range, gaugeSeconds);
   const [gauges, compared, incidents] = await Promise.all([
     gaugeRows(pool, range, ["crawlersOnline", "crawlersDraining", "crawlersOffline"], fine),
-    comparisons(pool, queryOf(range, steps)),
+    pool.query<SteppedRow>(
+      `select ${stepSql("decided_at")}, count(*) filter (where verdict = 'agree')::float8 as agree,
+         count(*) filter (where verdict = 'alone')::float8 as alone,
+         count(*) filter (where verdict = 'once')::float8 as once
+       from double_check
+       where verdict is not null and decided_at >= $1 and decided_at <= $2
+       group by 1`,
+      queryOf(range, steps),
+    ),
     pool.query<SteppedRow>(
       `select ${stepSql("hour")}, sum(incidents)::float8 as incidents
        from incident
        where last_at >= $1 and hour >= $1 and hour <= $2
        group by 1`,
-      [...queryOf(range, steps)],
+      queryOf(range, steps),
     ),
   ]);
   const hours = steps.seconds / 3600;
-  // What nobody wrote down in a step did not happen in it.
+  // A step without a row counts as zero.
   const perHour = (rows: readonly SteppedRow[], names: readonly string[]) => {
     const known = new Map(rows.map((row) => [Number(row.step), row]));
     return steps.times.map((_, index) => {
@@ -236,7 +239,7 @@ async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
       return eachOf(known.get(step) ?? { step }, names, (count) => count / hours);
     });
   };
-  const verdicts = perHour(compared, ["agree", "alone", "once"]);
+  const verdicts = perHour(compared.rows, ["agree", "alone", "once"]);
   const refused = perHour(incidents.rows, ["incidents"]);
   return [
     chartsOver(steps, verdicts, "Nothing was compared.")("comparisons", "Pages compared per hour", "count", [
@@ -256,21 +259,6 @@ async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
     ),
   ];
 }
-
-async function comparisons(pool: Pool, query: StepQuery): Promise<SteppedRow[]> {
-  const { rows } = await pool.query<SteppedRow>(
-    `select ${stepSql("decided_at")}, count(*) filter (where verdict = 'agree')::float8 as agree,
-       count(*) filter (where verdict = 'alone')::float8 as alone,
-       count(*) filter (where verdict = 'once')::float8 as once
-     from double_check
-     where verdict is not null and decided_at >= $1 and decided_at <= $2
-     group by 1`,
-    [...query],
-  );
-  return rows;
-}
-
-// Recrawl: every plan that was made.
 
 const mostPlans = 1000;
 
@@ -305,8 +293,7 @@ async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-// One crawler: figures of quarters of an hour for a week, of days beyond.
-
+/** From quarters of an hour for a week, from days beyond. */
 async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): Promise<HistoryChart[]> {
   const isByDay = isBeyond(range, quarterDays);
   const steps = stepsOf(range, isByDay ? daySeconds : 900);
@@ -354,7 +341,7 @@ async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): P
   ];
 }
 
-/** Means over the minutes in which a coordinator ran: a crawler without figures fetched nothing then. Without any, over the whole step. */
+/** Means over the minutes in which a coordinator ran, or else over the whole step. A crawler without figures fetched nothing. */
 function perMinute(
   steps: Steps,
   rows: readonly SteppedRow[],
@@ -368,4 +355,100 @@ function perMinute(
     const names = ["fetches", "pages", "bytes", ...blames];
     return [eachOf(row ?? { step }, names, (count) => count / (minutes ?? steps.seconds / 60))];
   });
+}
+
+// Marks: what changed meanwhile and may explain a bend of a line: policies, releases, registries, crawlers.
+
+/** The latest marks shown; earlier ones are counted. */
+const mostMarks = 50;
+
+interface MarkRow {
+  readonly at: Date;
+  readonly kind: string;
+  readonly subject: string;
+  readonly more: number;
+  readonly count: number;
+}
+
+/** `crawler` leaves out what concerns other crawlers only. */
+export async function marksBetween(
+  pool: Pool,
+  { since, until }: TimeRange,
+  crawler: string | null = null,
+): Promise<Marks> {
+  const { rows } = await pool.query<MarkRow>(
+    `select at, kind, subject, more, count(*) over ()::int as count
+     from (
+       select changed_at as at, 'policy' as kind, coalesce(changes -> 0 ->> 'name', '') as subject,
+         jsonb_array_length(changes) - 1 as more
+       from policy_version
+       where changed_at between $1 and $2
+       union all
+       select published_at, 'release-published', version, 0
+       from release
+       where published_at between $1 and $2
+       union all
+       select stage_since, 'release-' || stage, version, 0
+       from release
+       where stage_since between $1 and $2 and stage_since > published_at
+       union all
+       select applied_at, 'registry', generation::text, 0
+       from registry_generation
+       where applied_at between $1 and $2
+       union all
+       select rolled_back_at, 'registry-rolled-back', generation::text, 0
+       from registry_generation
+       where rolled_back_at between $1 and $2
+       union all
+       select created_at, 'crawler-registered', name, 0
+       from crawler
+       where created_at between $1 and $2 and ($3::text is null or name = $3)
+       union all
+       select at, action, target, 0
+       from audit_entry
+       where at between $1 and $2 and action = any($4) and target is not null and ($3::text is null or target = $3)
+     ) change
+     order by at desc, kind desc, subject collate "C" desc
+     limit ${mostMarks}`,
+    [since, until, crawler, Object.keys(crawlerWords)],
+  );
+  const marks = rows.reverse().map(({ at, ...row }) => ({ at: at.toISOString(), ...wordsOf(row) }));
+  return { marks, more: Math.max(0, (rows[0]?.count ?? 0) - rows.length) };
+}
+
+/** By the action in the audit log. */
+const crawlerWords: Readonly<Record<string, string>> = {
+  "crawler-registered": "registered",
+  "crawler-drained": "drained",
+  "crawler-resumed": "resumed",
+  "crawler-revoked": "removed",
+  "crawler-killed": "removed",
+  "crawler-distrusted": "not trusted any more",
+  "crawler-probes-doubted": "probes not trusted any more",
+  "crawler-trust-restored": "trusted again",
+  "crawler-budget-granted": "budget changed",
+  "crawler-domain-sets-given": "domain sets changed",
+  "crawler-moved": "moved to another host",
+};
+
+const otherWords: Readonly<Record<string, readonly [what: string, became: string, link: string]>> = {
+  policy: ["policy", "changed", "/policies"],
+  "release-published": ["release", "published", "/fleet/versions"],
+  "release-none": ["release", "offered to nobody any more", "/fleet/versions"],
+  "release-one": ["release", "offered to one crawler", "/fleet/versions"],
+  "release-percent": ["release", "offered to a part of the fleet", "/fleet/versions"],
+  "release-all": ["release", "offered to all", "/fleet/versions"],
+  registry: ["registry generation", "in force", "/registry"],
+  "registry-rolled-back": ["registry generation", "rolled back", "/registry"],
+};
+
+function wordsOf({ kind, subject, more }: Omit<MarkRow, "at">): Pick<HistoryMark, "words" | "link"> {
+  const [what, became, link] = otherWords[kind] ?? [];
+  if (what === undefined)
+    return {
+      words: `${subject} ${crawlerWords[kind] ?? kind}`,
+      link: `/crawlers/${encodeURIComponent(subject)}`,
+    };
+  const words = `${what} ${subject} ${became}${more > 0 ? `, with ${howMany(more, "other")}` : ""}`;
+  return { words, link: link! };
 }

@@ -1,21 +1,21 @@
 /**
- * What this is, in one look: the crawlers around, and between them the subnets of the web, each in the colour of the crawler that is
- * nearest to it. Crawlers stand from west to east, those with most subnets; each has its wedge, filled from its own side.
+ * The crawl in one picture: crawlers around, and between them their subnets as dots in their colours. The crawlers with most
+ * subnets stand from west to east, and each has a wedge that fills from its own side.
  */
 import { howMany } from "#core/format";
 import { countText, crawlerColour, othersColour } from "../../web/format.ts";
 import { type Html, html } from "../../web/html.ts";
 import type { FleetLine } from "../fleet/fleet-api.ts";
-import type { Overview } from "./overview.ts";
+import type { Overview } from "./overview-api.ts";
 
 type Pictured = Pick<Overview, "fleet" | "totals">;
 
-/** More would only cover each other; the rest are one wedge together. */
+/** More would cover each other; the rest share one wedge. */
 const mostWedges = 12;
 const [width, height] = [440, 300];
 const [centreX, centreY] = [width / 2, height / 2];
 const [innermost, outermost, ring] = [36, 112, 126];
-/** From dot to dot: the widest at which whoever has most subnets finds room; at the last a dot may be several subnets. */
+/** Distances between dots. The widest that fits the largest crawler is used; at the narrowest, a dot may be several subnets. */
 const pitches = [22, 18, 15, 12, 10, 8.6];
 const longestName = 14;
 
@@ -57,7 +57,7 @@ ${wedges.map((wedge, index) => crawlerMark(wedge, index, wedges.length))}
 pages.</figcaption></figure>`;
 }
 
-/** Those with most subnets, from west to east; whoever states no place comes last. */
+/** From west to east; crawlers without a stated place come last. */
 function wedgesOf(fleet: readonly FleetLine[]): Wedge[] {
   const bySubnets = [...fleet].sort((a, b) => b.subnets - a.subnets);
   const named = fleet.length > mostWedges ? bySubnets.slice(0, mostWedges - 1) : bySubnets;
@@ -79,7 +79,7 @@ const at = (radius: number, angle: number): Spot => ({
   y: round(centreY + radius * Math.sin(angle)),
 });
 
-/** As in a theatre whose stage is the crawler: rows from the rim inwards, each filled from its middle. */
+/** Rows from the rim inwards, each filled from its middle, like a theatre facing the crawler. */
 function seatsOf(index: number, count: number, pitch: number): Spot[] {
   const middle = angleOf(index, count);
   const seats: Spot[] = [];
@@ -95,7 +95,7 @@ function seatsOf(index: number, count: number, pitch: number): Spot[] {
   return seats;
 }
 
-/** Strokes without length: their round caps are the dots. */
+/** Strokes without length, whose round caps are the dots. */
 function dots(seats: readonly Spot[]): string {
   return seats.map(({ x, y }) => `M${x} ${y}h0`).join("");
 }
@@ -119,7 +119,7 @@ fill="${colour}" stroke="${colour}" cx="${spot.x}" cy="${spot.y}" r="5"/>${text}
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** Of a new system: what is there, and what comes next. */
+/** The first steps of a new system. */
 function firstSteps({ fleet, totals }: Pictured): Html {
   const steps = [
     [

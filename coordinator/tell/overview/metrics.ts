@@ -1,28 +1,37 @@
 /**
- * What Prometheus may ask for at /metrics: what the runbook asks about. Base units and names as Prometheus' conventions have
- * them; what has few values is a label, and crawlers are bounded in number. The flows' callers feed the counters, so that flows
- * stay free of them; the gauges are set by the clock (coordinator/tell/overview/start).
+ * The metrics at /metrics, with base units and names by Prometheus' conventions. Values of small sets are labels, and crawlers
+ * are limited in number. Counters are fed by the callers of the flows, gauges by the clock (overview/start).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { knownGate } from "#protocol/bot-gate";
+import { useAnswers } from "#protocol/preferences";
+import type { FetchResult } from "#protocol/result";
+import type { TakenResults } from "../../crawl/batch/accepted-result.ts";
+import { asksPayment, challengeOf } from "../../crawl/batch/visit.ts";
 import { CoordinatorMetrics } from "../../crawl/federation/coordinator-metrics.ts";
+import type { AppliedLinks } from "../../crawl/frontier/link-outbox-store.ts";
+import type { ResultBatch } from "../../place/crawlers/crawler.ts";
+import type { FinishedRound } from "../../place/delegation/delegation.ts";
+import { MinuteFigures } from "./minute-figures.ts";
+import type { LiveState } from "./overview-ask.ts";
 
-/** `statedPages` is nearcrawl_stated_pages_total; after the help, the labels. */
+/** The help, then the labels. `statedPages` becomes nearcrawl_stated_pages_total. */
 const counters = {
   fetches: ["Results stored, by how the fetch ended", "outcome"],
-  fetchFailures: ["Fetches that failed, by who is to blame: target, network, crawler, us", "blame"],
+  fetchFailures: ["Failed fetches by cause: target, network, crawler, us", "blame"],
   pages: ["Pages stored"],
   statedPages: [
-    "Pages read, or as they were, whose site states what they may be used for, by use and answer",
+    "Fetched or unchanged pages whose site states what they may be used for, by use and answer",
     "use",
     "answer",
   ],
   paymentsAsked: ["Answers with status 402: the site asks to be paid"],
-  challenges: ["Answers of bot gates in place of a page or a robots.txt, by provider", "provider"],
+  challenges: ["Answers of bot gates instead of a page or robots.txt, by provider", "provider"],
   fetchedBytes: ["Decoded body bytes of the pages that crawlers fetched"],
-  shippedBytes: ["Compressed bytes that results took on the wire"],
-  results: ["Results that arrived, by what became of them", "taken"],
+  shippedBytes: ["Compressed bytes of results on the wire"],
+  results: ["Arrived results by outcome", "taken"],
   urlsAdmitted: ["URLs new to the frontier"],
-  linksApplied: ["URLs of other hosts that results named or linked to, taken from the outbox"],
+  linksApplied: ["URLs of other hosts that results linked to, taken from the outbox"],
   probes: ["Latency probes, by method and outcome", "method", "outcome"],
   rounds: ["Probe rounds, by policy, cause and whether they decided", "policy", "cause", "decided"],
   leases: ["Leases granted, returned, expired", "event"],
@@ -30,7 +39,7 @@ const counters = {
   sessionsRefused: ["Sessions refused or ended by the coordinator", "code"],
   incidents: ["Incidents (nearcrawl fleet incidents), by kind", "kind"],
   alertDeliveries: [
-    "Attempts to tell people of alerts, by channel and outcome: delivered, failed, given-up",
+    "Attempts to deliver alerts, by channel and outcome: delivered, failed, given-up",
     "channel",
     "outcome",
   ],
@@ -38,46 +47,41 @@ const counters = {
 
 const gauges = {
   buildInfo: ["1, with the version of the coordinator's software", "version"],
-  roundsUnderWay: ["Probe rounds not decided yet"],
-  probesUnderWay: ["Probes not answered yet"],
+  roundsUnderWay: ["Undecided probe rounds"],
+  probesUnderWay: ["Unanswered probes"],
   sessions: ["Crawlers connected now"],
-  releaseCrawlers: ["Crawlers by release and what became of it there", "version", "state"],
-  queueHosts: ["Hosts that are due and not being fetched, by what they wait for", "reason"],
-  queueAgeSeconds: ["How long hosts that are due have waited: median, p95, oldest", "stat"],
-  linkOutboxLinks: ["URLs of other hosts that results named or linked to, and that wait to be applied"],
-  linkOutboxAgeSeconds: ["How long the oldest of them has waited; 0: none waits"],
-  alerts: ["Alerts of nearcrawl alerts, by rule; the value is how many it is about", "name", "severity"],
-  alertChannelFailures: [
-    "How often a channel of alerts has failed in a row; 0: its last attempt succeeded",
-    "channel",
-  ],
+  releaseCrawlers: ["Crawlers by release and its outcome there", "version", "state"],
+  queueHosts: ["Due hosts that are not being fetched, by what they wait for", "reason"],
+  queueAgeSeconds: ["Waiting time of due hosts: median, p95, oldest", "stat"],
+  linkOutboxLinks: ["URLs of other hosts that results linked to and that wait to be applied"],
+  linkOutboxAgeSeconds: ["Waiting time of the oldest of them; 0 when none waits"],
+  alerts: ["Alerts by rule, as in nearcrawl alerts; the value is the number of targets", "name", "severity"],
+  alertChannelFailures: ["Consecutive failures of an alert channel; 0 after a success", "channel"],
   alertMessagesWaiting: ["Alerts that wait to be sent by a channel", "channel"],
-  databaseUp: ["1 while the database answers the coordinator, looked at every 2 s"],
+  databaseUp: ["1 while the database answers the coordinator, checked every 2 s"],
   databaseWritable: [
-    "1 while the database can be written as far as is known, looked at every 30 s and after failures",
+    "1 while the database can be written as far as is known, checked every 30 s and after failures",
   ],
-  eventLoopDelaySeconds: ["How late the process is, over the last minute or two: p99, longest", "stat"],
-  searchIndexPages: ["Pages of the index in memory; 0: the database answers searches"],
-  searchIndexBytes: ["What the index in memory takes"],
-  searchIndexBehindSeconds: ["Since the index in memory was last level with the database"],
-  coordinatorLeads: ["1: this coordinator does what one does for all of a database"],
-  jobLastSuccessTimestampSeconds: ["When the job's turn last ended without an error, Unix time", "job"],
-  jobFailures: ["How often the job has failed in a row; 0: its last turn ended well", "job"],
-  databaseFreeBytes: ["Free where the embedded database lies, or left of databaseGigabytes"],
-  databaseBytes: ["What the database takes"],
+  eventLoopDelaySeconds: ["Delay of the event loop over the last minute or two: p99, longest", "stat"],
+  searchIndexPages: ["Pages of the index in memory; 0 when the database answers searches"],
+  searchIndexBytes: ["Memory of the index"],
+  searchIndexBehindSeconds: ["Time since the index in memory was level with the database"],
+  coordinatorLeads: ["1 while this coordinator leads those of its database"],
+  jobLastSuccessTimestampSeconds: ["Last successful end of the job's turn, Unix time", "job"],
+  jobFailures: ["Consecutive failures of the job; 0 after a success", "job"],
+  databaseFreeBytes: ["Free space of the embedded database's disk, or left of databaseGigabytes"],
+  databaseBytes: ["Size of the database"],
   accuracyRatio: [
     "Share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days (0 to 1)",
   ],
   accuracyIntervalRatio: ["Wilson interval (95 %) of nearcrawl_accuracy_ratio", "end"],
   accuracySamples: ["Samples behind nearcrawl_accuracy_ratio"],
-  figuresWrittenTimestampSeconds: ["When the last minute's figures were written, Unix time"],
-  registryAppliedTimestampSeconds: ["When the registry in force was applied, Unix time"],
-  frontierUrls: ["URLs in the frontier, by state; about, where there are many", "state"],
-  frontierLeftOutUrls: [
-    "Times that a URL was left out at its host's bound; of the 10,000 hosts with most, where there are more",
-  ],
-  frontierBoundHosts: ["Hosts at their bounds that had URLs left out, up to 10,000"],
-  indexPages: ["Pages in the index; about, where there are many"],
+  figuresWrittenTimestampSeconds: ["Time of the last written minute's figures, Unix time"],
+  registryAppliedTimestampSeconds: ["Time at which the registry in force was applied, Unix time"],
+  frontierUrls: ["URLs in the frontier by state; estimated when there are many", "state"],
+  frontierLeftOutUrls: ["URLs skipped at their host's limit; for the 10,000 hosts with most"],
+  frontierBoundHosts: ["Hosts whose URLs were skipped at their limit, up to 10,000"],
+  indexPages: ["Pages in the index; estimated when there are many"],
   subnets: ["Subnets with a crawler, and subnets that wait for a probe round", "state"],
   crawlers: ["Registered crawlers, by state", "state"],
   spooledResults: ["Results on crawlers' disks that are not acknowledged yet"],
@@ -85,28 +89,30 @@ const gauges = {
   crawlerSubnets: ["Subnets that the crawler has", "crawler"],
   crawlerOpenLeases: ["Hosts that the crawler has leased", "crawler"],
   crawlerSpooledResults: ["Results on the crawler's disk, not acknowledged yet", "crawler"],
-  crawlerFetchedBytes: ["Bytes fetched since the crawler's start, as it says", "crawler"],
-  crawlerShippedBytes: ["Bytes shipped since the crawler's start, as it says", "crawler"],
+  crawlerFetchedBytes: ["Bytes fetched since the crawler's start, as it reports", "crawler"],
+  crawlerShippedBytes: ["Bytes shipped since the crawler's start, as it reports", "crawler"],
 } as const;
 
 type Described = readonly [help: string, ...labels: string[]];
 type LabelsOf<One> = One extends readonly [string, ...infer Labels extends string[]] ? Labels[number] : never;
 
-type Counters = { readonly [Name in keyof typeof counters]: Counter<LabelsOf<(typeof counters)[Name]>> };
+type CounterMetrics = {
+  readonly [Name in keyof typeof counters]: Counter<LabelsOf<(typeof counters)[Name]>>;
+};
 export type Gauges = { readonly [Name in keyof typeof gauges]: Gauge<LabelsOf<(typeof gauges)[Name]>> };
 
-export interface Metrics extends Counters, Gauges {
+export interface Metrics extends CounterMetrics, Gauges {
   readonly registry: Registry;
   readonly httpRequestSeconds: Histogram<"route" | "status">;
   readonly databaseRoundTripSeconds: Histogram;
-  /** Of the exchange with parent and children. */
+  /** The exchange with parent and children. */
   readonly coordinators: CoordinatorMetrics;
 }
 
-/** Crawlers with gauges of their own; those that are connected come first. */
+/** At most this many crawlers have gauges of their own, connected ones first. */
 export const maxCrawlersMeasured = 500;
 
-/** `processMetrics` adds memory, event loop and garbage collection of this process. */
+/** `processMetrics` adds memory, event loop and garbage collection. */
 export function createMetrics(options: { readonly processMetrics?: boolean } = {}): Metrics {
   const registry = new Registry();
   if (options.processMetrics) collectDefaultMetrics({ register: registry, prefix: "nearcrawl_" });
@@ -126,7 +132,7 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     ...(made(
       counters,
       (name, help, labelNames) => new Counter({ name: `${name}_total`, help, labelNames, registers }),
-    ) as Counters),
+    ) as CounterMetrics),
     ...(made(
       gauges,
       (name, help, labelNames) => new Gauge({ name, help, labelNames, registers }),
@@ -140,10 +146,89 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     }),
     databaseRoundTripSeconds: new Histogram({
       name: "nearcrawl_database_round_trip_seconds",
-      help: "Seconds that the database takes for the simplest of questions",
+      help: "Seconds that the database takes for the simplest query",
       buckets: [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5],
       registers,
     }),
     coordinators: new CoordinatorMetrics(registry),
   };
 }
+
+export class Counters {
+  readonly metrics: Metrics = createMetrics({ processMetrics: true });
+  readonly figures = new MinuteFigures();
+  readonly #refusals = new Map<string, number>();
+
+  /** Counts what arrives: a result that arrives twice counts twice here, and once in the database. */
+  results(batch: ResultBatch, taken: TakenResults): void {
+    const pages = batch.results.filter(({ result }) => result.page !== null);
+    const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);
+    const shippedBytes = batch.results.reduce((sum, { wireBytes }) => sum + wireBytes, 0);
+    this.figures.results(batch, taken.stored);
+    const { metrics } = this;
+    for (const { result } of batch.results) {
+      metrics.fetches.inc({ outcome: result.outcome.type });
+      if (asksPayment(result.outcome)) metrics.paymentsAsked.inc();
+      const challenge = challengeOf(result.outcome);
+      if (challenge !== null) metrics.challenges.inc({ provider: knownGate(challenge.provider) });
+      for (const [use, answer] of Object.entries(useAnswers(statedOfPage(result))))
+        metrics.statedPages.inc({ use, answer });
+      if (result.outcome.type === "failed") metrics.fetchFailures.inc({ blame: result.outcome.blame });
+    }
+    metrics.pages.inc(pages.length);
+    metrics.fetchedBytes.inc(fetchedBytes);
+    metrics.shippedBytes.inc(shippedBytes);
+    metrics.results.inc({ taken: "stored" }, taken.stored);
+    metrics.results.inc({ taken: "duplicate" }, taken.duplicates);
+    metrics.results.inc({ taken: "without-lease" }, taken.withoutLease);
+    metrics.urlsAdmitted.inc(taken.newUrls);
+  }
+
+  round(round: FinishedRound): void {
+    this.figures.round(paid(round).length);
+    const decided = round.crawlerId === null ? "no" : "yes";
+    this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
+    for (const { outcome } of paid(round)) {
+      this.metrics.probes.inc({ method: outcome.method, outcome: outcome.type });
+    }
+  }
+
+  /** `refusals`: total so far by code. */
+  observe(live: LiveState, refusals: Readonly<Record<string, number>>): void {
+    const { metrics } = this;
+    metrics.sessions.set(live.sessions);
+    metrics.roundsUnderWay.set(live.roundsUnderWay);
+    metrics.probesUnderWay.set(live.probesUnderWay);
+    for (const [code, count] of Object.entries(refusals)) {
+      metrics.sessionsRefused.inc({ code }, count - (this.#refusals.get(code) ?? 0));
+      this.#refusals.set(code, count);
+    }
+  }
+
+  linksApplied({ effects, newUrls }: AppliedLinks): void {
+    this.metrics.urlsAdmitted.inc(newUrls);
+    this.metrics.linksApplied.inc(effects);
+  }
+
+  leases(event: "granted" | "returned" | "expired", count: number): void {
+    this.metrics.leases.inc({ event }, count);
+  }
+
+  refusedResults(count: number): void {
+    this.metrics.results.inc({ taken: "refused" }, count);
+  }
+
+  incident(kind: string): void {
+    this.metrics.incidents.inc({ kind });
+  }
+
+  moves(cause: string, count: number): void {
+    this.metrics.moves.inc({ cause }, count);
+  }
+}
+
+const statedOfPage = ({ outcome, preferences = [] }: FetchResult) =>
+  outcome.type === "fetched" || outcome.type === "unchanged" ? preferences : [];
+
+/** Measurements of the crawl's own fetches cost no probe. */
+const paid = ({ probes }: FinishedRound) => probes.filter(({ how }) => how !== "get");

@@ -1,14 +1,10 @@
 /**
- * Counts what happens and adds it to its minute at every turn, each second, so that a coordinator that is killed takes no
- * more than a second's figures with it. What cannot be written is kept and written with a later turn. Where nothing happens,
- * one row a minute says that somebody was there.
+ * Counts what happens and adds it to its minute every second, so that a coordinator that is killed loses at most one second's
+ * figures. What cannot be written is kept for a later turn. A row for an idle minute shows that a coordinator ran.
  */
 import type { CrawlerId } from "#core/ids";
-import type { FetchOutcome } from "#protocol/result";
-import type { ResultBatch } from "../../place/crawlers/result-batch.ts";
-
-/** Who is to blame for a failed fetch (protocol/result). */
-export type Blame = Extract<FetchOutcome, { readonly type: "failed" }>["blame"];
+import type { ResultBatch } from "../../place/crawlers/crawler.ts";
+import type { Blame } from "../fleet/fleet-api.ts";
 
 export const failureColumns = {
   target: "target_failures",
@@ -20,22 +16,22 @@ export const failureColumns = {
 const failures = Object.values(failureColumns);
 
 /**
- * Of the whole crawl, by minute and by day. fetched_bytes: decoded bodies of the pages; shipped_bytes: what all results took on
- * the wire to the coordinator; probes: without those that the crawl's own fetches spared.
+ * The whole crawl by minute and by day. fetched_bytes: decoded bodies of the pages; shipped_bytes: all results on the wire to
+ * the coordinator; probes: without measurements of the crawl's own fetches.
  */
 export const minuteColumns = [
   ...(["fetches", "pages", "fetched_bytes", "shipped_bytes", "rounds", "probes"] as const),
   ...failures,
 ];
 
-/** Of a crawler, by quarter of an hour and by day. wire_bytes: as they came over the partner's line. */
+/** One crawler by quarter of an hour and by day. wire_bytes: on the partner's line. */
 export const crawlerColumns = [...(["fetches", "pages", "wire_bytes"] as const), ...failures];
 
 type Counts<Name extends string> = Readonly<Record<Name, number>>;
 export type MinuteCounts = Counts<(typeof minuteColumns)[number]>;
 export type CrawlerCounts = Counts<(typeof crawlerColumns)[number]>;
 
-/** Adds to what is there of that minute, and of the quarter of an hour around it. */
+/** Adds to the figures of that minute, and of the quarter of an hour around it. */
 export type WriteFigures = (
   minute: Date,
   counts: MinuteCounts,
@@ -50,8 +46,8 @@ export class MinuteFigures {
   #minuteMs: number | null = null;
 
   /**
-   * `stored`: how many of the batch's results were stored. Which ones they were is not told, so of a batch that
-   * holds others too (sent again, or without a lease) everything counts for that share; what was shipped was shipped.
+   * `stored` is the number of the batch's results that were stored. Which ones is unknown, so of a batch with others (sent again,
+   * or without a lease) everything but the shipped bytes counts for that share.
    */
   results({ crawlerId, results }: ResultBatch, stored: number): void {
     const share = results.length === 0 ? 0 : Math.min(1, stored / results.length);
@@ -79,7 +75,7 @@ export class MinuteFigures {
     this.#counts = summed(minuteColumns, this.#counts, { rounds: 1, probes });
   }
 
-  /** Called every second; writes what there is to write. */
+  /** Called every second. */
   async turn(write: WriteFigures, now: Date): Promise<void> {
     const thisMinuteMs = Math.floor(now.getTime() / minuteMs) * minuteMs;
     this.#minuteMs ??= thisMinuteMs;
@@ -89,7 +85,7 @@ export class MinuteFigures {
     if (isOver || this.#crawlers.size > 0 || this.#counts.rounds > 0) await this.#write(write, minute);
   }
 
-  /** What there is of the minute under way: for a coordinator that stops. */
+  /** Writes the current minute when a coordinator stops. */
   async flush(write: WriteFigures): Promise<void> {
     if (this.#minuteMs !== null) await this.#write(write, new Date(this.#minuteMs));
   }
@@ -120,14 +116,12 @@ function summed<Name extends string>(
   return Object.fromEntries(sums) as Counts<Name>;
 }
 
-/** How long the minutes are kept. */
+/** Days that minutes are kept. */
 export const minuteDays = 90;
 
-/** And the crawlers' quarters: a week is what anybody compares crawlers over. */
+/** Days that crawlers' quarters are kept: people compare crawlers over a week. */
 export const quarterDays = 7;
 
-/** The sums of a crawler's days: a year, and what it takes to see the same weeks of the year before. */
+/** Days that a crawler's daily sums and the fleet's gauges are kept: a year, and enough to compare weeks with the year before. */
 export const crawlerDays = 400;
-
-/** How long a sample of how the fleet stands is kept: a year, and what it takes to see the same weeks of the year before. */
 export const gaugeDays = 400;

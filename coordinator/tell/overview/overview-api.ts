@@ -1,4 +1,4 @@
-/** The API of the overview: what it answers. */
+/** The API of the overview, its alerts and the coordinator's health. */
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { delegationCause } from "../../place/subnets/subnets-api.ts";
@@ -8,13 +8,59 @@ import {
   dateTime,
   errorAnswer,
   get,
+  orNull,
   record,
   type ToldOf,
 } from "../../web/api-operation.ts";
 import { chartHistorySchema } from "../../web/chart-history.ts";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { alertSchema } from "./alerts/alerts-api.ts";
+import { alertChannel, alertSeverities } from "./alert-facts.ts";
+import { alertNames } from "./alert-rules.ts";
 import { queueAges, spanFigures } from "./queue-api.ts";
+
+export const alertSchema = record("Alert", {
+  name: z.enum(alertNames),
+  severity: z.enum(alertSeverities),
+  words: z.string().describe("What is the matter."),
+  advice: z.string().describe("What to do."),
+  link: z.string().describe("The page with what is behind it."),
+  targets: z
+    .array(z.string())
+    .describe("Crawlers or releases that it is about, the worst first; five at most."),
+  count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
+  since: dateTime().nullable().describe("Null: not noted yet; it is looked every ten seconds."),
+  toldAt: orNull(dateTime(), "When it was last sent to the channels; null: not yet, or it is not to be."),
+});
+
+const mutedAlert = alertSchema
+  .extend({
+    ...{ until: dateTime(), reason: z.string(), mutedBy: z.string() },
+    mutedTarget: z.string().nullable().describe("Null: all of the rule."),
+  })
+  .meta({ id: "MutedAlert" });
+
+const acknowledgedAlert = alertSchema
+  .extend({ by: z.string(), at: dateTime(), note: z.string() })
+  .meta({ id: "AcknowledgedAlert" });
+
+export const alertList = record("AlertList", {
+  at: dateTime(),
+  alerts: z
+    .array(alertSchema)
+    .describe("The critical first, without what is muted or acknowledged; empty: nothing needs attention."),
+  acknowledged: z
+    .array(acknowledgedAlert)
+    .describe("What somebody is at; it comes back when it ends and begins, or names something new."),
+  muted: z
+    .array(mutedAlert)
+    .describe("What is the matter and told to nobody until an hour that somebody named."),
+  channels: z.array(alertChannel).describe("Where alerts are sent; empty: nowhere."),
+  incomplete: orNull(
+    z.string(),
+    `Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of
+itself. Null: it is all.`,
+  ),
+});
 
 const totals = record("Totals", {
   isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
@@ -177,5 +223,6 @@ failure. For load balancers and process managers; needs no token.`,
   },
 } satisfies ApiOperations;
 
+export type Overview = ToldOf<typeof overview>;
 export type CrawlTotals = ToldOf<typeof totals>;
 export type RecentDelegation = ToldOf<typeof recentDelegation>;

@@ -1,11 +1,12 @@
 /**
- * The overview that operators keep open, /: alerts, figures, history, what waits and what fails, the crawlers on a map and in a
- * table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page and update are
- * one rendering. Each figure leads to what is behind it.
+ * The overview at /, which operators keep open: alerts, figures, history, queue, failures, the crawlers on a map and in a
+ * table, the latest decisions. The live script replaces whole regions, so that page and update share one rendering. Each
+ * figure links to its details.
  */
 import { z } from "zod";
 import { bytesText, howMany, leastSamples, percentText, sampledShare, spanWords } from "#core/format";
-import { timeRange } from "#core/time-range";
+import { type TimeRange, timeRange } from "#core/time-range";
+import { blames } from "#protocol/result";
 import {
   aside,
   column,
@@ -24,6 +25,7 @@ import {
 import { nodesHtml } from "../../ask/html-rendering.ts";
 import { type Document, type Node, operationsOf, type Tile } from "../../ask/operation.ts";
 import { nothingDueReason } from "../../crawl/frontier/hand-out-tasks.ts";
+import { accuracyEstimate } from "../../place/delegation/accuracy.ts";
 import { nearlyBestMs } from "../../place/delegation/delegation.ts";
 import { rangeOf, rangeParameters } from "../../web/chart-history.ts";
 import { shareBar, small } from "../../web/components.ts";
@@ -41,31 +43,28 @@ import {
 } from "../../web/format.ts";
 import { type Html, html, pathWith } from "../../web/html.ts";
 import { historyCharts, rangePicker } from "../../web/time-chart.ts";
-import type { FleetLine } from "../fleet/fleet-api.ts";
+import { type Blame, blameNames, type FleetLine } from "../fleet/fleet-api.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { accuracyOperations } from "./accuracy-ask.ts";
-import type { Alert } from "./alert-rules.ts";
+import { type Alert, showAlerts } from "./alert-rules.ts";
 import { type AlertReader, alertReader, alertSection } from "./alerts/alerts-ask.ts";
 import { crawlPicture } from "./crawl-picture-page.ts";
-import type { Blame } from "./minute-figures.ts";
-import { type LiveState, type Overview, showOverview } from "./overview.ts";
-import { overview as overviewSchema } from "./overview-api.ts";
+import { type Overview, overview as overviewSchema } from "./overview-api.ts";
 import type { OverviewReads } from "./overview-reads.ts";
-import { blames, blameWords } from "./overview-words.ts";
 import type { SpanFigures } from "./queue-api.ts";
 import { queueOperations, queueTable } from "./queue-ask.ts";
 
 export interface OverviewPorts {
   readonly reads: OverviewReads;
-  /** Null: of a command, which has the database alone. */
+  /** Null for a command, which has the database alone. */
   readonly live: () => LiveState | null;
-  /** Whether a coordinator works on the database; left out: this one does. */
+  /** Whether a coordinator works on the database; absent: this one does. */
   readonly runs?: () => Promise<boolean>;
 }
 
 const { get } = operationsOf<OverviewPorts>();
 
-/** Of the history, where nobody asks for another: the one that is kept live. */
+/** The default range of the history, and the one that is kept live. */
 export const usualRange = "1h";
 
 export const overviewOperations = {
@@ -103,7 +102,7 @@ function overviewDocument(overview: Overview, reader: AlertReader): Document {
 ${rangePicker("/", {}, rangeOf(history))}
 ${history.range === usualRange ? nodesHtml([charts]) : nodesHtml(regions.history!)}</section>`;
   return {
-    // A tab that is not looked at tells by its title that something is the matter.
+    // The title of a background tab shows that something needs attention.
     title: alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`,
     hasOwnHeading: true,
     nodes: [
@@ -127,7 +126,7 @@ placeholder="URL, host, IP, range, organisation or crawler"><button>Look up</but
 
 const alertRegion = (reader: AlertReader) => `alerts-${reader}`;
 
-/** The overview's sections by name, as live events send them, with a version of the alerts for every kind of reader. */
+/** The sections by name, as live events send them, with one version of the alerts per kind of reader. */
 const regionsOf = (overview: Overview): Readonly<Record<string, readonly Node[]>> => ({
   ...alertsOf(overview.alerts),
   picture: [picture(crawlPicture(overview))],
@@ -149,7 +148,7 @@ const htmlOfEach = (regions: Readonly<Record<string, readonly Node[]>>) =>
   Object.fromEntries(Object.entries(regions).map(([name, nodes]) => [name, nodesHtml(nodes)]));
 
 export const overviewRegions = (overview: Overview) => htmlOfEach(regionsOf(overview));
-/** The alerts of every reader alone, while the rest cannot be read. */
+/** The alerts alone, for times when the rest cannot be read. */
 export const alertRegions = (alerts: readonly Alert[]) => htmlOfEach(alertsOf(alerts));
 
 const tile = (name: string, figure: string | Html, href: string, more: string | Html): Tile => [
@@ -176,7 +175,7 @@ function figures(overview: Overview): readonly Node[] {
   const perRound = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
   const probes = `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${probed} per minute`;
   const wait = queue.p95Seconds === null ? "none is due" : `95 % under ${spanWords(queue.p95Seconds)}`;
-  // Before anything was fetched in the last day, of what is stored.
+  // Falls back to the stored pages while nothing was fetched in the last day.
   const sent = lastDay.fetchedBytes > 0 ? lastDay : { ...totals, fetchedBytes: totals.bodyBytes };
   const part = sent.fetchedBytes > 0 ? percentText(sent.shippedBytes / sent.fetchedBytes) : "–";
   const shipped = `${bytesText(sent.shippedBytes)} of ${bytesText(sent.fetchedBytes)} fetched`;
@@ -280,8 +279,6 @@ const recentSection = ({ recent, at }: Overview): Node =>
     { id: "recent" },
   );
 
-// What does not go: what waits and for what, and what failed by whose fault.
-
 function queueSection({ queue }: Overview): Node {
   const none = empty("No host is due.", "Hosts appear here as soon as one of their URLs may be fetched.");
   return section(
@@ -313,11 +310,11 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Node {
 }
 
 const blameCell = (blame: Blame) =>
-  html`<a href="${pathWith("/fleet/failures", { blame })}">${blameWords[blame]}</a>${
+  html`<a href="${pathWith("/fleet/failures", { blame })}">${blameNames[blame]}</a>${
     blame === "us" && html` <span class="small inline">(should be none)</span>`
   }`;
 
-// Crawlers: those that need a look first, then those with the most subnets.
+// Crawlers that need attention come first, then those with most subnets.
 
 /** The map shows all, and /fleet lists them. */
 const fleetShown = 25;
@@ -379,4 +376,75 @@ function whyNotAtWork(
   if (state === "online") return holdingBack.join("; ");
   if (lastSeenAt === null) return "has not connected yet";
   return html`${offlineReason ?? "no reason known"}, seen ${ago(lastSeenAt, at)}`;
+}
+
+/** What only the coordinator's memory knows. */
+export interface LiveState {
+  readonly startedAt: Date;
+  /** Such as "crawling" or "waiting for crawlers". */
+  readonly phase: string;
+  readonly sessions: number;
+  readonly roundsUnderWay: number;
+  readonly probesUnderWay: number;
+  /** The registry generation of the tree in memory; null while it is empty, absent without a tree. */
+  readonly treeGeneration?: number | null;
+}
+
+const recentShown = 12;
+const dayMinutes = 24 * 60;
+
+/**
+ * `live` is null without a coordinator's memory. When `runs` is false, no coordinator works, and the crawlers' states are
+ * outdated.
+ */
+export async function showOverview(
+  reads: OverviewReads,
+  live: LiveState | null,
+  at: { readonly range: TimeRange; readonly now: Date; readonly runs?: boolean },
+): Promise<Overview> {
+  const { now, range, runs = true } = at;
+  const [totals, fleet, recent, history, queue, lately, lastHour, lastDay, counts, { alerts }] =
+    await Promise.all([
+      reads.crawlTotals(),
+      reads.fleet(),
+      reads.recentDelegations(recentShown),
+      reads.charts("overview", range),
+      reads.queueAges(now),
+      reads.figures(2, now),
+      reads.figures(60, now),
+      reads.figures(dayMinutes, now),
+      reads.accuracyCounts(now),
+      showAlerts(reads, now),
+    ]);
+  const connected = runs ? fleet.filter(({ state }) => state !== "offline").length : 0;
+  const phase = connected === 0 ? "waiting for crawlers" : "crawling";
+  return {
+    at: now.toISOString(),
+    startedAt: live?.startedAt.toISOString() ?? null,
+    phase: live?.phase ?? (runs ? phase : "no coordinator runs"),
+    sessions: live?.sessions ?? connected,
+    roundsUnderWay: live?.roundsUnderWay ?? null,
+    probesUnderWay: live?.probesUnderWay ?? null,
+    alerts,
+    rates: ratesOf(lately, now),
+    history,
+    queue,
+    lastHour,
+    lastDay,
+    accuracy: accuracyEstimate(counts),
+    totals,
+    fleet,
+    recent,
+  };
+}
+
+/** The rates of the current minute and the one before. */
+function ratesOf({ pages, fetchedBytes, probes }: SpanFigures, now: Date): Overview["rates"] {
+  const minutes = 1 + now.getUTCSeconds() / 60;
+  const perMinute = (count: number) => Math.round((10 * count) / minutes) / 10;
+  return {
+    pagesPerMinute: perMinute(pages),
+    fetchedBytesPerMinute: perMinute(fetchedBytes),
+    probesPerMinute: perMinute(probes),
+  };
 }

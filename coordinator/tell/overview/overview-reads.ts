@@ -1,4 +1,7 @@
-/** Totals of the whole crawl for the overview: exact while tables are small, told from a part of those that are large. */
+/**
+ * The overview's reads: totals, the latest delegations, crawlers' gauges, readiness. Large tables are sampled, and costly
+ * answers cached.
+ */
 
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
@@ -15,23 +18,21 @@ import {
 import { accuracyDays } from "../../place/delegation/accuracy.ts";
 import { createAccuracyStore } from "../../place/delegation/accuracy-store.ts";
 import { createSubnetStore } from "../../place/subnets/subnet-store.ts";
-import { createFleetLines } from "../fleet/fleet-line-reads.ts";
+import { createFleetLines } from "../fleet/fleet-reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { alertMutes, channelStates, heldWords, notedAlerts } from "./alerts/alert-store.ts";
-import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
-import { hostsInHand } from "./in-hand-reads.ts";
-import { spanFigures } from "./minute-figure-store.ts";
+import { spanFigures } from "./figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
 import { clockLimit } from "./queue-api.ts";
-import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
+import { gatedHosts, hostsInHand, leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
-/** SQL: the host `h` waits for its subnet to have a crawler. */
+/** SQL: the host `h` waits for a crawler for its subnet. */
 const waitsForCrawler = `lease_id is null and state = 'resolved' and due_at is not null and subnet_id is not null
   and not exists (select 1 from delegation d where d.subnet_id = h.subnet_id)`;
 
-/** Of tables of more than `mostBytes`, a part is counted: their figures are about right. */
+/** Tables larger than `mostBytes` are sampled, so that their figures are estimates. */
 export async function crawlTotals(pool: Pool, mostBytes = defaultMostBytes): Promise<CrawlTotals> {
   const samples = await sampleTables(pool, sampledTables, mostBytes);
   const [totals] = await toldRows<Omit<CrawlTotals, "isEstimate">>(pool, totalsSql(samples));
@@ -47,7 +48,7 @@ const sampledTables = [
   "delegation",
 ] as const;
 
-/** SQL: those without a result yet, exactly; their rows are due meanwhile. */
+/** SQL: leased URLs without a result, counted exactly; their rows say due meanwhile. */
 const urlsUnderLeases =
   "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
 
@@ -56,7 +57,7 @@ const asksPayment = "last_outcome is not distinct from 'payment-required'";
 type Samples = Readonly<Record<(typeof sampledTables)[number], TableSample>>;
 
 function totalsSql(samples: Samples): string {
-  /** SQL: the table, as far as it is read. */
+  /** SQL: the table, or its sample. */
   const part = (name: keyof Samples, alias = "") => `${name} ${alias} ${samples[name].clause}`;
   const count = (name: keyof Samples, what = "") =>
     `round(count(*) ${what} * ${samples[name].factor})::float8`;
@@ -109,7 +110,7 @@ function totalsSql(samples: Samples): string {
   ) waiting`;
 }
 
-/** The latest decisions, newest first. */
+/** Newest first. */
 export async function recentDelegations(pool: Pool, limit: number): Promise<RecentDelegation[]> {
   const rows = await toldRows<RecentDelegation & { readonly first: string; readonly last: string }>(
     pool,
@@ -125,9 +126,7 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
   return rows.map(({ first, last, ...row }) => ({ ...row, range: rangeText(first, last) }));
 }
 
-// The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer).
-
-/** `nowMs` is a clock that never goes back, for how long answers are kept. */
+/** `nowMs` is a monotonic clock for the caches. */
 export function createOverviewReads(pool: Pool, nowMs: () => number) {
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
@@ -169,7 +168,7 @@ export function createOverviewReads(pool: Pool, nowMs: () => number) {
     accuracySamples: async (query: { readonly most: number; readonly farOnly: boolean }, now: Date) =>
       await accuracy.list({ ...query, after: after(now) }),
     crawlTotals: async () => await totals.get(),
-    // Whoever mutes or acknowledges an alert sees so at once.
+    // Never cached, so that mutes and acknowledgements show at once.
     alertFacts: async (now: Date): Promise<AlertFacts> => {
       const known = await facts(now);
       const [held, noted, channels] = await Promise.all([
@@ -184,7 +183,7 @@ export function createOverviewReads(pool: Pool, nowMs: () => number) {
 
 export type OverviewReads = ReturnType<typeof createOverviewReads>;
 
-/** One answer, asked as of the moment of the latest caller. */
+/** Caches one answer, asked as of the latest caller's time. */
 function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {
   let at = new Date(0);
   const kept = new KeptAnswer(async () => await ask(at), nowMs);
@@ -194,19 +193,19 @@ function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: D
   };
 }
 
-/** What is measured of a crawler that is registered and not shut out. */
+/** Gauges of a crawler that is not revoked. */
 interface CrawlerGauge {
   readonly name: string;
   readonly online: boolean;
   readonly openLeases: number;
-  /** On its disk, not acknowledged yet. */
+  /** On its disk, not acknowledged. */
   readonly waitingResults: number;
-  /** Fetched and shipped since its own start, as it says. */
+  /** Since its own start, as it reports. */
   readonly fetchedBytes: number;
   readonly shippedBytes: number;
 }
 
-/** Those that are connected first, so that a bound on them cuts off what has long been gone. */
+/** Connected ones first, so that the limit cuts off those long gone. */
 async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> {
   const said = (name: string) =>
     `coalesce(case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end, 0)`;
@@ -226,15 +225,13 @@ async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> 
   return rows;
 }
 
-// Whether the database is what this software needs: it has every migration, and says which registry is in force.
-
 export type ReadinessReads = ReturnType<typeof readinessReads>;
 
 export function readinessReads(pool: Pool) {
   return {
-    /** Names of the migrations that this software has and the database lacks. */
+    /** Migrations of this software that the database lacks. */
     pendingMigrations: async () => await pendingMigrations(pool),
-    /** Of the registry in force; null: none was imported. */
+    /** Null when no registry was imported. */
     currentGeneration: async () => await createSubnetStore(pool).currentGeneration(),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * What a coordinator knows of itself without asking the database: whether that answers and can be written, how late its
- * own process is, how its jobs fare, whether somebody leads. The alerts of it are kept here in memory, and told while
- * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
+ * What a coordinator knows of itself without the database: whether that answers and can be written, how late its own process
+ * is, how its jobs fare, whether somebody leads. These alerts are kept in memory, and /ready, /alerts, /metrics and the live
+ * pages report them in bounded time.
  */
 
 import type { EventLoopDelay } from "#core/clock";
@@ -16,27 +16,27 @@ import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } f
 import type { healthFault } from "./overview-api.ts";
 
 export interface OwnHealthPorts {
-  /** `look`: as it is now, within a second. */
+  /** `look` checks it now, within a second. */
   readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
   readonly now: () => Date;
-  /** The clock that jobs are told by. */
+  /** The clock of the jobs' times. */
   readonly nowMs: () => number;
-  /** Left out: it has none (tests of pages). */
+  /** Absent members are not checked, as in tests of pages. */
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
   readonly dns?: () => DatabaseFault | null;
   readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
-  /** Why crawlers are not served; null: they are. */
+  /** Returns why crawlers are not served, or null. */
   readonly closed?: () => string | null;
   readonly clock?: () => ClockFault | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
-/** What /ready tells: code and words are for anybody to read. */
+/** As /ready reports it; code and words are public. */
 export type HealthFault = ReadOf<typeof healthFault>;
 
-/** Of a job's interval: those are the ones by which a coordinator that works is known. */
+/** Jobs with at most this interval show whether a coordinator works. */
 const frequentMs = 10_000;
 const standstillMs = 60_000;
 
@@ -77,12 +77,12 @@ export class OwnHealth {
     return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
   }
 
-  /** Why the database cannot be asked, after a look at it; null: it answers. */
+  /** Checks the database and returns why it cannot be asked, or null when it answers. */
   async silence(): Promise<string | null> {
     return (await this.#ports.database.look()).silent?.words ?? null;
   }
 
-  /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
+  /** Checks the database, then lists what prevents work and what deserves a look. */
   async look(): Promise<HealthFault[]> {
     const { silent, unwritable, gone } = await this.#ports.database.look();
     const faults: HealthFault[] = [];
@@ -108,13 +108,13 @@ export class OwnHealth {
     ];
   }
 
-  /** It starts, ends, or was perhaps replaced: crawlers that come are told so, and are to go to another. */
+  /** The coordinator is starting, ending, or was perhaps replaced, and refuses crawlers. */
   #notServed(): HealthFault[] {
     const words = this.#ports.closed?.() ?? null;
     return words === null ? [] : [{ code: "crawlers-not-served", words, since: null, isInTheWay: true }];
   }
 
-  /** Most of the jobs that run every few seconds have not ended for a minute: nothing goes on here. */
+  /** Most of the frequent jobs have not ended for a minute. */
   #standstill(): HealthFault[] {
     const nowMs = this.#ports.nowMs();
     const frequent = (this.#ports.jobs?.() ?? []).filter(({ everyMs }) => everyMs <= frequentMs);
@@ -140,7 +140,7 @@ export class OwnHealth {
   }
 }
 
-/** Null: that it holds is all that is known. */
+/** Returns null when the beginning is unknown. */
 function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
   const times: Partial<Record<AlertName, readonly (number | null)[]>> = {
     "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
@@ -160,7 +160,7 @@ const inTheWay = (code: HealthFault["code"], { words, since }: DatabaseFault): H
   ...{ code, words, since, isInTheWay: true },
 });
 
-/** Errors and machines' names are for those who may read the alerts. */
+/** Errors and machine names are only for readers of the alerts. */
 function publicWords({ name, count, words }: Alert): string {
   switch (name) {
     case "job-failing":
@@ -179,7 +179,7 @@ function publicWords({ name, count, words }: Alert): string {
       return "the coordinator's DNS servers do not answer";
     case "certificate-ending":
     case "certificate-left":
-      // What anybody sees who connects; the folder is nobody's business.
+      // Anyone who connects sees the certificate, but the folder is private.
       return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
     case "event-loop-late":
       return "the process is late: it does other work before it answers";
@@ -194,14 +194,13 @@ function wordsOf(error: unknown): string {
   return `${words}${typeof code === "string" ? `, ${code}` : ""}`.replace(/\s+/g, " ").slice(0, mostWords);
 }
 
-// Alerts in bounded time: with what the database knows where it says so soon enough, else with what is known here.
+// Alerts in bounded time: from the database if it answers soon enough, else from memory.
 
-/** Facts are a few small queries; where they take longer, it is looked whether the database answers at all. */
+/** Facts are a few small queries; after this time the database itself is checked. */
 const factsMs = 300;
-/** A database that answers, and is slow, is waited for. */
+/** A database that answers slowly is given this long. */
 const slowFactsMs = 5000;
 
-/** The reads with what the coordinator knows of itself among the facts. */
 export function withOwnFacts<Reads extends AlertReads>(
   reads: Reads,
   health: Pick<OwnHealth, "facts">,
@@ -217,7 +216,7 @@ export class AlertsInTime {
   readonly #health: OwnHealth;
   #mutes: readonly AlertMute[] = [];
 
-  /** `reads`: with own facts. */
+  /** `reads` include the coordinator's own facts. */
   constructor(reads: AlertReads, health: OwnHealth) {
     this.#reads = reads;
     this.#health = health;

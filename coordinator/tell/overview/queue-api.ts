@@ -1,107 +1,60 @@
-/** What is due and what is being fetched, as it is told: hosts that wait, hosts in crawlers' hands, and figures of a span of time. */
+/** The API of the queue: hosts that wait, hosts in progress, and the figures of a span of time. */
 import { z } from "zod";
 import { dateTime, orNull, record, type ToldOf } from "../../web/api-operation.ts";
 import { chartHistorySchema } from "../../web/chart-history.ts";
 
-/**
- * Why a host that is due is not being fetched, the first that applies.
- *
- *   no-address        DNS was not asked yet, or has given none
- *   no-delegation     no crawler was found for its subnet yet
- *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
- *   crawler-offline   its crawler is not connected
- *   crawler-draining  its crawler is being emptied
- *   budget            its crawler has fetched today what its partner allows
- *   politeness        the host, or its address, is to be left alone for now
- *   crawler-full      its crawler has as many hosts as it takes, or holds back by itself
- *   in-line           nothing is in the way: its crawler will ask for it
- */
+/** Why a due host is not being fetched: the first that applies (queue-words). */
 export const waitReasons = [
-  "no-address",
-  "no-delegation",
-  "no-ipv6",
-  "crawler-offline",
-  "crawler-draining",
-  "budget",
-  "politeness",
-  "crawler-full",
-  "in-line",
+  ...(["no-address", "no-delegation", "no-ipv6", "crawler-offline", "crawler-draining", "budget"] as const),
+  ...(["politeness", "crawler-full", "in-line"] as const),
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
-/**
- * Why a host that is being crawled, or that rests between two leases, goes no faster.
- *
- * back-off      it answered 429 or 503, or not at all
- * site-cap      an operator's cap on its site
- * crawl-delay   its robots.txt asks for it
- * tolerated-rate  it was found to tolerate no more
- * slow-answers  it answers slowly, and our rest is a multiple of the time that it takes
- * usual-pace    none of these: the rest that every host gets
- */
+/** What slows down a host that is being crawled, or that rests between two leases (queue-words). */
 export const paceLimits = [
-  "back-off",
-  "site-cap",
-  "crawl-delay",
-  "tolerated-rate",
-  "slow-answers",
-  "usual-pace",
+  ...(["back-off", "site-cap", "crawl-delay", "tolerated-rate", "slow-answers", "usual-pace"] as const),
 ] as const;
 export type PaceLimit = (typeof paceLimits)[number];
 
-/** What the crawl as a whole is limited by; the reasons of waiting hosts, with `politeness` in its kinds. */
+/** What limits the crawl as a whole: the reasons of waiting hosts, with `politeness` split up. What can be helped comes first. */
 export const limitCodes = [
-  "nothing-due",
-  "no-delegation",
-  "no-ipv6",
-  "crawler-offline",
-  "crawler-draining",
-  "budget",
-  "crawler-full",
-  ...paceLimits,
-  "in-line",
-  "no-address",
+  ...(["nothing-due", "no-delegation", "no-ipv6", "crawler-offline", "crawler-draining", "budget"] as const),
+  ...(["crawler-full", ...paceLimits, "in-line", "no-address"] as const),
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
 /** Nothing is handed out while a coordinator's clock is wrong, whatever else is in the way. */
 export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
-/** The longest due hosts that are looked through for those of one reason. */
+/** A list of one reason covers only this many of the longest waiting hosts. */
 export const queueFront = 5000;
 
-/** `rate` the fastest first, `open` those with the most to do, `since` the longest held. */
 export const inHandSorts = ["rate", "open", "since", "host"] as const;
 export type InHandSort = (typeof inHandSorts)[number];
 
 export const waitReason = z.enum(waitReasons).meta({
   id: "WaitReason",
-  description:
-    "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
+  description: "What a due host waits for first; in-line: nothing, its crawler will ask for it.",
 });
 
 const verdict = record("Verdict", {
   limitedBy: z
     .enum([...limitCodes, clockLimit])
-    .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
+    .describe("What is in the way of the most hosts, including those in progress."),
   hosts: z.int(),
   words: z.string().describe("The same in plain words."),
 });
 
-export const queueAges = record("QueueAges", {
+const ages = {
   hosts: z.int(),
   medianSeconds: z.int().nullable(),
   p95Seconds: z.int().nullable(),
   oldestSeconds: z.int().nullable(),
-  isEstimate: z.boolean().describe("Told from a part of the hosts, since there are many."),
-  reasons: z.array(
-    z.strictObject({
-      reason: waitReason,
-      hosts: z.int(),
-      medianSeconds: z.int().nullable(),
-      p95Seconds: z.int().nullable(),
-      oldestSeconds: z.int().nullable(),
-    }),
-  ),
+};
+
+export const queueAges = record("QueueAges", {
+  ...ages,
+  isEstimate: z.boolean().describe("Estimated from a part of the hosts, since there are many."),
+  reasons: z.array(z.strictObject({ reason: waitReason, ...ages })),
   verdict,
 });
 
@@ -110,34 +63,32 @@ export const spanFigures = record("SpanFigures", {
   fetches: z.int(),
   pages: z.int(),
   fetchedBytes: z.int().describe("Decoded bodies of the pages."),
-  shippedBytes: z.int().describe("What all results took on the wire to the coordinator."),
+  shippedBytes: z.int().describe("Bytes of all results on the wire to the coordinator."),
   rounds: z.int(),
   probes: z.int(),
   failures: z
     .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
-    .describe("Failed fetches by who is to blame."),
+    .describe("Failed fetches by cause."),
 });
 
 const waitingHost = record("WaitingHost", {
   host: z.string(),
   reason: waitReason,
   dueAt: dateTime(),
-  range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
+  range: z.string().nullable().describe("Null when its address is in no registered subnet."),
   crawler: z.string().nullable(),
-  notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
-  slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
+  notBefore: dateTime().nullable().describe("Politeness: the earliest time; null: any time."),
+  slowBecause: z.array(z.string()).describe("Politeness: why its pace is slow, in part sentences."),
   holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
 });
 
 const leftOutUrls = record(
   "LeftOutUrls",
   {
-    urls: z.int().describe("Times that one was left out, in all."),
+    urls: z.int().describe("Total number of skipped URLs."),
     hosts: z.int(),
-    more: z.boolean().describe("There are more hosts than were looked at, which are 10,000."),
-    most: z
-      .array(z.strictObject({ host: z.string(), urls: z.int() }))
-      .describe("The most first, 10 at most."),
+    more: z.boolean().describe("There are more than the 10,000 hosts counted."),
+    most: z.array(z.strictObject({ host: z.string(), urls: z.int() })).describe("Most first, at most 10."),
     domains: z
       .array(
         z.strictObject({
@@ -147,48 +98,48 @@ const leftOutUrls = record(
         }),
       )
       .describe(
-        "Registrable domains with more new hosts, or links to more, than are let in a day: 10 at most.",
+        "Registrable domains with more new hosts, or links to more, than are admitted per day; at most 10.",
       ),
   },
-  "URLs that were named beyond what their hosts, or domains, may have and hold.",
+  "URLs beyond the limits of their hosts or domains.",
 );
 
 const gatedHosts = record(
   "GatedHosts",
   {
-    asked: z.int().describe("Hosts that were ever asked for a page; about, where there are many."),
+    asked: z.int().describe("Hosts that were ever asked for a page; estimated when there are many."),
     hosts: z.int(),
     providers: z
       .array(
         z.strictObject({
           provider: z.string(),
           hosts: z.int(),
-          newHosts: z.int().describe("Since a day or less."),
+          newHosts: z.int().describe("Within the last day."),
         }),
       )
-      .describe("The most first."),
+      .describe("Most first."),
     longest: z
       .array(
         z.strictObject({
           host: z.string(),
           provider: z
             .string()
-            .describe("Short name, such as cloudflare; unknown: told by its words or shape."),
+            .describe("Short name, such as cloudflare; unknown: recognised by its words or shape."),
           since: dateTime(),
-          tries: z.int().describe("In a row, one after each rest."),
-          nextTryAt: dateTime().nullable().describe("Null: nothing of it is due."),
+          tries: z.int().describe("Consecutive tries, one after each rest."),
+          nextTryAt: dateTime().nullable().describe("Null when nothing of it is due."),
         }),
       )
-      .describe("Those that have been for longest, 10 at most."),
+      .describe("Those gated longest, at most 10."),
   },
-  "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
+  "Hosts behind bot gates. They rest, and do not count as waiting.",
 );
 
 export const queueView = record("QueueView", {
   at: dateTime(),
   reason: waitReason.nullable(),
   ages: queueAges,
-  hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
+  hosts: z.array(waitingHost).describe("Longest waiting first, at most 100."),
   leftOut: leftOutUrls,
   gated: gatedHosts,
   history: chartHistorySchema,
@@ -196,15 +147,15 @@ export const queueView = record("QueueView", {
 
 export const hostsInHand = record("HostsInHand", {
   at: dateTime(),
-  hosts: z.int().describe("In all."),
+  hosts: z.int().describe("All hosts in progress."),
   shown: z.array(
     z.strictObject({
       host: z.string(),
       crawler: z.string(),
-      since: dateTime().describe("When its lease began."),
+      since: dateTime().describe("The start of its lease."),
       expiresAt: dateTime(),
-      urls: z.int().describe("That were handed out."),
-      openUrls: z.int().describe("Without a result yet."),
+      urls: z.int().describe("URLs handed out."),
+      openUrls: z.int().describe("URLs without a result yet."),
       urlsPerMinute: z.number().describe("Results since the lease began."),
       limit: z.enum(paceLimits).describe("What keeps it from being asked more often."),
       delayMs: orNull(

@@ -26,7 +26,6 @@ import { small } from "../../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../../web/format.ts";
 import { type Html, html, pathWith } from "../../web/html.ts";
 import type { OverviewReads } from "./overview-reads.ts";
-import { waitReasonWords, waitWords } from "./overview-words.ts";
 import {
   csvFormat,
   type GatedHosts,
@@ -42,7 +41,7 @@ import {
   type WaitingHost,
   waitReason,
 } from "./queue-api.ts";
-import { paceLimitWords } from "./verdict.ts";
+import { paceLimitWords, waitReasonWords, waitWords } from "./queue-words.ts";
 
 const { get } = operationsOf<{ readonly reads: OverviewReads }>();
 
@@ -112,7 +111,7 @@ export const queueOperations = {
 
 function queueDocument(view: ToldOf<typeof queueView>): Document {
   const { ages, reason, at, gated, leftOut } = view;
-  const all = reason && small(html`for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a>`);
+  const all = reason && small(html`for ${waitReasonWords[reason].words} · <a href="/fleet/queue">all</a>`);
   return {
     title: "Queue",
     nodes: present([
@@ -156,7 +155,7 @@ export function queueTable(queue: QueueAges): Node {
       column(
         "",
         "Hosts waiting for",
-        ({ reason }) => (reason ? waitReasonWords[reason] : "all that is due"),
+        ({ reason }) => (reason ? waitReasonWords[reason].words : "all that is due"),
         {
           link: ({ reason }) => (reason ? pathWith("/fleet/queue", { reason }) : null),
         },

@@ -1,7 +1,7 @@
 /**
- * What is due and not being fetched: how long it has waited, and for what. Ages are told of every host that is due,
- * or of a part of them where there are many (table-sample); the longest waiting come from an index, always exactly but
- * for hosts without an address, of which an index has those first that DNS is asked for first.
+ * Reads of the queue: due hosts that are not being fetched, how long they have waited and for what; hosts in progress; hosts
+ * behind bot gates. Ages count every due host, or a sample of many. The longest waiting come exactly from an index, except
+ * for hosts without an address, which come in the order in which DNS is asked.
  */
 
 import type { Pool } from "pg";
@@ -13,9 +13,12 @@ import { nothingDueReason } from "../../crawl/frontier/hand-out-tasks.ts";
 import type { KeptRate } from "../../crawl/frontier/kept-rate.ts";
 import { paceReasons } from "../../crawl/frontier/pace-reasons.ts";
 import { sampleTables, type TableSample, toldRows, wholeTable } from "../../database/cached-read.ts";
-import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/ipv6-sql.ts";
-import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
+import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/control-store.ts";
 import {
+  type GatedHosts,
+  type HostInHand,
+  type HostsInHand,
+  type InHandSort,
   type LeftOutUrls,
   type PaceLimit,
   type QueueAge,
@@ -25,37 +28,36 @@ import {
   type WaitReason,
   waitReasons,
 } from "./queue-api.ts";
-import { type LimitCount, verdictOf } from "./verdict.ts";
+import { type LimitCount, verdictOf } from "./queue-words.ts";
 
-/** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
+/** Some thirty thousand hosts; each is looked up in three tables, which costs more than counting. */
 const queueMostBytes = 8 * 2 ** 20;
 
 /**
- * SQL: hosts that could be fetched now, as far as they themselves go, or whose address is not known yet; those that ask
- * to be paid, and rest for a week for that, are not for us and wait for nothing; nor do those that rest since a bot gate
- * answered in their place (bot-gate-reads). $1 is now.
+ * SQL: hosts that could be fetched now as far as they themselves are concerned, or whose address is unknown. Hosts that ask
+ * for payment and rest a week for that wait for nothing, and neither do those that rest behind a bot gate. $1 is now.
  */
 const isOpen = `h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
   and not ((coalesce(h.payments_asked, 0) >= ${paymentsInARow} or h.challenges is not null) and h.not_before > $1)`;
 
-/** SQL: an index has them in the order in which they became due. */
+/** SQL: served by an index in the order in which hosts became due. */
 const isDue = `h.state = 'resolved' and ${isOpen}`;
 
 /**
- * Look-ups in a row without an address, half a minute apart at first and twice as far each time (resolution-store): after
- * eight hours of them a name does not exist, and waits for nothing.
+ * Failed look-ups in a row, half a minute apart at first and doubling (resolution-store). After eight hours of them a name
+ * does not exist, and waits for nothing.
  */
 const mostLookUps = 10;
 
 /** SQL: DNS was not asked for its address yet, or has given none. */
 const isUnplaced = `(h.state = 'unresolved' or h.state = 'unresolvable' and h.resolve_failures <= ${mostLookUps})`;
 
-/** SQL: an index has them in the order in which DNS is asked for them. */
+/** SQL: served by an index in the order in which DNS is asked. */
 const hasNoAddress = `h.state in ('unresolved', 'unresolvable') and ${isUnplaced} and ${isOpen}`;
 
 /**
- * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
- * figures of its quarters of an hour, the last of which may be a minute old.
+ * SQL: each crawler with what blocks all of its hosts, or null. The day's budget comes from quarters of an hour, the last of
+ * which may be a minute old.
  */
 const standingCrawlers = `
   select c.crawler_id, c.name, c.speaks_ipv6, said.holding_back,
@@ -82,7 +84,7 @@ const standingCrawlers = `
     select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
   ) leased using (crawler_id)`;
 
-/** SQL: it is another crawler's turn at one of the host's addresses, or the address rests. */
+/** SQL: another crawler has its turn at one of the host's addresses, or the address rests. */
 const addressIsTaken = `exists (
   select
   from unnest(h.addresses[1:8] || h.seen_addresses) a
@@ -106,9 +108,9 @@ const withCrawler = `
 
 interface AgeRow {
   reason: WaitReason | null;
-  /** Of those that wait for the site's pace. */
+  /** Only of hosts that wait for the site's pace. */
   pace: PaceLimit | null;
-  /** Told of a kind of pace, whatever the reason is. */
+  /** Whether the row counts a kind of pace. */
   of_pace: boolean;
   hosts: number;
   ages: number[] | null;
@@ -125,7 +127,7 @@ const waitingSql = ({ clause }: TableSample) => `
        where (h.state = 'resolved' or ${isUnplaced}) and ${isOpen}
      )`;
 
-/** Tests give `mostBytes` to see an estimate of little. */
+/** Tests pass a small `mostBytes` to get an estimate. */
 export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostBytes): Promise<QueueAges> {
   const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], mostBytes);
   const { rows } = await pool.query<AgeRow>(
@@ -173,7 +175,7 @@ function ageOf(row: AgeRow | undefined, { factor }: TableSample): QueueAge {
 
 const rounded = (seconds: number | null) => (seconds === null ? null : Math.round(seconds));
 
-/** SQL: those that are due for longest, and those without an address whose turn at DNS comes first, so many of each. */
+/** SQL: the longest due hosts, and as many hosts without an address in the order of their DNS look-ups. */
 const frontSql = (columns: string, most: string) => `
   (select ${columns} from frontier_host h where ${isDue} order by h.due_at, h.host_hash limit ${most})
   union all
@@ -188,10 +190,10 @@ async function oldest(pool: Pool, now: Date): Promise<number | null> {
   return rounded(rows[0]?.age ?? null);
 }
 
-/** Hosts that are looked at: the sum is of those that leave out most. */
+/** The sum covers the hosts that skip most. */
 const leftOutHosts = 10_000;
 
-/** At their bounds, those first of which most was left out; an index has them in this order. */
+/** Hosts at their limits, those with most skipped URLs first, in the order of an index. */
 export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrls> {
   const { rows } = await pool.query<{ host: string; urls: number; all_urls: number; all_hosts: number }>(
     `select host, urls, sum(urls) over () as all_urls, count(*) over ()::float8 as all_hosts
@@ -216,7 +218,7 @@ export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrl
   };
 }
 
-/** Of a host with a back-off, 0 is none. */
+/** A `backOffMs` of 0 is none. */
 interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
   readonly first: string | null;
   readonly last: string | null;
@@ -227,7 +229,7 @@ interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
   readonly tolerated: KeptRate | null;
 }
 
-/** Of the front of the queue, those of one reason or of all. */
+/** Searches the front of the queue for one reason, or all. */
 export async function longestWaiting(
   pool: Pool,
   query: { readonly reason: WaitReason | null; readonly most: number },
@@ -270,4 +272,106 @@ export async function longestWaiting(
       slowBecause: host.notBefore === null ? [] : paceReasons({ pace, capDelayMs }, now),
     };
   });
+}
+
+const backOffEnd = "h.backed_off_at + h.back_off_ms * interval '1 millisecond'";
+
+/** SQL: the end of host `h`'s back-off, or null. $1 is now. */
+const backOffUntil = `case when h.back_off_ms > 0 and ${backOffEnd} > $1 then ${backOffEnd} end`;
+
+/** A crawler rests five times as long as an answer took (responseTimeFactor); over 2 s is slow. */
+const slowAnswerMs = 2000;
+
+/** The usual pace, one request a second. */
+const usualPerHour = 3600;
+
+/** SQL: the `PaceLimit` of host `h`. $1 is now. */
+export const paceLimit = `case
+    when h.back_off_ms > 0 and ${backOffEnd} > $1 then 'back-off'
+    when h.cap_delay_ms > 0 and h.cap_delay_ms >= coalesce(h.crawl_delay_ms, 0) then 'site-cap'
+    when h.crawl_delay_ms > 0 then 'crawl-delay'
+    when (h.tolerated ->> 'perHour')::float8 < ${usualPerHour} then 'tolerated-rate'
+    when h.usual_ms >= ${slowAnswerMs} then 'slow-answers'
+    else 'usual-pace'
+  end`;
+
+/** Comparisons are left out, because they concern crawlers, not the crawl. */
+const inHand = `lease l
+     join frontier_host h on h.host_hash = l.host_hash
+     join crawler c on c.crawler_id = l.crawler_id
+     where l.closed_at is null and not l.is_check`;
+
+const orders: Readonly<Record<InHandSort, string>> = {
+  rate: `"urlsPerMinute" desc, host`,
+  open: `"openUrls" desc, host`,
+  since: "since, host",
+  host: "host",
+};
+
+export async function hostsInHand(
+  pool: Pool,
+  { sort, most }: { readonly sort: InHandSort; readonly most: number },
+  now: Date,
+): Promise<HostsInHand> {
+  const rows = await toldRows<HostInHand & { readonly all: number }>(
+    pool,
+    `select l.host, c.name as crawler, l.granted_at as since, l.expires_at as "expiresAt", l.url_count as urls,
+       l.open_urls as "openUrls",
+       round(
+         60 * (l.url_count - l.open_urls) / greatest(1, extract(epoch from $1::timestamptz - l.granted_at)), 1
+       )::float8 as "urlsPerMinute",
+       ${paceLimit} as limit, nullif(greatest(h.crawl_delay_ms, h.cap_delay_ms), 0) as "delayMs",
+       ${backOffUntil} as "backOffUntil", count(*) over ()::float8 as all
+     from ${inHand}
+     order by ${orders[sort]}
+     limit $2`,
+    [now, most],
+  );
+  const shown = rows.map(({ all: _, ...host }) => host);
+  return { at: now.toISOString(), hosts: rows[0]?.all ?? 0, shown };
+}
+
+export async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {
+  const { rows } = await pool.query<{ limit: PaceLimit; hosts: number }>(
+    `select ${paceLimit} as limit, count(*)::float8 as hosts
+     from ${inHand}
+     group by 1`,
+    [now],
+  );
+  return rows;
+}
+
+/** Counted quickly; hosts behind gates have an index of their own. */
+const countedBytes = 8 * 2 ** 20;
+const hostsShown = 10;
+
+export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
+  const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], countedBytes);
+  const { rows: counted } = await pool.query<{ asked: number }>(
+    `select count(*)::float8 as asked from frontier_host h ${sample.clause} where fetches > 0 or challenges is not null`,
+  );
+  const { rows: providers } = await pool.query<GatedHosts["providers"][number]>(
+    `select challenge_provider as provider, count(*)::float8 as hosts,
+       (count(*) filter (where challenged_since > $1::timestamptz - interval '1 day'))::float8 as "newHosts"
+     from frontier_host
+     where challenges is not null
+     group by 1
+     order by hosts desc, challenge_provider collate "C"`,
+    [now],
+  );
+  const longest = await toldRows<GatedHosts["longest"][number]>(
+    pool,
+    `select host, challenge_provider as provider, challenged_since as since, challenges as tries,
+       greatest(not_before, due_at) as "nextTryAt"
+     from frontier_host
+     where challenges is not null
+     order by challenged_since, host
+     limit ${hostsShown}`,
+  );
+  return {
+    asked: Math.round(counted[0]!.asked * sample.factor),
+    hosts: providers.reduce((sum, { hosts }) => sum + hosts, 0),
+    providers,
+    longest,
+  };
 }

@@ -1,4 +1,4 @@
-/** What the coordinator does by the clock for those who watch it: figures by the minute, gauges, samples of how near the delegations are. */
+/** The overview's jobs (figures by the minute, gauges, samples of the delegations' accuracy) and its pages. */
 
 import type { Pool } from "pg";
 import type { Gauge } from "prom-client";
@@ -27,19 +27,21 @@ import type { CrawlerGateway } from "../../run/gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
-import type { Counters } from "./counters.ts";
-import { sampleDisk } from "./disk-sample-store.ts";
 import {
   addGauges,
   addStandings,
+  figureWriter,
+  forgetFigures,
   forgetGauges,
+  forgetMinutesAfter,
   gaugeSeconds,
   gaugesOf,
+  lastMinute,
   type Standing,
-} from "./gauge-store.ts";
-import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
-import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
-import type { LiveState } from "./overview.ts";
+  sampleDisk,
+} from "./figure-store.ts";
+import { type Counters, type Metrics, maxCrawlersMeasured } from "./metrics.ts";
+import type { LiveState } from "./overview-ask.ts";
 import { createOverviewReads, type OverviewReads } from "./overview-reads.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
@@ -49,7 +51,7 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly counters: Counters;
-  /** True: the crawlers have measured each other, and rounds may begin. */
+  /** Whether the crawlers have measured each other, so that rounds may begin. */
   readonly isSettled: () => boolean;
   readonly version: string;
   readonly health: Pick<OwnHealth, "facts">;
@@ -57,28 +59,22 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
 }
 
 export interface OverviewDuties {
-  /** What the alert rules look at, with what the coordinator knows of itself. */
   alertFacts(now: Date): Promise<AlertFacts>;
   start(): void;
-  /** Writes what there is of the minute under way. */
+  /** Writes the current minute's figures. */
   stop(): Promise<void>;
 }
 
-/** What is lost where the coordinator is killed. */
+/** A coordinator that is killed loses at most this much. */
 const figuresMs = 1000;
-
-/** As often as Prometheus usually asks. */
+/** Prometheus' usual interval. */
 const observeMs = 30_000;
-
 const forgetMs = 3_600_000;
-
-/** The server looks at each of the database's files for it. */
+/** Measuring the database makes the server look at each of its files. */
 const diskMs = 600_000;
-
-/** How often it is looked whether a sample is due. */
 const sampleMs = 30_000;
 
-/** Samples are kept so much longer than they count, for whoever wonders how it was before. */
+/** Samples are kept longer than they count, for the charts. */
 const keptDays = 3 * accuracyDays;
 
 export function overviewDuties(
@@ -102,26 +98,22 @@ export function overviewDuties(
     alertFacts: async (at) => await reads.alertFacts(at),
     start: () => {
       metrics.buildInfo.set({ version: ports.version }, 1);
-      timekeeper.every(
-        "write-figures",
-        figuresMs,
-        async () => await counters.figures.turn(writeFigures, now()),
-        { onEach: true },
-      );
+      const writeTurn = async () => await counters.figures.turn(writeFigures, now());
+      timekeeper.every("write-figures", figuresMs, writeTurn, { onEach: true });
       let gaugedMs = 0;
-      timekeeper.every(
-        "observe-operation",
-        observeMs,
-        async () => {
-          const seen = await observeOperation({ reads, metrics, now });
-          const spanMs = 1000 * gaugeSeconds;
-          const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
-          if (binMs === gaugedMs) return;
-          await keepGauges(pool, seen, { at: new Date(binMs), isStart: gaugedMs === 0 });
-          gaugedMs = binMs;
-        },
-        { onEach: true, whateverTheClock: true },
-      );
+      const observe = async () => {
+        const seen = await observeOperation({ reads, metrics, now });
+        const spanMs = 1000 * gaugeSeconds;
+        const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
+        if (binMs === gaugedMs) return;
+        const at = new Date(binMs);
+        const isFirst = await addGauges(pool, at, gaugesOf(seen));
+        // Each crawler in the first sample of an hour, or of the process.
+        if (isFirst && (at.getUTCMinutes() === 0 || gaugedMs === 0))
+          await addStandings(pool, at, seen.crawlers);
+        gaugedMs = binMs;
+      };
+      timekeeper.every("observe-operation", observeMs, observe, { onEach: true, whateverTheClock: true });
       timekeeper.every("measure-disk", diskMs, async () => {
         const gigabytes = config.databaseGigabytes;
         const roomBytes = gigabytes === null ? null : gigabytes * 1e9;
@@ -152,12 +144,10 @@ export function overviewDuties(
   };
 }
 
-// What the overview and the metrics show of the coordinator as it runs.
-
 interface LiveParts {
   readonly startedAt: Date;
   readonly gateway: CrawlerGateway;
-  /** Of the whole fleet. */
+  /** The whole fleet, not only this coordinator's crawlers. */
   readonly fleet: { online(): readonly CrawlerId[] };
   readonly queue: DelegationQueue;
   readonly settling: FleetSettling;
@@ -183,15 +173,16 @@ export function liveState(parts: LiveParts): LiveState {
   };
 }
 
-// Sets the gauges of what is from what the pages read: one truth for pages, command and Prometheus.
-
-interface ObservePorts {
+/** Sets the gauges from the reads of the pages, so that pages, command and Prometheus agree. */
+export async function observeOperation({
+  reads,
+  metrics,
+  now,
+}: {
   readonly reads: OverviewReads;
   readonly metrics: Metrics;
   readonly now: () => Date;
-}
-
-export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<Standing> {
+}): Promise<Standing> {
   const at = now();
   const [facts, queue, counts, totals, fleet, gauges, leftOut] = await Promise.all([
     reads.alertFacts(at),
@@ -212,28 +203,26 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   setEach(metrics.alertMessagesWaiting, "channel", channels, ({ waiting }) => waiting);
   const waiting = new Map(queue.reasons.map(({ reason, hosts }) => [reason, hosts]));
   for (const reason of waitReasons) metrics.queueHosts.set({ reason }, waiting.get(reason) ?? 0);
-  // An empty queue has the age 0.
-  metrics.queueAgeSeconds.set({ stat: "median" }, queue.medianSeconds ?? 0);
-  metrics.queueAgeSeconds.set({ stat: "p95" }, queue.p95Seconds ?? 0);
-  metrics.queueAgeSeconds.set({ stat: "oldest" }, queue.oldestSeconds ?? 0);
+  setAll(metrics.queueAgeSeconds, "stat", {
+    median: queue.medianSeconds ?? 0,
+    p95: queue.p95Seconds ?? 0,
+    oldest: queue.oldestSeconds ?? 0,
+  });
   metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
   metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
   const accuracy = accuracyEstimate(counts);
   metrics.accuracySamples.set(accuracy.samples);
   if (accuracy.share === null) metrics.accuracyRatio.remove();
   else metrics.accuracyRatio.set(accuracy.share);
-  metrics.accuracyIntervalRatio.set({ end: "low" }, accuracy.low);
-  metrics.accuracyIntervalRatio.set({ end: "high" }, accuracy.high);
-  metrics.frontierUrls.set({ state: "due" }, totals.urlsDue);
-  metrics.frontierUrls.set({ state: "leased" }, totals.urlsLeased);
-  metrics.frontierUrls.set({ state: "refused" }, totals.urlsRefused);
-  metrics.frontierUrls.set({ state: "gone" }, totals.urlsGone);
-  metrics.frontierUrls.set({ state: "payment-required" }, totals.urlsPaymentRequired);
+  setAll(metrics.accuracyIntervalRatio, "end", { low: accuracy.low, high: accuracy.high });
+  setAll(metrics.frontierUrls, "state", {
+    ...{ due: totals.urlsDue, leased: totals.urlsLeased, refused: totals.urlsRefused, gone: totals.urlsGone },
+    "payment-required": totals.urlsPaymentRequired,
+  });
   metrics.frontierLeftOutUrls.set(leftOut.urls);
   metrics.frontierBoundHosts.set(leftOut.hosts);
   metrics.indexPages.set(totals.pages);
-  metrics.subnets.set({ state: "delegated" }, totals.subnetsDelegated);
-  metrics.subnets.set({ state: "waiting" }, totals.subnetsWaiting);
+  setAll(metrics.subnets, "state", { delegated: totals.subnetsDelegated, waiting: totals.subnetsWaiting });
   const crawlers = fleet.filter(({ revoked }) => !revoked);
   for (const state of crawlerStates)
     metrics.crawlers.set({ state }, crawlers.filter((crawler) => crawler.state === state).length);
@@ -249,7 +238,16 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   return { queue, urlsInProgress: totals.urlsLeased, openLeases, crawlers };
 }
 
-/** Anew each time, so that what is no longer there leaves no series behind. */
+function setAll<Label extends string>(
+  gauge: Gauge<Label>,
+  label: Label,
+  values: Readonly<Record<string, number>>,
+): void {
+  for (const [name, value] of Object.entries(values))
+    gauge.set({ [label]: name } as Record<Label, string>, value);
+}
+
+/** Resets the gauge first, so that what no longer exists leaves no series. */
 function setEach<Label extends string, One extends { readonly name: string }>(
   gauge: Gauge<Label>,
   label: Label,
@@ -260,22 +258,11 @@ function setEach<Label extends string, One extends { readonly name: string }>(
   for (const one of all) gauge.set({ [label]: one.name } as Record<Label, string>, of(one));
 }
 
-/** For the charts: the fleet every five minutes, each crawler in the first of them of an hour, or of the process. */
-async function keepGauges(
-  pool: Pool,
-  seen: Standing,
-  { at, isStart }: { readonly at: Date; readonly isStart: boolean },
-): Promise<void> {
-  const isFirst = await addGauges(pool, at, gaugesOf(seen));
-  if (!isFirst || (at.getUTCMinutes() !== 0 && !isStart)) return;
-  await addStandings(pool, at, seen.crawlers);
-}
-
 function setSeconds(gauge: Gauge, ms: number | null): void {
   if (ms !== null) gauge.set(ms / 1000);
 }
 
-/** Without the database, so that it is told while that is gone. `leads`: this one does what one does for all. */
+/** Needs no database. `leads`: this coordinator does what is done once for the fleet. */
 export function observeOwn(
   metrics: Metrics,
   health: Pick<OwnHealth, "facts" | "alerts">,
@@ -286,8 +273,8 @@ export function observeOwn(
   metrics.databaseWritable.set(unwritable === null ? 1 : 0);
   metrics.coordinatorLeads.set(leads ? 1 : 0);
   if (eventLoop !== null) {
-    metrics.eventLoopDelaySeconds.set({ stat: "p99" }, eventLoop.p99Ms / 1000);
-    metrics.eventLoopDelaySeconds.set({ stat: "longest" }, eventLoop.mostMs / 1000);
+    const { p99Ms, mostMs } = eventLoop;
+    setAll(metrics.eventLoopDelaySeconds, "stat", { p99: p99Ms / 1000, longest: mostMs / 1000 });
   }
   for (const { name, succeededMs, failures } of jobs) {
     if (succeededMs !== null) metrics.jobLastSuccessTimestampSeconds.set({ job: name }, succeededMs / 1000);
@@ -295,7 +282,7 @@ export function observeOwn(
   }
   const counts = new Map(health.alerts().map(({ name, count }) => [name, count]));
   for (const { name, severity } of alertRules) {
-    // What the database knows of it as well is set by `observeOperation`.
+    // `observeOperation` sets what the database knows as well.
     if (!ownAlertNames.has(name) || (name === "coordinator-silent" && silent === null)) continue;
     metrics.alerts.set({ name, severity }, counts.get(name) ?? 0);
   }
@@ -309,26 +296,25 @@ export function observeIndex(metrics: Metrics, state: IndexState): void {
   metrics.searchIndexBehindSeconds.set(secondsBehind);
 }
 
-// What is forgotten in time: incidents and turns that nobody will ask about any more.
+const bringBackDuty = "bring-back-what-is-of-the-future";
 
-interface UpkeepParts {
+/**
+ * Schedules the removal of old incidents and turns, and the repair of times that a clock wrote ahead. Returns what is to be
+ * called when the clock is right again, with the distance of its jump.
+ */
+export function scheduleUpkeep(parts: {
   readonly pool: Pool;
   readonly incidents: IncidentLog;
   readonly timekeeper: Timekeeper;
   readonly log: Log;
   readonly now: () => Date;
-}
-
-const bringBackDuty = "bring-back-what-is-of-the-future";
-
-/** Gives what is to be called when the clock is right again, with how far it was followed. */
-export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
+}): (jumpedMs: number) => void {
   const { pool, incidents, timekeeper, log, now } = parts;
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetTurns(pool, now());
   });
-  // After a start it is looked once: the clock may have been put right while nothing ran.
+  // Checked once after a start, because the clock may have been corrected while nothing ran.
   let isSuspect = true;
   let isKnown = false;
   timekeeper.every(bringBackDuty, bringBackMs, async () => {
@@ -351,7 +337,7 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
 }
 
 const bringBackMs = 60_000;
-/** Coordinators' clocks differ by less. */
+/** More than coordinators' clocks differ. */
 const clocksApartMs = 120_000;
 
 type PartOptions = { readonly pool: Pool } & Omit<OverviewPagePorts, "reads">;

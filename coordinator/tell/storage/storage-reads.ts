@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { estimatedRows, tableSizes } from "#db/table-sizes";
 import { epochs } from "../../run/journal/epoch-store.ts";
-import { spanFigures } from "../overview/minute-figure-store.ts";
+import { spanFigures } from "../overview/figure-store.ts";
 import type { StorageFacts } from "./table-ends.ts";
 
 /** Each is a restore or a failover. */

@@ -3,8 +3,7 @@
  * over real stores with a clock that is set by hand.
  */
 
-import type { Fleet } from "#coordinator/place/crawlers/crawler";
-import type { ResultBatch } from "#coordinator/place/crawlers/result-batch";
+import type { Fleet, ResultBatch } from "#coordinator/place/crawlers/crawler";
 import type { FinerRound } from "#coordinator/place/delegation/overrides/override";
 import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";

@@ -1,6 +1,6 @@
 /** `nearcrawl fleet` over a real database: output and exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FleetEntry } from "#coordinator/tell/fleet/fleet-entry";
+import type { FleetEntry } from "#coordinator/tell/fleet/fleet-api";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";

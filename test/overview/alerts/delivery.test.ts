@@ -10,8 +10,7 @@ import { alertsOf } from "#coordinator/tell/overview/alert-rules";
 import { alertsSettings, type EmailSettings } from "#coordinator/tell/overview/alerts/alert-settings";
 import { channelStates, createAlertStore, notedAlerts } from "#coordinator/tell/overview/alerts/alert-store";
 import { emailChannel, webhookChannel } from "#coordinator/tell/overview/alerts/channel-client";
-import type { AlertMessage, Delivery } from "#coordinator/tell/overview/alerts/message";
-import type { SeenAlert } from "#coordinator/tell/overview/alerts/notices";
+import type { AlertMessage, Delivery, SeenAlert } from "#coordinator/tell/overview/alerts/notices";
 import {
   noteAlerts,
   OwnTelling,

@@ -11,7 +11,7 @@ import type { CrawlerId, HolderId, HostHash, SubnetId } from "#core/ids";
 import type { NameResolver } from "#core/name-resolver";
 import { growingTo } from "#core/small-collections";
 import { urlKeyOf } from "#core/url-key";
-import type { ResultBatch } from "../../crawlers/result-batch.ts";
+import type { ResultBatch } from "../../crawlers/crawler.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type HostPlace, reviewTimes, type SeenAnswer } from "./override.ts";
 import type { FinerDelegationStore } from "./override-store.ts";

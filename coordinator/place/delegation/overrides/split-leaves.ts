@@ -10,7 +10,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, lastAddress, rangeBetween, rangeHolds } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import type { ResultBatch } from "../../crawlers/result-batch.ts";
+import type { ResultBatch } from "../../crawlers/crawler.ts";
 import {
   type FinerDecision,
   type FinerDelegation,

@@ -1,6 +1,6 @@
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { RecentFetch, ResultBatch, WireResult } from "../../crawlers/result-batch.ts";
+import type { RecentFetch, ResultBatch, WireResult } from "../../crawlers/crawler.ts";
 import type { FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";
 import type { FetchTimes } from "../present-owner.ts";

@@ -1,10 +1,10 @@
-/** `alerts` in the coordinator's file: who is told, by which channels, and how often. */
+/** `alerts` in the coordinator's settings: who is notified, by which channels, and how often. */
 import { z } from "zod";
 import { parseRange } from "#core/ip/range";
 import type { DeepReadonly } from "../../../core/policy.ts";
 import { alertSeverities } from "../alert-facts.ts";
 
-/** From which severity on a channel is told. */
+/** The lowest severity that a channel gets. */
 const least = z.enum(alertSeverities).default("warning");
 
 const channelName = z
@@ -23,7 +23,7 @@ const webhook = z
   .strictObject({
     name: channelName,
     url: z.url({ protocol: /^https?$/ }).max(2000),
-    /** whsec_ and 24 to 64 bytes in base64 (Standard Webhooks); or in a file that nobody else reads. */
+    /** whsec_ and 24 to 64 bytes in base64 (Standard Webhooks), here or in a file that nobody else can read. */
     secret: z
       .string()
       .refine((text) => secretBytes(text) !== null, {
@@ -33,7 +33,7 @@ const webhook = z
       .default(null),
     secretFile: z.string().min(1).max(4096).nullable().default(null),
     least,
-    /** A receiver at a private address: true, or ranges that it may be in. */
+    /** Allows receivers at private addresses: true, or their ranges. */
     allowSpecialPurpose: z.union([z.boolean(), z.array(specialRange).min(1).max(100)]).default(false),
   })
   .refine(({ secret, secretFile }) => (secret === null) !== (secretFile === null), {
@@ -41,7 +41,7 @@ const webhook = z
       "needs a secret: in secret, secretFile or the environment (NEARCRAWL_WEBHOOK_SECRET_ and its name), and in one of them",
   });
 
-/** An address without a name, and with nothing that could begin another header. */
+/** An address without a name, and without anything that could begin another header. */
 const mailAddress = z
   .string()
   .max(254)
@@ -53,7 +53,7 @@ const email = z
   .strictObject({
     host: z.string().min(1).max(253),
     port: z.int().min(1).max(65_535).default(587),
-    /** starttls: asked for and needed; implicit: from the first byte (port 465); none: on this machine alone. */
+    /** starttls is required when set; implicit means from the first byte (port 465); none is only for this machine. */
     tls: z.enum(["starttls", "implicit", "none"]).default("starttls"),
     user: z.string().min(1).max(300).nullable().default(null),
     password: z.string().min(1).max(1000).nullable().default(null),
@@ -75,9 +75,9 @@ const isThisMachine = (host: string) =>
   host === "localhost" || host === "::1" || /^127(\.\d+){3}$/.test(host);
 
 export const alertsSettings = z.strictObject({
-  /** Alerts that begin or end within this time are one message; one that is over by then is in none. */
+  /** Alerts that begin or end within this time share a message; one that is over by then is in none. */
   digestSeconds: z.number().min(0).max(3600).default(60),
-  /** An alert that ends and begins again, or names more, is told once in this time. */
+  /** An alert that flaps, or names more, is repeated at most once in this time. */
   againMinutes: z.number().min(0).max(1440).default(30),
   webhooks: z
     .array(webhook)

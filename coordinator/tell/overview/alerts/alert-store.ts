@@ -1,14 +1,19 @@
 /**
- * Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel is still to tell them, and what
- * nobody is to hear of.
+ * Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel still has to send, and
+ * what is muted.
  */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../../../database/transaction.ts";
 import type { Acknowledgement, AlertChannel, AlertMute, NotedAlert } from "../alert-facts.ts";
-import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
-import { type AlertState, nextTryMs } from "./notices.ts";
+import {
+  type AlertChannelClient,
+  type AlertMessage,
+  type AlertState,
+  type Delivery,
+  nextTryMs,
+} from "./notices.ts";
 
-/** As the settings have it. */
+/** As configured. */
 type StatedChannel = Pick<AlertChannelClient, "name" | "kind" | "place" | "least">;
 
 export interface MessageFor {
@@ -16,12 +21,12 @@ export interface MessageFor {
   readonly message: AlertMessage;
 }
 
-/** A message that is being sent. */
+/** A message being sent. */
 export interface ClaimedMessage extends AlertMessage {
   readonly channel: string;
-  /** This one included. */
+  /** Including this one. */
   readonly tries: number;
-  /** To the microsecond: of this claim and no other. */
+  /** To the microsecond, which identifies this claim. */
   readonly claimedUntil: string;
 }
 
@@ -40,7 +45,7 @@ export async function notedAlerts(pool: Pool): Promise<readonly NotedAlert[]> {
   }));
 }
 
-/** What an alert says, as it was noted last; null: it does not hold. */
+/** The alert's words as last noted, or null when it does not hold. */
 export async function heldWords(pool: Pool, name: string): Promise<string | null> {
   const { rows } = await pool.query<{ words: string }>(
     "select words from alert_state where name = $1 and ended_at is null",
@@ -60,7 +65,7 @@ export async function channelStates(pool: Pool): Promise<readonly AlertChannel[]
   return rows;
 }
 
-/** Mutes that hold. */
+/** Mutes in force. */
 export async function alertMutes(pool: Pool, now: Date): Promise<readonly AlertMute[]> {
   const { rows } = await pool.query<AlertMute>(
     `select name, nullif(target, '') as target, until, reason, muted_by as "mutedBy"
@@ -77,12 +82,12 @@ export async function alertMutes(pool: Pool, now: Date): Promise<readonly AlertM
 const claimSeconds = 120;
 const testSeconds = 30;
 
-/** No attempt is put off for longer: what waits beyond that was written before the database's clock went back. */
+/** No attempt is postponed for longer, so a later one was written before the database's clock went back. */
 const clockBackHours = 6;
 
 export function createAlertStore(pool: Pool) {
   return {
-    /** Notes in one transaction what `plan` makes of what people know, and what the channels are to tell; nobody else does so meanwhile. */
+    /** Stores in one transaction, under a lock, the states and messages that `plan` derives from the known states. */
     note: async (
       plan: (known: readonly AlertState[]) => {
         readonly states: readonly AlertState[];
@@ -101,11 +106,11 @@ export function createAlertStore(pool: Pool) {
         for (const one of messages) await addMessage(client, one);
       }),
 
-    /** What was told while the database was gone. */
+    /** Stores what was sent while the database was gone. */
     noteTold: async (state: AlertState): Promise<void> =>
       await inTransaction(pool, async (client) => await writeStates(client, [state], [state])),
 
-    /** The channels that there are; with others goes what they were to tell. */
+    /** Replaces the channels; the pending messages of removed ones go, too. */
     setChannels: async (channels: readonly StatedChannel[]): Promise<void> => {
       await pool.query(
         `with gone as (
@@ -120,9 +125,9 @@ export function createAlertStore(pool: Pool) {
     },
 
     /**
-     * What these channels are to tell by now; it is this coordinator's for two minutes, by the clock of the database, which all
-     * share. A claim counts for up to twice its time: now() is when a transaction began, and one that began before another's claim
-     * sees that claim end later than its own would. What ends later still was claimed before the clock went back.
+     * Claims what these channels have to send now, for two minutes by the database's clock. A claim is valid for up to twice
+     * its time: now() is the beginning of a transaction, and one that began before another's claim sees that claim end later
+     * than its own would. A claim that ends later still was made before the clock went back.
      */
     claim: async (channels: readonly string[]): Promise<readonly ClaimedMessage[]> => {
       const { rows } = await pool.query<ClaimedMessage>(
@@ -142,7 +147,7 @@ export function createAlertStore(pool: Pool) {
       return rows;
     },
 
-    /** What came of an attempt; null: it was broken off, and does not count. What was added meanwhile waits on. */
+    /** Stores the outcome of an attempt; null means it was aborted and does not count. Alerts added meanwhile stay pending. */
     settle: async (
       { channel, claimedUntil, tries, told }: ClaimedMessage,
       delivery: Delivery | null,
@@ -171,7 +176,7 @@ export function createAlertStore(pool: Pool) {
       return isFailed ? (againMs === null ? "given-up" : "waiting") : "delivered";
     },
 
-    /** False: one was sent within the last half minute. */
+    /** Returns false when a test was sent within the last half minute. */
     beginTest: async ({ name, kind, place, least }: StatedChannel): Promise<boolean> => {
       const { rowCount } = await pool.query(
         `insert into alert_channel (name, kind, place, least, tested_at)
@@ -188,7 +193,7 @@ export function createAlertStore(pool: Pool) {
       await pool.query(`update alert_channel set ${outcomeColumns} where name = $1`, [channel, words]);
     },
 
-    /** What it names by now, all of which is acknowledged; null: it does not hold. */
+    /** Acknowledges all that the alert names now. Returns null when it does not hold. */
     acknowledge: async (
       name: string,
       by: Omit<Acknowledgement, "targets">,
@@ -203,7 +208,7 @@ export function createAlertStore(pool: Pool) {
       return rows[0]?.acknowledged ?? null;
     },
 
-    /** False: nobody has acknowledged it. */
+    /** Returns false when nobody had acknowledged it. */
     reopen: async (name: string): Promise<boolean> => {
       const { rowCount } = await pool.query(
         `update alert_state set acknowledged = null
@@ -213,7 +218,7 @@ export function createAlertStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    /** In place of one that is there. What ended a month ago is forgotten. */
+    /** Replaces an existing mute, and forgets those that ended a month ago. */
     mute: async ({ name, target, until, reason, mutedBy }: AlertMute, now: Date): Promise<void> => {
       await pool.query(
         `with forgotten as (
@@ -227,7 +232,7 @@ export function createAlertStore(pool: Pool) {
       );
     },
 
-    /** False: there was none. */
+    /** Returns false when there was none. */
     unmute: async ({ name, target }: Pick<AlertMute, "name" | "target">, now: Date): Promise<boolean> => {
       const { rowCount } = await pool.query(
         "delete from alert_mute where name = $1 and target = $2 and until > $3",
@@ -238,7 +243,7 @@ export function createAlertStore(pool: Pool) {
   };
 }
 
-/** SQL: what came of an attempt; $2 is why it failed, null: it was delivered. */
+/** SQL: the outcome of an attempt; $2 is why it failed, or null. */
 const outcomeColumns = `
   delivered_at = case when $2::text is null then now() else delivered_at end,
   failing_since = case when $2::text is not null then coalesce(failing_since, now()) end,
@@ -262,7 +267,7 @@ async function writeStates(
   );
 }
 
-/** Behind what the channel still has to tell. What is new is tried at once, whatever the attempts before came to. */
+/** Appends to what the channel still has to send. News is tried at once, whatever happened to earlier attempts. */
 async function addMessage(client: PoolClient, { channel, message }: MessageFor): Promise<void> {
   const { name, kind, place, least } = channel;
   await client.query(

@@ -1,6 +1,6 @@
 /**
- * Alerts, on top of the overview and on a page of their own, /alerts: what is the matter, what to do, where to look, who is told;
- * and what people do about them: acknowledge them, mute them until an hour that they name, test the channels.
+ * The alerts on the overview and on /alerts: what is wrong, what to do, where to look, who is notified; and people's
+ * actions: acknowledge, mute for a time, test a channel.
  */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
@@ -26,16 +26,12 @@ import { dateTime, openRecord } from "../../../web/api-operation.ts";
 import { small } from "../../../web/components.ts";
 import { ago, instant } from "../../../web/format.ts";
 import { type Html, html, nothing } from "../../../web/html.ts";
-import { alertSeverities } from "../alert-facts.ts";
-import type { AlertRule } from "../alert-rule.ts";
+import { type AlertRule, alertSeverities } from "../alert-facts.ts";
 import { type Alert, type AlertList, alertNames, bareTarget, listedRules } from "../alert-rules.ts";
+import { alertList } from "../overview-api.ts";
 import type { AlertStore } from "./alert-store.ts";
-import { alertList } from "./alerts-api.ts";
-import { type AlertChannelClient, countWords } from "./message.ts";
-import { markdownHtml } from "./runbook-page.ts";
+import { type AlertChannelClient, countWords } from "./notices.ts";
 import { sendTest } from "./tell-alerts.ts";
-
-// What people do about them.
 
 interface AlertPorts {
   readonly store: AlertStore;
@@ -111,13 +107,12 @@ const target = z.string().min(1).max(200).nullable().default(null).meta({
   description: "A crawler or release that the alert names; null: all of the rule.",
 });
 
-/** `crawler-offline`, `crawler-offline of athens`. */
+/** Such as `crawler-offline` or `crawler-offline of athens`. */
 const muteWords = (muted: { readonly name: string; readonly target: string | null }) =>
   muted.target === null ? muted.name : `${muted.name} of ${muted.target}`;
 
 const hourMs = 3_600_000;
 
-/** A month. */
 const mostMuteHours = 720;
 
 const muteAlert = post({
@@ -225,8 +220,7 @@ export const alertDeedOperations = {
   testAlertChannel,
 };
 
-// On top of the overview: what is the matter, and what to do. Some lead to pages that are for operators; others see the same
-// words without the link.
+// The overview's section. Some alerts link to pages for operators; others see the same words without the link.
 
 export type AlertReader = "operator" | "reader";
 
@@ -234,7 +228,6 @@ export function alertReader(actor: Actor): AlertReader {
   return mayDo(actor, "fleet-read") ? "operator" : "reader";
 }
 
-/** With a heading that counts them. */
 export function alertSection(alerts: readonly Alert[], reader: AlertReader): Node {
   const items = alerts.map(
     (alert) =>
@@ -247,7 +240,7 @@ export function alertSection(alerts: readonly Alert[], reader: AlertReader): Nod
 
 const allWell = html`<p class="all-well">Nothing needs attention.</p>`;
 
-/** Of these lists operators alone may read. */
+/** Pages that only operators may read. */
 const operatorsOnly = /^\/fleet\/(incidents|trust|versions)\b/;
 
 function whatLine({ words, link }: Alert, reader: AlertReader): Html {
@@ -255,8 +248,7 @@ function whatLine({ words, link }: Alert, reader: AlertReader): Html {
   return html`<p class="what">${isElsewhere ? html`<a href="${link}">${words}</a>` : html`<strong>${words}</strong>`}</p>`;
 }
 
-// Every alert that there is now, who is told of them, and which rules are looked at: a page for whoever was sent there by a
-// message.
+// The page /alerts, to which messages lead: all current alerts, the delivery channels, and the rules.
 
 interface AlertListPorts {
   readonly alerts: { list(now: Date): Promise<AlertList> };
@@ -313,7 +305,7 @@ const columnsOf = <Row extends Alert>(...more: readonly Column<Row>[]): Column<R
   ...more,
 ];
 
-/** As a table says it, where no page is, with what to do below. */
+/** For terminals and CSV, followed by the advice. */
 const alertTable = (rows: readonly Alert[], ifNone = "Nothing needs attention.") =>
   group("", [
     table<Alert>({
@@ -331,7 +323,7 @@ function openAlerts(around: Around): Node {
   const cards = rows.map((alert) => alertCard(alert, around, deedsFor(alert, around)));
   return picture(
     rows.length === 0 ? allWell : html`<section><ul class="alerts">${cards}</ul></section>`,
-    // How many are open stands above.
+    // The lead already counts the open alerts.
     alertTable(rows, ""),
   );
 }
@@ -351,7 +343,6 @@ function sinceWords({ since }: Alert, { at }: AlertList): Html {
     : html`<span>since ${instant(since)}, ${ago(since, at)}</span>`;
 }
 
-/** Who has heard of it. */
 function toldWords({ toldAt, severity }: Alert, { at, channels, incomplete }: AlertList): Html {
   if (incomplete !== null) return nothing;
   if (toldAt !== null) return html`<span>sent ${ago(toldAt, at)}</span>`;
@@ -368,7 +359,7 @@ function runbookPart(name: string): Html {
   return fold("Runbook", ` about ${name}`, html`<div class="runbook">${markdownHtml(markdown)}</div>`);
 }
 
-/** `more`: for screen readers, since several of them stand on the page. */
+/** `more` tells several such folds apart for screen readers. */
 const fold = (title: string, more: string, body: Html) =>
   html`<details class="alert-more"><summary>${title}<span class="hidden">${more}</span></summary>${body}</details>`;
 
@@ -443,7 +434,6 @@ const leastWords = {
   info: "everything",
 } as const satisfies Record<Alert["severity"], string>;
 
-/** Who is told. */
 const deliverySection = ({ channels, at }: AlertList) =>
   section(
     "Delivery",
@@ -487,7 +477,6 @@ function channelState(channel: AlertList["channels"][number], at: string): Html 
 <bdi>${failure}</bdi>${queued}`;
 }
 
-/** What is looked at. */
 function ruleSection(around: Around): Html {
   return html`<section><h2 id="rules">Rules</h2>
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with
@@ -495,11 +484,66 @@ exit code 4 while one finds something that nobody has acknowledged or muted.</p>
 <ul class="rules">${listedRules.map((rule) => ruleEntry(rule, around))}</ul></section>`;
 }
 
-/** The name is the anchor that messages lead to, unless the alert itself has it. */
+/** The name is the anchor of messages, unless the alert itself has it. */
 function ruleEntry({ name, looksFor, severity, advice, runbook }: AlertRule, { list }: Around): Html {
   const isShown = [...list.alerts, ...list.acknowledged].some((alert) => alert.name === name);
   const words = html`<span class="mono">${name}</span> <span class="severity severity-${severity}">${severity}</span>
 <span class="looks-for">${looksFor}</span>`;
-  const body = html`<div class="runbook"${!isShown && html` id="${name}"`}>${markdownHtml(runbook || advice)}</div>`;
+  const body = html`<div class="runbook"${!isShown && html` id="${name}"`}>${markdownHtml(`${advice}\n\n${runbook}`)}</div>`;
   return html`<li><details><summary>${words}</summary>${body}</details></li>`;
+}
+
+// Renders the runbook's Markdown: paragraphs, lists, code, emphasis and links. Everything else stays text, and all text is
+// escaped. Links to other files of the runbook become their names, because the pages do not have them.
+
+export function markdownHtml(markdown: string): Html {
+  const blocks = markdown.split(/\n{2,}/).filter((block) => block.trim() !== "");
+  return html`${blocks.map(block)}`;
+}
+
+function block(text: string): Html {
+  if (/^ {4}/.test(text)) return html`<pre><code>${text.replace(/^ {4}/gm, "")}</code></pre>`;
+  if (/^- /.test(text))
+    return html`<ul>${text
+      .split(/^- /m)
+      .slice(1)
+      .map((item) => html`<li>${inline(joined(item))}</li>`)}</ul>`;
+  return html`<p>${inline(joined(text))}</p>`;
+}
+
+const joined = (text: string) => text.trim().replace(/\s*\n\s*/g, " ");
+
+/** Code, links, bold and emphasis, in order of their beginning. */
+const marks =
+  /`([^`]+)`|\[([^\]]+)\]\(([^)\s]+)\)|\*\*([^*]+)\*\*|(?<![\p{L}\p{N}*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\p{L}\p{N}*])/gu;
+
+function inline(text: string): Html {
+  const parts: (Html | string)[] = [];
+  let end = 0;
+  for (const match of text.matchAll(marks)) {
+    const [whole, code, words, target, strong, emphasis] = match;
+    parts.push(text.slice(end, match.index));
+    end = match.index + whole.length;
+    if (code !== undefined) parts.push(codeOf(code));
+    else if (words !== undefined && target !== undefined) parts.push(link(words, target));
+    else if (strong !== undefined) parts.push(html`<strong>${strong}</strong>`);
+    else parts.push(html`<em>${emphasis}</em>`);
+  }
+  parts.push(text.slice(end));
+  return html`${parts}`;
+}
+
+/** Paths of pages become links. */
+const pagePath = /^\/[a-z][a-z-]*(\/[a-z-]+)*(\?[a-z]+=[a-z-]+(&[a-z]+=[a-z-]+)*)?$/;
+const notPages = /^\/(ready|health|metrics)$/;
+
+function codeOf(text: string): Html {
+  const isPage = pagePath.test(text) && !notPages.test(text);
+  return isPage ? html`<a href="${text}"><code>${text}</code></a>` : html`<code>${text}</code>`;
+}
+
+function link(words: string, target: string): Html {
+  if (/^https:\/\//.test(target)) return html`<a href="${target}" rel="noreferrer">${words}</a>`;
+  const file = /^([a-z-]+\.md)/.exec(target)?.[1];
+  return file === undefined || file === words ? html`${words}` : html`${words} (${file})`;
 }

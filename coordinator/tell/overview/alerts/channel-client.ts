@@ -1,8 +1,8 @@
 /**
- * The channels that the settings name. A webhook is one POST, signed as Standard Webhooks has it (standardwebhooks.com, version
- * 1): HMAC-SHA256 over `id.timestamp.body`, so that neither the time nor the message can be replaced. Redirects are not followed:
- * what was signed for one receiver is not for another. Mail goes by SMTP as plain text; TLS is needed and checked unless the
- * server is on this machine, and nodemailer reads no file and fetches no URL for it.
+ * The configured channels. A webhook is one POST, signed by Standard Webhooks (standardwebhooks.com, version 1): HMAC-SHA256
+ * over `id.timestamp.body`, so that neither time nor message can be replaced. Redirects are not followed, because the
+ * message was signed for one receiver. Mail is plain text by SMTP; TLS is required and verified unless the server is on this
+ * machine, and nodemailer reads no files and fetches no URLs.
  */
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -23,13 +23,13 @@ import {
   secretBytes,
   type WebhookSettings,
 } from "./alert-settings.ts";
-import { type AlertChannelClient, type Delivery, mailText, type PagesUrl, webhookBody } from "./message.ts";
+import { type AlertChannelClient, type Delivery, mailText, type PagesUrl, webhookBody } from "./notices.ts";
 
 interface ChannelPorts {
   readonly pages: PagesUrl;
-  /** For one attempt as a whole. */
+  /** Limit of one whole attempt. */
   readonly timeoutMs?: number;
-  /** Who may have signed the receiver's certificate, in PEM form; left out: the public authorities. */
+  /** PEM certificates that may have signed the receiver's; absent: the public authorities. */
   readonly authorities?: string;
 }
 
@@ -44,7 +44,7 @@ const mailMs = 30_000;
 /** Longest secret in a file. */
 const mostSecretBytes = 4096;
 
-/** Throws a ConfigError that lists every file with a secret that cannot be used. */
+/** Throws a ConfigError that lists every unusable secret file. */
 export function alertChannels(
   { webhooks, email }: Pick<AlertsSettings, "webhooks" | "email">,
   ports: WebhookPorts,
@@ -100,7 +100,7 @@ export function webhookChannel(
         headers: {
           "content-type": "application/json",
           "user-agent": userAgent,
-          // The same at each attempt.
+          // Equal for all attempts.
           "webhook-id": message.id,
           "webhook-timestamp": timestamp,
           "webhook-signature": `v1,${createHmac("sha256", secret).update(signed).digest("base64")}`,
@@ -110,7 +110,7 @@ export function webhookChannel(
       if (statusCode >= 300 && statusCode < 400)
         return failed(`status ${statusCode}: redirects are not followed`);
       const words = await firstWords(answer);
-      // Gone: the receiver is there no longer.
+      // 410: the receiver is gone.
       const isFinal = statusCode === 410;
       return { ...failed(`status ${statusCode}${words === "" ? "" : `: ${words}`}`), isFinal };
     } finally {
@@ -149,9 +149,9 @@ export function emailChannel(
         from: { name: "Nearcrawl", address: from },
         to: to.map((address) => ({ name: "", address })),
         date: message.madeAt,
-        // The same at each attempt: servers that know it show it once.
+        // Equal for all attempts, so that servers recognise a repetition.
         messageId: `<${message.id}@${from.slice(from.lastIndexOf("@") + 1)}>`,
-        // RFC 3834: nobody's absence is to answer it.
+        // RFC 3834: prevents automatic replies.
         headers: { "Auto-Submitted": "auto-generated" },
       });
       sending.catch(() => {});

@@ -1,10 +1,12 @@
 /**
- * What people are told of alerts, and when. An alert is told when it begins, when it names more, and when it ends; what
- * begins or ends within a minute is one message, and what is over by then is in none. One that flaps is told once in half
- * an hour; what somebody has acknowledged or muted is not told.
+ * Decides what people are told of alerts, and when. An alert is reported when it begins, when it names more, and when it
+ * ends. Changes within a minute share a message, and an alert that is over by then is in none. A flapping alert is reported
+ * once in half an hour; acknowledged and muted ones are not.
  *
  *   begins ── a minute ──► told ── names more, half an hour since ──► told again ── ends ── a minute ──► told as ended
  */
+
+import { instantWords } from "#core/format";
 import type { Acknowledgement, AlertSeverity } from "../alert-facts.ts";
 
 export interface AlertState {
@@ -12,30 +14,30 @@ export interface AlertState {
   readonly severity: AlertSeverity;
   readonly words: string;
   readonly advice: string;
-  /** All of them, as far as the rules name them. */
+  /** All that the rules name. */
   readonly targets: readonly string[];
   readonly beganAt: Date;
-  /** Null: it holds. */
+  /** Null while it holds. */
   readonly endedAt: Date | null;
-  /** People are to be told something since then; null: they know. */
+  /** Since when people are to be told something; null when they know all. */
   readonly pendingSince: Date | null;
   /** When they were last told that it holds. */
   readonly toldAt: Date | null;
   readonly toldTargets: readonly string[];
-  /** As far as people know, it holds. */
+  /** Whether it holds as far as people know. */
   readonly isTold: boolean;
   readonly acknowledged: Acknowledgement | null;
 }
 
-/** What a rule finds at this moment. */
+/** What a rule finds now. */
 export type SeenAlert = Pick<AlertState, "name" | "severity" | "words" | "advice" | "targets">;
 
 export interface Look {
   readonly now: Date;
   readonly found: readonly SeenAlert[];
-  /** Rules that find something of which nobody is to be told, and nothing else. */
+  /** Rules that only find muted targets. */
   readonly muted: ReadonlySet<string>;
-  /** Severities that some channel is told of. */
+  /** Severities that some channel gets. */
   readonly heard: ReadonlySet<AlertSeverity>;
 }
 
@@ -44,22 +46,21 @@ export interface NoticeRule {
   readonly againMs: number;
 }
 
-/** One alert in a message. */
 export interface ToldAlert extends SeenAlert {
   readonly state: "began" | "ended";
   readonly since: string;
-  /** Null: it holds. */
+  /** Null while it holds. */
   readonly endedAt: string | null;
 }
 
 export interface NoticePlan {
-  /** As they are from now on; those that are left out are forgotten. */
+  /** The new states; states left out are forgotten. */
   readonly states: readonly AlertState[];
-  /** Empty: no message is due. */
+  /** Empty when no message is due. */
   readonly told: readonly ToldAlert[];
 }
 
-/** Names in it come from outside. */
+/** Bounded, because names in it come from outside. */
 const mostWords = 2000;
 
 export function planNotices(known: readonly AlertState[], look: Look, rule: NoticeRule): NoticePlan {
@@ -83,7 +84,7 @@ export function planNotices(known: readonly AlertState[], look: Look, rule: Noti
     told: told.map(toldAlert),
   };
 
-  /** Of what has ended only that is kept which must not be told again yet. */
+  /** Ended alerts are kept only while repeating them would be too soon. */
   function isKept({ endedAt, isTold, toldAt }: AlertState): boolean {
     if (endedAt === null || isTold) return true;
     return toldAt !== null && since(toldAt, look.now) < rule.againMs;
@@ -99,12 +100,12 @@ function stateNow(
 ): AlertState {
   if (seen === undefined) {
     const state = before!;
-    // What is muted goes on, and nobody is told that it has ended.
+    // A muted alert goes on, and its end is not reported.
     if (state.endedAt !== null || muted.has(state.name)) return state;
     return { ...state, endedAt: now, acknowledged: null };
   }
   if (before === undefined) return beganNow(seen, now);
-  // As far as people know, one that is back before its end was told has not ended.
+  // If its end was not reported, it never ended as far as people know.
   if (before.endedAt !== null)
     return { ...before, ...seen, beganAt: before.isTold ? before.beganAt : now, endedAt: null };
   const { acknowledged } = before;
@@ -117,7 +118,7 @@ export const beganNow = (seen: SeenAlert, now: Date): AlertState => ({
   ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
 });
 
-/** There is something that people do not know, and may be told by now. */
+/** Whether people may now be told something that they do not know. */
 function isOwed(state: AlertState, { now, muted, heard }: Look, { againMs }: NoticeRule): boolean {
   const { name, endedAt, isTold, toldAt, toldTargets, targets, acknowledged } = state;
   if (muted.has(name) && endedAt === null) return false;
@@ -154,13 +155,114 @@ function includesAll(all: readonly string[], some: readonly string[]): boolean {
   return some.every((one) => known.has(one));
 }
 
-/** In ms after the first, second … attempt that failed: what is not told within some three hours is told by nobody. */
+/** Delays after failed attempts in ms. What is not delivered within some three hours is given up. */
 const retryMs = [15_000, 60_000, 300_000, 900_000, 3_600_000, 7_200_000] as const;
 
 export const mostTries = retryMs.length + 1;
 
-/** `tries`: so far. `chance`: 0 to 1, so that many do not come back in the same moment. Null: it is given up. */
+/** `tries` so far; `chance` (0 to 1) spreads retries. Returns null when it is given up. */
 export function nextTryMs(tries: number, chance: number): number | null {
   const usual = retryMs[tries - 1];
   return usual === undefined ? null : Math.round(usual * (0.8 + 0.4 * chance));
 }
+
+// Messages as JSON for a webhook and as text for a mail; equal at each attempt.
+
+export interface AlertMessage {
+  readonly id: string;
+  readonly madeAt: Date;
+  /** Empty for a test. */
+  readonly told: readonly ToldAlert[];
+}
+
+export interface AlertChannelClient {
+  readonly name: string;
+  readonly kind: "webhook" | "email";
+  /** Without anything secret. */
+  readonly place: string;
+  readonly least: AlertSeverity;
+  send(message: AlertMessage, signal: AbortSignal): Promise<Delivery>;
+}
+
+export type Delivery =
+  | { readonly type: "delivered" }
+  /** `isFinal`: the receiver wants no more attempts. */
+  | { readonly type: "failed"; readonly words: string; readonly isFinal?: boolean };
+
+const testWords = "This is a test: alerts of this coordinator come here.";
+
+/** The public address of the pages, such as `https://search.example`, without a final slash. */
+export type PagesUrl = string;
+
+/** Targets named in a message. */
+const namedTargets = 100;
+
+export function webhookBody({ madeAt, told }: AlertMessage, pages: PagesUrl): string {
+  return JSON.stringify({
+    type: told.length === 0 ? "alerts.test" : "alerts.changed",
+    timestamp: madeAt.toISOString(),
+    // Shown by chat programs.
+    text: told.length === 0 ? testWords : told.map(line).join("\n"),
+    data: {
+      coordinator: pages,
+      alerts: told.map(({ name, severity, state, words, advice, since, endedAt, targets }) => ({
+        ...{ name, severity, state, words, advice, since, endedAt },
+        targets: targets.slice(0, namedTargets),
+        targetCount: targets.length,
+        page: `${pages}/alerts`,
+        runbook: runbookLink(pages, name),
+      })),
+    },
+  });
+}
+
+/** The rule's name is its anchor on the page. */
+const runbookLink = (pages: PagesUrl, name: string) => `${pages}/alerts#${name}`;
+
+const line = ({ severity, state, words, name }: ToldAlert) =>
+  state === "ended"
+    ? `Ended: ${name}. ${oneLine(words)}`
+    : `${capital(severity)}: ${oneLine(words)} (${name})`;
+
+export function mailText({ told }: AlertMessage, pages: PagesUrl): { subject: string; text: string } {
+  if (told.length === 0) return { subject: "[Nearcrawl] Test", text: `${testWords}\n\n${pages}/alerts\n` };
+  const began = told.filter(({ state }) => state === "began");
+  const ended = told.filter(({ state }) => state === "ended");
+  const parts = [countWords(began), ended.length === 0 ? "" : `${ended.length} ended`].filter(
+    (part) => part !== "",
+  );
+  const names = told.map(({ name }) => name).join(", ");
+  const text = [...began, ...ended].map((alert) => mailPart(alert, pages)).join("\n\n");
+  return {
+    subject: `[Nearcrawl] ${parts.join(", ")}: ${names}`.slice(0, 180),
+    text: `${text}\n\n-- \nAll alerts, to acknowledge or mute them: ${pages}/alerts\n`,
+  };
+}
+
+function mailPart(
+  { name, severity, state, words, advice, since, endedAt }: ToldAlert,
+  pages: PagesUrl,
+): string {
+  const span =
+    endedAt === null ? `since ${instantWords(since)}` : `${instantWords(since)} to ${instantWords(endedAt)}`;
+  const head = `${state === "ended" ? "ENDED" : severity.toUpperCase()}  ${name}, ${span}`;
+  if (state === "ended") return `${head}\n${oneLine(words)}`;
+  return `${head}\n${oneLine(words)}\n${oneLine(advice)}\nRunbook: ${runbookLink(pages, name)}`;
+}
+
+/** Such as "1 critical, 2 warnings". */
+export function countWords(alerts: readonly { readonly severity: AlertSeverity }[]): string {
+  const of = (severity: AlertSeverity) => alerts.filter((one) => one.severity === severity).length;
+  const warnings = of("warning");
+  const counts: readonly (readonly [number, string])[] = [
+    [of("critical"), "critical"],
+    [warnings, warnings === 1 ? "warning" : "warnings"],
+    [of("info"), "info"],
+  ];
+  return counts.flatMap(([count, noun]) => (count === 0 ? [] : [`${count} ${noun}`])).join(", ");
+}
+
+/** Names come from outside, so no line of theirs may begin anything. */
+const oneLine = (text: string) => text.replace(/[\s\p{Cc}\u2028\u2029]+/gu, " ").trim();
+
+const capital = (word: string) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;

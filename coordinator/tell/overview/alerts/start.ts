@@ -1,4 +1,4 @@
-/** Alerts reach people: the jobs that note and send what they are to be told, and the actions of the page and the API. */
+/** Alert delivery: the jobs that note and send alerts, and the actions of page and API. */
 
 import { randomUUID } from "node:crypto";
 import type { Pool } from "pg";
@@ -14,7 +14,7 @@ import type { AlertsSettings } from "./alert-settings.ts";
 import { createAlertStore } from "./alert-store.ts";
 import { alertDeedOperations } from "./alerts-ask.ts";
 import { alertChannels } from "./channel-client.ts";
-import type { AlertChannelClient } from "./message.ts";
+import type { AlertChannelClient } from "./notices.ts";
 import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "./tell-alerts.ts";
 
 export interface AlertConfig {
@@ -31,7 +31,7 @@ export interface AlertDutyPorts {
   readonly resolver: NameResolver;
   readonly metrics: Pick<Metrics, "alertDeliveries">;
   readonly health: Pick<OwnHealth, "alerts">;
-  /** With what the coordinator knows of itself. */
+  /** Include the coordinator's own facts. */
   readonly facts: (now: Date) => Promise<AlertFacts>;
   readonly leads: () => boolean;
   readonly log: Pick<Log, "info" | "warn">;
@@ -39,7 +39,6 @@ export interface AlertDutyPorts {
   readonly nowMs: () => number;
 }
 
-/** How often it is looked what the rules find. */
 const noteMs = 10_000;
 const sendMs = 5000;
 
@@ -47,7 +46,7 @@ export interface AlertDuties {
   start(): void;
 }
 
-/** Throws a ConfigError where a channel's secret cannot be read. */
+/** Throws a ConfigError when a channel's secret cannot be read. */
 export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDuties {
   const { timekeeper, now, log, pool } = ports;
   const channels = channelsOf(ports, config);
@@ -96,7 +95,7 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
   };
 }
 
-/** As Standard Webhooks has them: unique, and with nothing that a header could not hold. */
+/** Unique, and valid in a header (Standard Webhooks). */
 const newMessageId = () => `msg_${randomUUID().replaceAll("-", "")}`;
 
 function channelsOf(

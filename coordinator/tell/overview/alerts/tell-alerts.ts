@@ -1,15 +1,17 @@
 /**
- * Alerts reach people. The coordinator that leads looks every few seconds what the rules find, notes what people are to be
- * told (notices), and sends it: noted first, so that a restart tells nothing twice, and with an id of its own, so that a message
- * whose end was not noted is known as a repetition where it arrives a second time.
+ * Delivers alerts. The leading coordinator checks the rules every few seconds, notes what people are to be told (notices),
+ * and sends it. It is noted first, so that a restart repeats nothing, and has an id, so that receivers recognise a
+ * repetition.
  */
 import { type AlertFacts, alertSeverities } from "../alert-facts.ts";
 import { type Alert, type AlertName, foundAlerts, mutedAlertsOf } from "../alert-rules.ts";
 import type { AlertStore, ClaimedMessage, MessageFor } from "./alert-store.ts";
-import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
 import {
+  type AlertChannelClient,
+  type AlertMessage,
   type AlertState,
   beganNow,
+  type Delivery,
   type Look,
   type NoticeRule,
   nextTryMs,
@@ -29,7 +31,7 @@ export interface TellPorts {
   readonly onAttempt?: (channel: string, outcome: "delivered" | "failed" | "given-up") => void;
 }
 
-/** True: there is a message to send. */
+/** Returns whether there is a message to send. */
 export async function noteAlerts(ports: TellPorts, rule: NoticeRule): Promise<boolean> {
   const now = ports.now();
   const look = lookAt(await ports.facts(now), now, ports.channels);
@@ -45,7 +47,7 @@ export async function noteAlerts(ports: TellPorts, rule: NoticeRule): Promise<bo
 function lookAt(facts: AlertFacts, now: Date, channels: TellPorts["channels"]): Look {
   const found = foundAlerts(facts).map(({ alert, targets }) => seenAlert(alert, targets));
   const told = new Set(found.map(({ name }) => name));
-  // Where some of its crawlers are muted, it is about the others.
+  // A rule with some muted crawlers is about the others.
   const muted = mutedAlertsOf(facts).filter(({ name }) => !told.has(name));
   const heard = alertSeverities.filter((severity) =>
     channels.some(({ least }) => isGraveEnough({ severity }, least)),
@@ -57,7 +59,7 @@ const seenAlert = ({ name, severity, words, advice }: Alert, targets: readonly s
   return { name, severity, words, advice, targets };
 };
 
-/** To each channel what is grave enough for it; that it fails itself is for the others. */
+/** Each channel gets what is severe enough for it, except its own failure. */
 function messagesFor(
   { channels, newId, now }: Pick<TellPorts, "channels" | "newId" | "now">,
   told: readonly ToldAlert[],
@@ -74,7 +76,7 @@ const isGraveEnough = ({ severity }: Pick<ToldAlert, "severity">, least: AlertCh
 const isAboutItself = ({ name, targets }: ToldAlert, channel: AlertChannelClient) =>
   name === "alert-delivery-failing" && targets.every((target) => target === channel.name);
 
-/** Sends what is due; one that is broken off by `stopping` is sent after the next start. */
+/** A message aborted by `stopping` is sent after the next start. */
 export async function sendMessages(ports: TellPorts, stopping: AbortSignal): Promise<void> {
   const claimed = await ports.store.claim(ports.channels.map(({ name }) => name));
   await Promise.all(claimed.map(async (message) => await sendOne(message, ports, stopping)));
@@ -88,7 +90,7 @@ async function sendOne(message: ClaimedMessage, ports: TellPorts, stopping: Abor
   if (!isBrokenOff) ports.onAttempt?.(message.channel, outcome === "waiting" ? "failed" : outcome);
 }
 
-/** One message to one channel, at once: what came of it, or null where one was sent just now. */
+/** Sends one test at once. Returns null when one was sent just now. */
 export async function sendTest(
   channel: AlertChannelClient,
   { store, newId, now }: Pick<TellPorts, "store" | "newId" | "now">,
@@ -99,15 +101,14 @@ export async function sendTest(
   return delivery;
 }
 
-// What is told while the database is gone, or takes nothing: that it is. The coordinator that led last does so, from memory, and
-// notes it as soon as it can; then its end is told as any other's.
+// While the database is gone or takes no writes, the last leading coordinator reports that from memory. It is noted as soon
+// as possible, so that its end is reported like any other's.
 
 export interface OwnTellPorts extends Omit<TellPorts, "store" | "facts"> {
   readonly store: Pick<AlertStore, "noteTold">;
-  /** What the coordinator knows of itself. */
   readonly alerts: () => readonly Alert[];
   readonly leads: () => boolean;
-  /** A clock that never goes back. */
+  /** Monotonic. */
   readonly nowMs: () => number;
 }
 
@@ -118,7 +119,7 @@ const unnotable: ReadonlySet<AlertName> = new Set([
   "database-cannot-write",
 ]);
 
-/** Who led within this time tells: a coordinator that cannot write its beats leads no longer. */
+/** A coordinator that led within this time reports, because one that cannot write its beats leads no longer. */
 const ledRecentlyMs = 120_000;
 
 interface Waiting {
@@ -133,21 +134,21 @@ export class OwnTelling {
   #ledMs = Number.NEGATIVE_INFINITY;
   #toldMs = Number.NEGATIVE_INFINITY;
   #told: AlertState | null = null;
-  /** What is not delivered yet. */
+  /** Not delivered yet. */
   #waiting: Waiting[] = [];
 
   constructor(ports: OwnTellPorts) {
     this.#ports = ports;
   }
 
-  /** `againMs`: it is told once in this time, however often the database comes and goes. */
+  /** Reports once in `againMs`, however often the database comes and goes. */
   async turn(againMs: number, stopping: AbortSignal): Promise<void> {
     const { alerts, leads, nowMs, store } = this.#ports;
     const ms = nowMs();
     if (leads()) this.#ledMs = ms;
     const found = alerts().find(({ name }) => unnotable.has(name));
     if (found === undefined) {
-      // The database is back. Where noting fails, it is tried at the next turn.
+      // The database is back. If noting fails, the next turn tries again.
       if (this.#told !== null) await store.noteTold(this.#told);
       this.#told = null;
       this.#waiting = [];

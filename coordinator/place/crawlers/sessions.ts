@@ -2,8 +2,10 @@
  * How a crawler's session ended: a code, stored with the words (crawler.offline_code), and the advice for each. An
  * unknown code comes from another version of the coordinator and gets general advice.
  */
+
+import type { CrawlerId } from "#core/ids";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
-import type { Goodbye } from "#protocol/messages";
+import type { CrawlerHeartbeat, Goodbye } from "#protocol/messages";
 
 export interface SessionEnd {
   /** Null when only the words are known. */
@@ -110,3 +112,44 @@ export const waitingEnds: readonly SessionEndCode[] = [
   "awaits-key",
   "awaits-administrator",
 ];
+
+// Collects heartbeats and writes them together once a second, since 10,000 crawlers send hundreds per second. The
+// interval grows with the fleet, up to what still detects a lost crawler in time.
+
+/** Interval per crawler of the fleet: 10,000 crawlers send 333 heartbeats a second. */
+const msPerCrawler = 3;
+/** Three missed beats and a quarter stay below the two minutes after which a crawler counts as gone. */
+const mostMs = 30_000;
+const writtenTogether = 1000;
+
+/** The heartbeat interval for a fleet of this size; `leastMs` is the operator's minimum. */
+export function heartbeatMsFor(crawlers: number, leastMs: number): number {
+  return Math.max(leastMs, Math.min(mostMs, crawlers * msPerCrawler));
+}
+
+export interface Heard {
+  readonly crawlerId: CrawlerId;
+  readonly heartbeat: CrawlerHeartbeat;
+  readonly at: Date;
+}
+
+export class Heartbeats {
+  readonly #write: (heard: readonly Heard[]) => Promise<void>;
+  #heard = new Map<CrawlerId, Heard>();
+
+  constructor(crawlers: { readonly heartbeats: (heard: readonly Heard[]) => Promise<void> }) {
+    this.#write = crawlers.heartbeats;
+  }
+
+  note(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, at: Date): void {
+    this.#heard.set(crawlerId, { crawlerId, heartbeat, at });
+  }
+
+  /** Heartbeats that cannot be written are dropped; the next ones carry the same information. */
+  async write(): Promise<void> {
+    const heard = [...this.#heard.values()].sort((a, b) => a.crawlerId - b.crawlerId);
+    this.#heard = new Map();
+    for (let at = 0; at < heard.length; at += writtenTogether)
+      await this.#write(heard.slice(at, at + writtenTogether));
+  }
+}

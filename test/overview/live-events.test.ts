@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
-import { LiveEvents } from "#coordinator/tell/overview/live-event-routes";
+import { LiveEvents } from "#coordinator/tell/overview/routes";
 
 afterEach(() => void vi.useRealTimers());
 
