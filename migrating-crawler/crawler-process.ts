@@ -9,14 +9,11 @@ import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { lineLog, outliveLog } from "./core/log.ts";
-import { keepPriority } from "./core/priority.ts";
-import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
-import { DockLine, type RefusedCrawler } from "./link/supervisor-line.ts";
-import { homeSettings, settingsFile } from "./membership/home-settings.ts";
+import { type CrawlerSurroundings, type RefusedCrawler, SupervisorLine } from "./link/supervisor-line.ts";
+import { homeSettings, settingsFile } from "./membership/home-folder.ts";
 import type { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
-import { settingsFileConfig } from "./settings/settings-file.ts";
-import { watchSettings } from "./settings/settings-watch.ts";
+import { keepPriority, settingsFileConfig, watchSettings } from "./settings/settings-file.ts";
 import { askToLeave } from "./status/drain.ts";
 import { openStatus } from "./status/open-status.ts";
 
@@ -30,27 +27,26 @@ const heapGrowingPercent = 40;
 
 interface CrawlerProcess {
   readonly settings: string | undefined;
-  readonly isDocked: boolean;
+  readonly isSupervised: boolean;
   readonly start: Start;
 }
 
 /** Never throws: prints errors to standard error and sets the exit code. */
 export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
-  const { settings, isDocked } = asked;
+  const { settings, isSupervised } = asked;
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
   outliveLog([process.stdout, process.stderr]);
   try {
-    const dock = isDocked ? await DockLine.open(process) : undefined;
+    const supervisor = isSupervised ? await SupervisorLine.open(process) : undefined;
     const config = readSettings(settings);
     const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
     keepPriority(config.limits.priority, log);
-    await runUntilAsked(config, { log, ...(dock && { dock }) }, asked);
+    await runUntilAsked(config, { log, ...(supervisor && { supervisor }) }, asked);
   } catch (error) {
     const words =
       error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
     process.stderr.write(`nearcrawl crawler: ${words}\n`);
     process.exitCode = error instanceof ConfigError ? 2 : 1;
-    // The IPC channel would keep the process alive.
     if (process.connected) process.disconnect();
     endSoon();
   }
@@ -58,16 +54,16 @@ export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
 
 async function runUntilAsked(
   config: CrawlerConfig,
-  surroundings: Pick<CrawlerSurroundings, "log" | "dock">,
+  surroundings: Pick<CrawlerSurroundings, "log" | "supervisor">,
   { settings, start }: CrawlerProcess,
 ): Promise<void> {
-  const { log, dock } = surroundings;
-  const asked = untilAsked(dock);
+  const { log, supervisor } = surroundings;
+  const asked = untilAsked(supervisor);
   let refuse: (refused: RefusedCrawler) => void = () => {};
   const refused = new Promise<RefusedCrawler>((resolve) => {
     refuse = resolve;
   });
-  const onDrained = () => askToLeave(dock !== undefined);
+  const onDrained = () => askToLeave(supervisor !== undefined);
   const crawler = await start(config, { ...surroundings, onDrained, onRefused: (given) => refuse(given) });
   const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
@@ -82,7 +78,7 @@ async function runUntilAsked(
   watching.close();
   await status.close();
   const isRefused = typeof end === "object" && end !== null;
-  if (isRefused) dock?.refused(end);
+  if (isRefused) supervisor?.refused(end);
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
   log.info({ reason: isRefused ? end.reason : (end ?? "asked to stop") }, "the crawler has stopped");
@@ -100,10 +96,9 @@ const endMs = 1000;
 
 const leaves = "leaves for good";
 
-/** Resolves with null when asked to stop. */
-function untilAsked(dock: DockLine | undefined): Promise<null | typeof leaves> {
+function untilAsked(supervisor: SupervisorLine | undefined): Promise<null | typeof leaves> {
   return new Promise((resolve) => {
-    dock?.onStop(() => resolve(null));
+    supervisor?.onStop(() => resolve(null));
     process.once("SIGUSR2", () => resolve(leaves));
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));

@@ -6,13 +6,13 @@
 import { within } from "#core/timer-ms";
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type CrawlerHello, type Goodbye, maxHeldLeases } from "#protocol/messages";
-import { steadyNowMs } from "./core/steady-time.ts";
+import { steadyNowMs } from "./core/local-time.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/sign-request.ts";
 import type { HostGates } from "./limits/host-gate.ts";
-import { youngMegabytes } from "./limits/memory-watch.ts";
+import { youngMegabytes } from "./limits/machine-watch.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
 import { Carrier } from "./link/carrier.ts";
 import { CoordinatorAddresses } from "./link/coordinator-addresses.ts";
@@ -20,10 +20,13 @@ import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
 import { type CrawlerStatus, crawlerHello, heartbeatOf } from "./link/crawler-hello.ts";
 import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { allowedProbes, LiveSettings } from "./live-settings.ts";
-import { coordinatorRoute } from "./membership/coordinator-route.ts";
-import { keepKnownCoordinators, readKnownCoordinators } from "./membership/known-coordinators.ts";
+import {
+  coordinatorRoute,
+  keepKnownCoordinators,
+  readKnownCoordinators,
+  withRefusalAdvice,
+} from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
-import { withRefusalAdvice } from "./membership/refusal-advice.ts";
 import { SigningKeys } from "./membership/signing-keys.ts";
 import { Moving } from "./move/moving.ts";
 import { measurePeers, Prober } from "./probe/prober.ts";
@@ -127,8 +130,8 @@ export class Crawler {
         return known?.type !== "known" || known.verdict("/").allowed;
       },
     };
-    surroundings.dock?.onCarried((bytes) => meter.add(bytes));
-    const echoes = surroundings.dock?.echoes;
+    surroundings.supervisor?.onCarried((bytes) => meter.add(bytes));
+    const echoes = surroundings.supervisor?.echoes;
     this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
     this.#record = StatusRecord.of(config, surroundings);
     this.#link = this.#makeLink();
@@ -245,7 +248,7 @@ export class Crawler {
     const { coordinatorUrl: url, otherCoordinatorUrls, home } = this.#config;
     const addresses = new CoordinatorAddresses({
       own: [url, ...otherCoordinatorUrls],
-      domains: this.#surroundings.dock?.coordinatorDomains,
+      domains: this.#surroundings.supervisor?.coordinatorDomains,
       learned: readKnownCoordinators(home, log),
       keep: (learned) => keepKnownCoordinators(home, learned, log),
     });
@@ -279,7 +282,7 @@ export class Crawler {
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
-          this.#surroundings.dock?.onWelcome((message) => this.#link.send(message));
+          this.#surroundings.supervisor?.onWelcome((message) => this.#link.send(message));
         },
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
@@ -307,7 +310,7 @@ export class Crawler {
   #take(message: LinkMessage): void {
     switch (message.type) {
       case "coordinator:tasks":
-        this.#surroundings.dock?.onAnswer();
+        this.#surroundings.supervisor?.onAnswer();
         this.#loop.onTasks(message.leases, message.askAgainMs, message.reason);
         break;
       case "coordinator:wake":
@@ -343,7 +346,7 @@ export class Crawler {
         this.#erase(message.parts.flatMap(({ of, erases }) => (erases ? [of] : [])));
         break;
       case "coordinator:release":
-        this.#surroundings.dock?.onOffer(message);
+        this.#surroundings.supervisor?.onOffer(message);
         break;
       case "coordinator:move":
         this.#moving.onMessage(message);
@@ -394,7 +397,7 @@ export class Crawler {
       softwareVersion: this.#surroundings.softwareVersion,
       spoolId: this.#spool.id,
       heldLeases: heldLeases([...this.#loop.leases, ...this.#carrier.leases]),
-      ...(this.#surroundings.dock && { dock: this.#surroundings.dock.helloParts }),
+      ...(this.#surroundings.supervisor && { supervisor: this.#surroundings.supervisor.helloParts }),
       probeMethods: this.#prober.methods,
       ipv6: this.#tools.connector.speaksIpv6,
     });

@@ -36,7 +36,6 @@ export class LiveSettings {
     return this.#config;
   }
 
-  /** Applies what needs no restart, and logs what does. */
   change(next: CrawlerConfig): void {
     const { governor, connector, prober, link, log } = this.#parts;
     const { config, changed, needRestart, isTold } = changedConfig(this.#config, next);
@@ -71,7 +70,6 @@ export function allowedProbes({ probeMethods, limits }: CrawlerConfig): CrawlerC
 
 // Decides which settings a running crawler can apply. Pure functions.
 
-/** All other settings need a restart. */
 const changeable = [
   "limits",
   "allowRanges",
@@ -82,7 +80,6 @@ const changeable = [
   "fetched",
 ] as const;
 
-/** The hello reports these. */
 const told = ["denyRanges", "denyDomains", "domainSets", "probeMethods"] as const;
 
 /** The coordinator changes the key while the crawler runs, so the crawler has the newest one. */
@@ -90,10 +87,8 @@ const notTheHosts: ReadonlySet<string> = new Set(["key"]);
 
 interface ChangedConfig {
   readonly config: CrawlerConfig;
-  /** The names of the changed settings: those applied, and those that need a restart. */
   readonly changed: readonly string[];
   readonly needRestart: readonly string[];
-  /** True when the coordinator must be told. */
   readonly isTold: boolean;
 }
 

@@ -24,7 +24,7 @@ export async function startCrawler(
 
 if (isMainThread && isEntry(process.argv[1])) {
   const settings = process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG;
-  await runCrawlerProcess({ settings, isDocked: process.argv[3] === "--dock", start: startCrawler });
+  await runCrawlerProcess({ settings, isSupervised: process.argv[3] === "--dock", start: startCrawler });
 }
 
 function isEntry(script: string | undefined): boolean {

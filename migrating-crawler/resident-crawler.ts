@@ -2,7 +2,6 @@
  * Runs the crawler that belongs to a folder, and starts it again in the same process when the folder gets another
  * crawler or a move fails.
  */
-
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "#core/errors";
@@ -14,8 +13,15 @@ import type { CrawlerStatus } from "./link/crawler-hello.ts";
 import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { identityFile } from "./membership/identity.ts";
 import { signingKeysFolder } from "./membership/signing-keys.ts";
-import { forgetMove, keptFiles, type MoveJournal, packFile, readJournal, writeJournal } from "./move/pack.ts";
-import { arrivedFolder } from "./move/receive-pack.ts";
+import {
+  arrivedFolder,
+  forgetMove,
+  keptFiles,
+  type MoveJournal,
+  packFile,
+  readJournal,
+  writeJournal,
+} from "./move/pack.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 import type { StatusReport } from "./status/status-report.ts";
 
@@ -34,14 +40,12 @@ export class Resident {
     this.#surroundings = surroundings;
   }
 
-  /** Throws ConfigError or UsageError when the crawler cannot start. */
   async start(): Promise<void> {
     const settled = finishMove(this.#config.home);
     if (settled === "gone") throw new ConfigError([`${this.#config.home}: ${goneWords}`]);
     await this.#begin(settled);
   }
 
-  /** Applies settings that need no restart at once and logs the others. */
   change(config: CrawlerConfig): void {
     this.#config = config;
     this.#crawler?.change(config);
@@ -79,7 +83,6 @@ export class Resident {
     return this.#end("leave");
   }
 
-  /** The current crawler, or the last one after it ended. */
   get #now(): Crawler {
     if (this.#crawler === null) throw new Error("the crawler was not started");
     return this.#crawler;
@@ -130,7 +133,6 @@ export class Resident {
 /** `became`: this folder's crawler has a new name. `gone`: it runs elsewhere. */
 type Settled = "nothing" | "became" | "gone";
 
-/** Names the crawler that has moved away from this folder. */
 const movedFile = (home: string): string => join(home, "moved.json");
 
 /** Call after the coordinator said `moved`. `nothing` means that this folder takes part in no move and is unchanged. */

@@ -8,6 +8,5 @@ declare module "html-encoding-sniffer" {
 }
 
 declare module "snowball-stemmers" {
-  /** Throws for an unknown algorithm. */
   export function newStemmer(algorithm: string): { stem(word: string): string };
 }

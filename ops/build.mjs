@@ -69,12 +69,12 @@ async function buildInto(folder) {
     const source = join(root, path);
     if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
   }
-  const { bundleCrawler, bundleDock } = await import("./bundle-crawler.mjs");
+  const { bundleCrawler, bundlePartnerProgram } = await import("./bundle-crawler.mjs");
   const stopWordsFile = join(folder, "migrating-crawler/extract/stop-words.js");
   const { readStopWords } = await import(pathToFileURL(stopWordsFile).href);
   const stopWords = readStopWords();
   await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });
-  await bundleDock({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
+  await bundlePartnerProgram({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
   const { bundleProgram } = await import("./bundle-program.mjs");
   await bundleProgram({ root, folder });
   const { describeCommands } = await import(pathToFileURL(join(folder, "ops/cli/commands.js")).href);

@@ -7,6 +7,6 @@ interface Bundling {
 
 export function bundleCrawler(settings: Bundling): Promise<void>;
 /** Bundles the supervisor and the partners' commands into one file. */
-export function bundleDock(settings: Bundling): Promise<void>;
+export function bundlePartnerProgram(settings: Bundling): Promise<void>;
 /** The local page's thread, as it is in both. */
 export function pageThread(root: string): Promise<string>;

@@ -13,7 +13,7 @@ export async function bundleCrawler(settings) {
 }
 
 /** The partners' file; `stopWords` as above. */
-export async function bundleDock(settings) {
+export async function bundlePartnerProgram(settings) {
   await bundle("migrating-crawler/cli/bundle-entry.ts", settings);
 }
 

@@ -131,7 +131,7 @@ it("lets few files of the crawler reach the network or start a program, and one 
     "check/coordinator-findings.ts: http",
     "check/machine-check.ts: dns/promises",
     "check/proposed-limits.ts: http, https",
-    "cli/leave-as-owner.ts: child_process",
+    "cli/leave-command.ts: child_process",
     "fetch/http1-transport.ts: undici",
     "fetch/site-client.ts: http2",
     "link/link-connection.ts: ws",
@@ -141,7 +141,6 @@ it("lets few files of the crawler reach the network or start a program, and one 
     "net/name-cache.ts: dns/promises",
     "probe/icmp-echo.ts: child_process",
     // Within the machine: Unix sockets of the crawler's folder, and the status page.
-    "status/ask-crawler.ts: http",
     "status/control-server.ts: http, net",
     "supervisor/crawler-child.ts: child_process",
     "supervisor/release-source.ts: http, https",

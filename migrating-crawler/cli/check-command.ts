@@ -6,7 +6,7 @@ import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { readMembership } from "../core/membership.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
-import { homeSettings, settingsFile } from "../membership/home-settings.ts";
+import { homeSettings, settingsFile } from "../membership/home-folder.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 
@@ -20,7 +20,6 @@ export async function checkCommand(context: PartnerContext): Promise<PartnerExit
   return report.isUsable ? partnerExitCodes.done : partnerExitCodes.failed;
 }
 
-/** Reads the parts of the folder's settings that a check needs. */
 export function checkedHome(home: string): Pick<CheckSettings, "settings" | "coordinator"> {
   const membership = readMembership(home);
   if (membership !== null) {

@@ -21,7 +21,6 @@ export function outliveReaders(program: string): void {
   }
 }
 
-/** Aborted when nobody reads standard output any more. */
 export function readerGone(): AbortSignal {
   return reader.signal;
 }
@@ -31,6 +30,6 @@ function tellLast(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // There is nobody left to tell.
+    // Nobody reads this either.
   }
 }

@@ -1,8 +1,215 @@
-/** `leave` ends this crawler for good so that others get its subnets; its folder stays. */
+/**
+ * Root acts in another user's folder only as that user. Whoever controls a crawler can write links, forged locks and
+ * settings into its folder. So a child with the owner's user and group, without environment and terminal, leaves and
+ * empties the folder; root only removes the empty folder.
+ */
+
+import { spawn } from "node:child_process";
+import { statSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
 import { UsageError } from "#core/errors";
+import { softwareVersion } from "#protocol/software-version";
+import { jsonOf } from "../core/json.ts";
+import { quietLog } from "../core/log.ts";
+import { isJoining, readMembership } from "../core/membership.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { folderKind } from "../membership/home-folder.ts";
-import { type LeaveOutcome, leaveAsOwner } from "./leave-as-owner.ts";
+import { Crawler } from "../crawler.ts";
+import { folderKind, homeSettings, marks } from "../membership/home-folder.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
+import { spoolHolder } from "../spool/spool-folder.ts";
+import { runningSupervisor } from "../supervisor/supervisor-home.ts";
+
+interface FolderOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Returns null when this process is not root's, or the folder belongs to root. */
+export function otherOwner(home: string): FolderOwner | null {
+  const { uid, gid } = statSync(home);
+  return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
+}
+
+export async function leaveAsOwner(
+  { self }: Pick<PartnerContext, "self">,
+  home: string,
+): Promise<LeaveOutcome> {
+  const owner = otherOwner(home);
+  if (owner === null) return await leaveCoordinator(home);
+  if (self === undefined) return failed(`the folder is user ${owner.uid}'s: run this as that user`);
+  const args = [...self, "leave", "--json", "--home", homeOfChild(home)];
+  const { output, errors } = await runAsOwner({ home, owner, args });
+  const { data } = leaveOutcome.safeParse(jsonOf(output));
+  return data ?? failed(`as user ${owner.uid}: ${printable(errors) || "it gave no answer"}`);
+}
+
+/** Removes what the owner may remove; links are removed, never followed. */
+export async function emptyAsOwner(home: string, owner: FolderOwner): Promise<void> {
+  await runAsOwner({ home, owner, args: ["-e", emptying] });
+}
+
+/** Node runs this in the folder. `marks` are removed last, so an interrupted command still recognises the folder. */
+const emptying = `const { readdirSync, rmSync } = require("node:fs");
+const marks = ${JSON.stringify(marks)};
+for (const name of readdirSync(".").filter((one) => !marks.includes(one))) {
+  try { rmSync(name, { recursive: true, force: true }); } catch {}
+}
+const isLast = readdirSync(".").every((one) => marks.includes(one));
+for (const name of isLast ? marks : []) rmSync(name, { recursive: true, force: true });`;
+
+const longestMs = 5 * 60_000;
+const mostOutput = 64 * 1024;
+
+const reason = z.string().max(2000).transform(printable);
+
+const leaveOutcome = z.union([
+  /** `never-joined` means that no coordinator knows this folder. */
+  z.object({ type: z.enum(["left", "never-joined"]) }),
+  /**
+   * `refused`: the coordinator no longer accepts this crawler, so no goodbye is needed. `still-runs`: a crawler uses
+   * this folder and could not be stopped.
+   */
+  z.object({ type: z.enum(["refused", "failed", "still-runs"]), reason }),
+]);
+
+export type LeaveOutcome = z.infer<typeof leaveOutcome>;
+
+/**
+ * A systemd unit's folder is below one that only root may enter (/var/lib/private), so the child starts in it before it
+ * changes to the owner.
+ */
+const homeOfChild = (home: string) => (process.platform === "linux" ? "/proc/self/cwd" : home);
+
+interface OwnersWork {
+  readonly home: string;
+  readonly owner: FolderOwner;
+  readonly args: readonly string[];
+}
+
+/** `detached` starts a new session, so that the owner's process cannot reach root's terminal. */
+function runAsOwner({ home, owner, args }: OwnersWork): Promise<{ output: string; errors: string }> {
+  const said = { output: "", errors: "" };
+  const child = spawn(process.execPath, args, {
+    ...owner,
+    ...{ cwd: home, env: {}, detached: true, timeout: longestMs, killSignal: "SIGKILL" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const add = (to: keyof typeof said) => (piece: Buffer) => {
+    said[to] = (said[to] + piece.toString("utf8")).slice(0, mostOutput);
+  };
+  child.stdout.on("data", add("output"));
+  child.stderr.on("data", add("errors"));
+  return new Promise((resolve) => {
+    child.once("error", ({ message }) => resolve({ ...said, errors: message }));
+    child.once("close", () => resolve(said));
+  });
+}
+
+/** Removes control characters, because the folder's owner may have written the text to root's terminal. */
+function printable(text: string): string {
+  return text
+    .replace(/\p{C}+/gu, " ")
+    .trim()
+    .slice(0, 500);
+}
+
+const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });
+
+// Leaves for good: the coordinator learns that this crawler will not return and reassigns its subnets at once. A
+// running crawler does so when it ends; otherwise one is started that takes no work, ships waiting results and says
+// goodbye.
+
+interface LeaveTimes {
+  /** The time for a running crawler to end, with its requests and acknowledgements. */
+  readonly endMs: number;
+  readonly connectMs: number;
+  readonly shipMs: number;
+}
+
+const defaultTimes: LeaveTimes = { endMs: 60_000, connectMs: 30_000, shipMs: 120_000 };
+const lookEveryMs = 100;
+
+/** Throws a ConfigError when the folder's files are damaged. */
+export async function leaveCoordinator(
+  home: string,
+  times: LeaveTimes = defaultTimes,
+): Promise<LeaveOutcome> {
+  const running = runningSupervisor(home) ?? spoolHolder(home);
+  if (running !== null) return await endForGood(home, running, times);
+  const membership = readMembership(home);
+  if (membership === null || isJoining(membership)) return { type: "never-joined" };
+  return await sayGoodbye(homeSettings(home), times);
+}
+
+/** SIGUSR2 asks supervisors and crawlers alike to leave for good. */
+async function endForGood(home: string, processId: number, { endMs }: LeaveTimes): Promise<LeaveOutcome> {
+  if (isAnothers(processId, home)) {
+    const named = `process ${processId}, which the folder names as its crawler`;
+    const reason = `${named}, is not of the user whose folder it is: if it is no crawler, remove dock.pid and spool/lock`;
+    return { type: "still-runs", reason };
+  }
+  try {
+    process.kill(processId, "SIGUSR2");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EPERM") {
+      const reason = `the crawler runs as process ${processId} of another user: run this as that user, or as root`;
+      return { type: "still-runs", reason };
+    }
+    if (code !== "ESRCH") return { type: "still-runs", reason: message };
+  }
+  const isOver = () => runningSupervisor(home) === null && spoolHolder(home) === null;
+  if (await within(endMs, isOver)) return { type: "left" };
+  return {
+    type: "still-runs",
+    reason: `the crawler, process ${processId}, has not ended within ${endMs / 1000} s`,
+  };
+}
+
+/** A process mark may be forged or stale, which /proc reveals where available. */
+function isAnothers(processId: number, home: string): boolean {
+  const stats = statSync(`/proc/${processId}`, { throwIfNoEntry: false });
+  return stats !== undefined && stats.uid !== statSync(home).uid;
+}
+
+async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<LeaveOutcome> {
+  let refused: string | null = null;
+  const crawler = new Crawler(withoutWork(config), {
+    log: quietLog,
+    softwareVersion,
+    onRefused: ({ reason }) => {
+      refused = reason;
+    },
+  });
+  await crawler.start();
+  await within(times.connectMs, () => crawler.status().connected || refused !== null);
+  if (refused !== null) return { type: "refused", reason: refused };
+  const { connected, holdingBack } = crawler.status();
+  if (!connected) {
+    await crawler.stop();
+    return { type: "failed", reason: holdingBack[0] ?? "the coordinator is not reached" };
+  }
+  await within(times.shipMs, () => crawler.status().spooledResults === 0 || refused !== null);
+  await crawler.leave();
+  return refused === null ? { type: "left" } : { type: "refused", reason: refused };
+}
+
+/** A host that allows no pages receives no work. */
+function withoutWork(config: CrawlerConfig): CrawlerConfig {
+  return { ...config, limits: { ...config.limits, pagesPerDay: 0 } };
+}
+
+async function within(ms: number, holds: () => boolean): Promise<boolean> {
+  const deadlineMs = performance.now() + ms;
+  while (!holds()) {
+    if (performance.now() > deadlineMs) return false;
+    await delay(lookEveryMs);
+  }
+  return true;
+}
+
+// `leave` ends this crawler for good so that others get its subnets; its folder stays.
 
 export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, json, print } = context;

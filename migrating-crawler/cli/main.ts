@@ -1,7 +1,7 @@
 /** The partners' program `nearcrawl-crawler.mjs`, one of the few files that read the environment and the arguments. */
 import { outliveReaders } from "./closed-output.ts";
+import { partnerSurroundings } from "./partner-commands.ts";
 import { runPartnerProgram } from "./partner-program.ts";
-import { partnerSurroundings } from "./partner-surroundings.ts";
 
 const [, script = "nearcrawl-crawler.mjs", ...args] = process.argv;
 

@@ -5,9 +5,12 @@
  * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 invalid usage, settings or files; 3 not found; 4 refused
  * by the coordinator; 130 interrupted.
  */
-import { resolve } from "node:path";
+
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
+import type { PartnerContext, PartnerEnvironment, PartnerExitCode } from "../core/partner-context.ts";
 
 /** What the two programs provide; only they read the environment. */
 export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
@@ -45,14 +48,12 @@ export function addPartnerCommands(parent: Command, surroundings: PartnerSurroun
       const said = (given.at(-1) as Command).optsWithGlobals<PartnerOptions>();
       const work = await load();
       surroundings.setExitCode(
-        // Each row of the table names exactly the options of its work function.
         await work(partnerContext(surroundings, said), { ...said, token: args[0] ?? "" } as never),
       );
     });
   }
 }
 
-/** Returns expected outcomes as exit codes; the program prints thrown errors. */
 type PartnerWork = (context: PartnerContext, options: never) => Promise<PartnerExitCode>;
 
 interface PartnerCommand {
@@ -118,7 +119,7 @@ const partnerCommands: readonly PartnerCommand[] = [
     description: "what the crawler does, each of your limits, what holds it back, and what went wrong",
     options: [json],
     after: ["Exit codes: 0 it runs, 2 this is no crawler's folder, 3 no crawler runs."],
-    load: async () => (await import("./status-command.ts")).statusCommand,
+    load: async () => (await import("./steer-commands.ts")).statusCommand,
   },
   {
     name: "pause",
@@ -159,7 +160,7 @@ const partnerCommands: readonly PartnerCommand[] = [
       "It is kept for 30 days, in 256 MiB at most ([fetched] in settings.toml), and read whether the crawler runs or not.",
       "Exit codes: 0 done, 2 wrong usage, 3 nothing of that is in the list.",
     ],
-    load: async () => (await import("./fetched-command.ts")).fetchedCommand,
+    load: async () => (await import("./log-command.ts")).fetchedCommand,
   },
   {
     name: "leave",
@@ -191,3 +192,38 @@ const partnerCommands: readonly PartnerCommand[] = [
     load: async () => (await import("./unit-command.ts")).unitCommand,
   },
 ];
+
+// Provides the partner's commands with a process's surroundings, with or without a terminal.
+
+/** `program` is what people type to start this program, `self` what Node needs to start it. */
+export function partnerSurroundings(given: {
+  readonly env: PartnerEnvironment;
+  readonly program: string;
+  readonly self?: readonly string[];
+}): PartnerSurroundings {
+  return {
+    ...given,
+    defaultHome: defaultPartnerHome(),
+    print: (line) => void process.stdout.write(`${line}\n`),
+    complain: (line) => void process.stderr.write(`${line}\n`),
+    ask: process.stdin.isTTY && process.stdout.isTTY ? askOnTerminal : null,
+    now: () => new Date(),
+    setExitCode: (code: PartnerExitCode) => {
+      process.exitCode = code;
+    },
+  };
+}
+
+/** Root gets the folder of a system service. Its parent exists, so nothing else must be created or removed. */
+function defaultPartnerHome(): string {
+  return process.getuid?.() === 0 ? "/var/lib/nearcrawl-crawler" : join(homedir(), ".nearcrawl-crawler");
+}
+
+async function askOnTerminal(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -5,7 +5,7 @@ import { checkMachine, keepCheck, lastCheckFailed } from "../check/machine-check
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { type CrawlerLog, lineLog } from "../core/log.ts";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
-import { runDock, untilSignal } from "../supervisor/run-supervisor.ts";
+import { runSupervisor, untilSignal } from "../supervisor/run-supervisor.ts";
 import { checkedHome } from "./check-command.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
@@ -14,7 +14,7 @@ export async function runCommand(context: PartnerContext): Promise<PartnerExitCo
   process.umask(0o077);
   try {
     void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
-    await runDock({ home, env, print, program, untilAsked: untilSignal });
+    await runSupervisor({ home, env, print, program, untilAsked: untilSignal });
     return 0;
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof UsageError)) throw error;

@@ -2,17 +2,20 @@
  * `pause`, `resume` and `drain` ask the running crawler over its control socket. A pause and its end also work without
  * one, through a file that the next crawler reads.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { plainWords } from "#protocol/fields";
+import { jsonOf } from "../core/json.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { forgetAsked, keepAsked } from "../limits/pause.ts";
+import { forgetAsked, keepAsked } from "../limits/state-file.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
-import { askCrawler, ControlError } from "../status/ask-crawler.ts";
-import { runningDock } from "../supervisor/supervisor-home.ts";
+import { askCrawler, ControlError } from "../status/control-server.ts";
+import { statusText } from "../status/status-text.ts";
+import { restingReport } from "../supervisor/resting-report.ts";
+import { runningSupervisor } from "../supervisor/supervisor-home.ts";
 
-/** Returns null when no crawler runs. */
 async function post({ home }: PartnerContext, path: string, reason?: string): Promise<string | null> {
   checkCrawlerHome(home);
   const query = reason === undefined ? "" : `?reason=${encodeURIComponent(reason)}`;
@@ -89,7 +92,7 @@ export async function drainCommand(
     const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
     // Without an answer the crawler is gone, or its supervisor is ending.
     const now = answer === null ? null : progress.parse(JSON.parse(answer));
-    if (now === null && runningDock(home) === null && spoolHolder(home) === null)
+    if (now === null && runningSupervisor(home) === null && spoolHolder(home) === null)
       return drained(
         "left",
         `Left: nothing of it waits any more, and others get its work. To remove it: ${program} uninstall`,
@@ -108,3 +111,31 @@ const whatItDoes = (program: string) => [
   "good, so that others get its work. Its folder stays; started again, it comes back.",
   `Ctrl-C ends this view alone. To take it back: ${program} resume`,
 ];
+
+// `status` shows how this machine's crawler is doing, as reported by the running crawler or else by its files.
+
+export async function statusCommand(context: PartnerContext): Promise<PartnerExitCode> {
+  checkCrawlerHome(context.home);
+  if (context.json) return await printJson(context);
+  const { lines, isRunning } = await textOf(context);
+  for (const line of lines) context.print(line);
+  return isRunning ? partnerExitCodes.done : partnerExitCodes.notFound;
+}
+
+async function printJson({ home, program, now, print }: PartnerContext): Promise<PartnerExitCode> {
+  const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
+  const report = answer === null ? restingReport(home, program, now()) : jsonOf(answer);
+  if (report === null) throw new ControlError("the crawler's answer is no JSON");
+  print(JSON.stringify(report, null, 2));
+  return answer === null ? partnerExitCodes.notFound : partnerExitCodes.done;
+}
+
+/** The running crawler formats its own report, because its release may know more than this program. */
+async function textOf({ home, program, now }: PartnerContext) {
+  const answer = await askCrawler(home, { method: "GET", path: "/status.txt" });
+  const lines =
+    answer === null
+      ? statusText(restingReport(home, program, now()))
+      : answer.trimEnd().split("\n").map(plainWords);
+  return { lines, isRunning: answer !== null };
+}

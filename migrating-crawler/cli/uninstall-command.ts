@@ -15,17 +15,14 @@ import {
 import { basename, join } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { folderKind, marks } from "../membership/home-folder.ts";
-import { homeSettings } from "../membership/home-settings.ts";
-import { emptyAsOwner, leaveAsOwner, otherOwner } from "./leave-as-owner.ts";
-import { leaveWords } from "./leave-command.ts";
+import { folderKind, homeSettings, marks } from "../membership/home-folder.ts";
+import { emptyAsOwner, leaveAsOwner, leaveWords, otherOwner } from "./leave-command.ts";
 
 interface UninstallOptions {
   /** Asks no questions and continues when the coordinator is unreachable. */
   readonly yes?: boolean;
 }
 
-/** Where administrators install our unit by hand. */
 const unitFile = "/etc/systemd/system/nearcrawl-crawler.service";
 
 export async function uninstallCommand(

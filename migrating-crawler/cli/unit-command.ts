@@ -70,7 +70,6 @@ export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly
 /** Homebrew's programs need libraries from their whole folder, which is not personal. */
 const withItsLibraries = (path: string) => /^\/home\/linuxbrew\/\.linuxbrew(?=\/)/.exec(path)?.[0] ?? path;
 
-/** Throws a UsageError for a path that a unit cannot express. */
 export function systemdUnit(paths: UnitPaths): string {
   const { node, program } = paths;
   checkUnitPaths(node, program);
@@ -140,7 +139,7 @@ StateDirectoryMode=0700
 UMask=0077
 Environment=NODE_ENV=production
 ExecStart={node} {program} run --home \${STATE_DIRECTORY}
-# SIGTERM goes to the dock, which ends the crawler in order; whatever is left after that is killed.
+# SIGTERM goes to the supervisor, which stops the crawler in order; remaining processes are killed.
 KillMode=mixed
 TimeoutStopSec=45s
 # Left for good (0), wrong settings or folder (2): starting again fixes nothing. Refused by the

@@ -10,7 +10,6 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Also returns null when the file is missing or too long. */
 export function jsonIn<Schema extends z.ZodType>(
   path: string,
   mostBytes: number,

@@ -6,9 +6,7 @@
 interface LocalMoment {
   /** The form `2026-11-22` makes string order equal date order. */
   readonly day: string;
-  /** Sunday is 0. */
   readonly weekday: number;
-  /** Minutes since local midnight. */
   readonly minute: number;
 }
 
@@ -28,7 +26,6 @@ export class LocalTime {
   #lastMinute = Number.NaN;
   #last: LocalMoment = { day: "", weekday: 0, minute: 0 };
 
-  /** Null selects the system's time zone. */
   constructor(timeZone: string | null) {
     this.#format = new Intl.DateTimeFormat("en-CA", {
       ...(timeZone === null ? {} : { timeZone }),
@@ -53,7 +50,6 @@ export class LocalTime {
     return this.#last;
   }
 
-  /** Formats the local time as `Mon 22:00`. */
   words(time: Date): string {
     const { weekday, minute } = this.#read(time);
     const [hours, minutes] = [Math.floor(minute / 60), minute % 60].map((part) =>
@@ -100,3 +96,8 @@ export class LocalTime {
     return { day, weekday, minute: Number(parts.hour) * 60 + Number(parts.minute) };
   }
 }
+
+// Milliseconds on the scale of `Date.now()` at process start that advance evenly when the machine's clock changes.
+// Waits for hosts, addresses and leases use them, so a clock that is briefly a day ahead blocks no host for a day.
+
+export const steadyNowMs = (): number => Math.round(performance.timeOrigin + performance.now());

@@ -13,7 +13,6 @@ export function outliveLog(streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams) stream.removeAllListeners("error").on("error", () => {});
 }
 
-/** Writes one line per event, as JSON for programs or as plain text. */
 export function lineLog(write: (line: string) => void, form: "json" | "plain", name: string): CrawlerLog {
   const line = (level: string) => (fields: object, message: string) =>
     write(form === "json" ? jsonLine(level, name, fields, message) : plainLine(level, fields, message));

@@ -14,7 +14,6 @@ export type PartnerExitCode = (typeof partnerExitCodes)[keyof typeof partnerExit
 export interface PartnerContext {
   /** The absolute path of the crawler's folder. */
   readonly home: string;
-  /** The command then prints one JSON value on standard output. */
   readonly json: boolean;
   readonly print: (line: string) => void;
   readonly complain: (line: string) => void;

@@ -2,6 +2,7 @@
  * Writes the small private files in a crawler's home. Only their owner can read them, they are on disk before they
  * count (O_SYNC, and fsync of the folder), and a rename puts them in place, so no crash leaves a partial file.
  */
+
 import {
   closeSync,
   constants,
@@ -17,7 +18,6 @@ import {
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { ConfigError } from "#core/errors";
-import { flushedWrite, maySync } from "./flushed-write.ts";
 
 /** A longer file is not one that this program wrote. */
 const maxFileBytes = 64 * 1024;
@@ -36,7 +36,6 @@ export function readPrivateJson<Schema extends z.ZodType>(
   throw damaged(path, `${fault?.path.join(".") || "content"}: ${fault?.message}`, ifDamaged);
 }
 
-/** Replaces the file atomically. */
 export function writePrivateJson(path: string, value: unknown): void {
   const draft = writeDraft(path, value);
   renameSync(draft, path);
@@ -107,3 +106,22 @@ function jsonOf(text: string, path: string, ifDamaged: string): unknown {
 
 const damaged = (path: string, fault: string, ifDamaged: string) =>
   new ConfigError([`${path}: ${fault}. It is left as it is. ${ifDamaged}`]);
+
+// Writes data that must be on disk before it counts. Node's permission model denies fsync, fdatasync and fchmod (since
+// the releases of January 2026), so files are opened with O_SYNC (POSIX open), which makes each write return only when
+// the disk has the data.
+
+export const flushedWrite: number =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_SYNC;
+
+/** Node defines `process.permission` only when the permission model is active, which forbids fsync. */
+export const maySync: boolean = !("permission" in process);
+
+export function writeFlushed(path: string, text: string): void {
+  const file = openSync(path, flushedWrite, 0o600);
+  try {
+    writeSync(file, text);
+  } finally {
+    closeSync(file);
+  }
+}

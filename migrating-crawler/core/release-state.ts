@@ -1,10 +1,10 @@
 /**
- * What a dock remembers of releases, and every step from one memory to the next, as pure functions: what is saved
- * is always the outcome of a whole step, so a dock that is killed anywhere goes on from the step before or after.
+ * The supervisor's state about releases and its transitions, as pure functions. Only the result of a whole transition is
+ * saved, so a supervisor that is killed at any time continues from before or after a transition.
  *
  *   current ≠ good: the current release is being watched; it becomes good, or the good one becomes current again
- *   current = good: it runs and is well; `previous` is the good one before it
- *   current = null: there is none (yet, or the one that ran was revoked): one is looked for
+ *   current = good: it runs well; `previous` is the good one before it
+ *   current = null: there is none yet, or it was revoked; the supervisor looks for one
  */
 import { z } from "zod";
 import { digest, words } from "#protocol/fields";
@@ -215,7 +215,6 @@ export function withReport(state: ReleaseState, report: ReleaseReport): ReleaseS
   return { ...state, reports: [...state.reports, report].slice(-maxReleaseReports) };
 }
 
-/** Drops the offer of this digest; a newer offer stays. */
 export function withoutOffer(state: ReleaseState, digest: string | null): ReleaseState {
   return state.offered?.digest === digest ? { ...state, offered: null } : state;
 }

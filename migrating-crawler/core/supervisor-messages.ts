@@ -14,14 +14,14 @@ export const maxReleaseReports = 20;
 export const releaseReport = crawlerReleaseReport.omit({ type: true });
 export type ReleaseReport = z.infer<typeof releaseReport>;
 
-/** How the previous process ended when nobody had asked it to. */
+/** How the previous process ended unexpectedly. */
 export const lastEnd = z.object({ at: z.iso.datetime(), reason: words });
 
 const runningRelease = z.object({ version: releaseVersion, digest });
 
 const reports = z.array(releaseReport).max(maxReleaseReports);
 
-export const dockMessage = z.discriminatedUnion("type", [
+export const supervisorMessage = z.discriminatedUnion("type", [
   /** This is the first message; the child opens nothing in its home before it. */
   z.object({
     type: z.literal("dock"),
@@ -44,10 +44,10 @@ export const dockMessage = z.discriminatedUnion("type", [
   /** The child finishes open work, keeps its results, and exits with 0. */
   z.object({ type: z.literal("stop") }),
 ]);
-export type DockMessage = z.infer<typeof dockMessage>;
-export type DockGreeting = Extract<DockMessage, { type: "dock" }>;
+export type SupervisorMessage = z.infer<typeof supervisorMessage>;
+export type SupervisorGreeting = Extract<SupervisorMessage, { type: "dock" }>;
 
-export const crawlerToDock = z.discriminatedUnion("type", [
+export const crawlerToSupervisor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("started") }),
   z.object({ type: z.literal("healthy") }),
   /** Sent every few seconds to show that the child is not stuck. */
@@ -71,4 +71,4 @@ export const crawlerToDock = z.discriminatedUnion("type", [
     deadlineMs: z.int().min(1).max(60_000),
   }),
 ]);
-export type CrawlerToDock = z.infer<typeof crawlerToDock>;
+export type CrawlerToSupervisor = z.infer<typeof crawlerToSupervisor>;

@@ -5,7 +5,6 @@ import { type ResourceLimits, Worker } from "node:worker_threads";
 declare const bundledThreads: Readonly<Record<string, string>> | undefined;
 
 interface ThreadStart {
-  /** The caller's `import.meta.url`. */
   readonly beside: string;
   readonly name: string;
   readonly data?: object;

@@ -10,7 +10,7 @@ import type { Lease } from "#protocol/lease";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
 import { Failure, type FailureCode, failureOf } from "../core/failure.ts";
-import { steadyNowMs } from "../core/steady-time.ts";
+import { steadyNowMs } from "../core/local-time.ts";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { NoTurn, type TakeTurn } from "../fetch/ask-robots.ts";
@@ -25,7 +25,7 @@ import {
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import type { TdmFiles } from "../fetch/tdm-files.ts";
-import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/request-outcome.ts";
+import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/host-pace.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
 import { headType, type LinkType, withLinkTypes } from "./link-types.ts";
 import { SiteVisit, type VisitTools } from "./site-visit.ts";

@@ -4,7 +4,6 @@
  * checks every link of a page, 20 seconds for 200 links; here only a limited number of links to the page's own origin
  * are checked, once per slice, in the host's turns and where robots.txt allows it.
  */
-
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
@@ -13,7 +12,7 @@ import { gateInHeaders } from "../fetch/bot-gate.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
-import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
+import { answerOfFailure, type HostAnswer } from "../limits/host-pace.ts";
 
 /** `notRead`: an unwanted type; `readable`: a wanted or unknown type; `stop`: the host must not be asked more now. */
 export type LinkType = { readonly notRead: string } | "readable" | "stop";

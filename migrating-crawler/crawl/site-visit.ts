@@ -2,17 +2,16 @@
  * Manages a slice's contact with its host: the turns it waits for (host pace, address turn, the partner's limits, end
  * of the lease), its connections, and whether it occupies one of the partner's host places.
  */
-
 import { urlHost } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
-import { steadyNowMs } from "../core/steady-time.ts";
+import { steadyNowMs } from "../core/local-time.ts";
 import { NoTurn } from "../fetch/ask-robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "../fetch/site-client.ts";
 import type { Grant } from "../limits/admission.ts";
 import type { Governor } from "../limits/governor.ts";
 import type { HostGates } from "../limits/host-gate.ts";
-import type { HostAnswer } from "../limits/request-outcome.ts";
+import type { HostAnswer } from "../limits/host-pace.ts";
 import { SiteStop } from "../limits/stopped-sites.ts";
 import type { Connector } from "../net/connector.ts";
 

@@ -13,7 +13,6 @@ import { type SourceText, sourceOf, utf8Source } from "./source-text.ts";
 
 export interface DecodedText {
   readonly text: string;
-  /** The name is in lower case. */
   readonly charset: string;
 }
 
@@ -22,7 +21,6 @@ export function decodeText(bytes: Buffer, contentType: string): DecodedText {
   return { text: source.slice(0, source.units.length), charset };
 }
 
-/** Serves readers that keep only parts of the text. */
 export function decodeSource(
   bytes: Buffer,
   contentType: string,

@@ -8,7 +8,6 @@ import { stopWordsOf } from "./stop-words.ts";
 export interface Dictionary {
   readonly name: string;
   readonly formatCharactersBreakWords: boolean;
-  /** Returns the lexeme of a token, or null for a stop word. */
   readonly lexemeOf: (kind: TokenKind, token: string) => string | null;
 }
 
@@ -42,7 +41,6 @@ const configs: Readonly<Record<string, string>> = {
 
 export const supportedConfigs = [...new Set([...Object.values(configs), "simple"])];
 
-/** An unknown or unsupported language gets `simple`. */
 export const textSearchConfigOf = (language: string | null): string => configs[language ?? ""] ?? "simple";
 
 const dictionaries = new Map<string, Promise<Dictionary>>();

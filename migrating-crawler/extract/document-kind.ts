@@ -22,7 +22,6 @@ const beginsAsPage = /^[\s\xef\xbb\xbf]*<(?:!doctype\s+html|html|head|body|div|p
 const xmlTypes = /^(?:application|text)\/(?:xml|rss|rdf|atom|[a-z0-9.-]+\+xml)$/;
 const pageTypes = new Set(["application/xhtml+xml"]);
 
-/** `bytes` are decoded from content codings. */
 export function documentKind(document: {
   readonly contentType: string;
   readonly bytes: Buffer;
@@ -103,7 +102,6 @@ export const mediaType = (contentType: string): string => contentType.split(";",
  */
 
 interface XmlRoot {
-  /** The local name in lower case. */
   readonly name: string;
   /** The namespace prefix with its colon, or an empty string. */
   readonly prefix: string;
@@ -116,7 +114,6 @@ const maxTagCharacters = 4096;
 
 const startTag = /<([\p{L}_][\p{L}\p{N}_.-]{0,60}:)?([\p{L}_][\p{L}\p{N}_.-]{0,60})(?=[\s/>])/uy;
 
-/** Returns null when anything precedes the first element, so the text is no XML. */
 export function xmlRoot(text: string): XmlRoot | null {
   for (let at = pastBlanks(text, 0); text[at] === "<"; at = pastBlanks(text, at)) {
     const next = pastMarkup(text, at);

@@ -33,7 +33,6 @@ export interface FetchedList {
   readonly url: string;
   /** The bytes without content codings; a gzip file is still packed. */
   readonly bytes: Buffer;
-  /** The SHA-256 of the bytes in hex; it is computed when absent. */
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly robotsTag: string | readonly string[] | undefined;
@@ -45,7 +44,6 @@ interface ExtractedList {
   readonly cut: boolean;
 }
 
-/** Returns null when the document is no list. */
 export async function extractList(list: FetchedList, turns: WorkTurns): Promise<ExtractedList | null> {
   const kind = documentKind(list);
   if (kind === "page" || kind === "other") return null;
@@ -100,7 +98,6 @@ function baseOf(text: string, form: ListForm, url: string): string {
   return (stated === undefined ? null : resolveUrl(stated, url)) ?? url;
 }
 
-/** An invalid base is ignored. */
 function resolveStated({ href, bases }: StatedLink, base: string): string | null {
   return resolveUrl(
     href,
@@ -108,12 +105,10 @@ function resolveStated({ href, bases }: StatedLink, base: string): string | null
   );
 }
 
-// Identifies a body by the SHA-256 of its decoded bytes in hex.
-
 export const bodyDigest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 // Selects the entries to ship. A sitemap speaks only for its own host (sitemaps.org protocol, "Sitemap file location"),
-// with or without `www.`, and for what is below it. Other entries are shipped separately, so nobody can announce
+// with or without `www.`, and for its subdomains. Other entries are shipped separately, so nobody can announce
 // foreign URLs in bulk: the coordinator accepts those whose host's robots.txt names the sitemap ("Sitemaps & Cross
 // Submits"). A feed may link anywhere. When the entries exceed a message, the most recently changed ones are shipped.
 
@@ -122,7 +117,6 @@ type Link = PageExtract["links"][number];
 /** A message may have 8 MiB; this holds 10,000 usual URLs several times over. */
 const maxLinkBytes = 4 * 1024 * 1024;
 
-/** The bytes of a link besides its texts. */
 const linkFrameBytes = 125;
 
 /** Other work gets a turn after this many entries. */
@@ -193,7 +187,6 @@ function linkOf(url: string, entry: ListEntry): Link {
   };
 }
 
-/** Accepts only the words of the protocol. */
 function frequencyOf(written: string): ChangeFrequency | undefined {
   const word = written.slice(0, 20).trim().toLowerCase();
   return changeFrequencyWords.find((one) => one === word);
@@ -222,7 +215,6 @@ function momentOf(written: string): string | null {
 const bytesOf = (links: readonly Link[]) =>
   links.reduce((sum, { url, anchor }) => sum + url.length + 3 * anchor.length + linkFrameBytes, 0);
 
-/** Keeps the list's order. */
 function fitting(links: Link[], most: { readonly entries: number; readonly bytes: number }): Link[] {
   const chosen = new Set<Link>();
   let bytes = 0;
@@ -256,10 +248,8 @@ export interface RobotsDirectives {
 }
 
 export function robotsDirectives(said: {
-  /** The metas named `robots` or after us. */
   readonly metas: readonly string[];
   readonly header: string | readonly string[] | undefined;
-  /** The current time, for `unavailable_after`. */
   readonly nowMs: number;
 }): RobotsDirectives {
   const headers = [said.header ?? []].flat().slice(0, maxValues);
@@ -281,7 +271,6 @@ export function directiveNames(values: string | readonly string[] | undefined): 
 
 interface Rule {
   readonly name: string;
-  /** The part after the colon, or an empty string. */
   readonly value: string;
 }
 

@@ -17,28 +17,36 @@ import {
   type RobotsDirectives,
   robotsDirectives,
 } from "./extract-list.ts";
+import { mark } from "./html-tags.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
-import { type LinkHeader, linkTargets } from "./link-header.ts";
-import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { isHeading, mainBlocks, mainPictures } from "./main-text.ts";
-import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
-import { declaredRefresh, PageNotes } from "./page-metadata.ts";
+import {
+  declaredRefresh,
+  isArticle,
+  PageNotes,
+  type StructuredData,
+  structuredData,
+} from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
-import { resolveUrl } from "./resolve-url.ts";
+import {
+  type LinkHeader,
+  linkResolver,
+  linkTargets,
+  type ResolveReference,
+  resolveUrl,
+} from "./resolve-url.ts";
 import { isSampled, type LinksOfTwo, linksOfTwo, oneOfPages, pageDifference } from "./second-opinion.ts";
 import type { SourceText } from "./source-text.ts";
-import { isArticle, type StructuredData, structuredData } from "./structured-data.ts";
 
 const maxExcerptCharacters = 600;
 
 export interface FetchedBody {
   readonly url: string;
   readonly bytes: Buffer;
-  /** The SHA-256 of the bytes in hex; it is computed when absent. */
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly contentLanguage: string | null;
@@ -49,7 +57,6 @@ export interface FetchedBody {
   readonly refreshHeader?: string | readonly string[] | undefined;
   /** The `Link` headers, which may declare a canonical URL. */
   readonly linkHeader?: LinkHeader;
-  /** For `unavailable_after`; defaults to the machine's clock. */
   readonly nowMs?: number;
   /** The major version of the Postgres that receives the lexemes; defaults to the newest. */
   readonly postgresVersion?: number | undefined;
@@ -65,7 +72,6 @@ export interface Extracted {
   readonly cut: boolean;
   /** The site's statements on the page's uses from all sources. */
   readonly stated: readonly StatedPreference[];
-  /** Only sampled pages have these. */
   readonly difference?: OtherReading | undefined;
   readonly secondOpinion?: LinksOfTwo | undefined;
 }
@@ -233,7 +239,6 @@ interface TextPiece {
 }
 
 interface PageText {
-  /** The text pieces in the page's order, followed by the picture descriptions. */
   readonly pieces: readonly TextPiece[];
   /** The start of the running text, enough for an excerpt and for language detection. */
   readonly prose: string;
@@ -266,8 +271,6 @@ export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers" |
   const whole = tidy(prose);
   return { pieces, prose: whole, quotable: quotable === prose ? whole : tidy(quotable) };
 }
-
-// Resolves a page's links and its declared canonical address.
 
 /** Keeps each URL once, with the first meaningful anchor; a page-wide nofollow applies to all. */
 function absoluteLinks(
@@ -303,8 +306,6 @@ function refreshOf(
   return { url: withoutSession(target), seconds: declared.seconds };
 }
 
-// Reads what a page says about itself, within the message's bounds.
-
 /** Falls back to other names of the page when the title element is empty. */
 function titleOf({ title, notes, headings }: ReadPage): string {
   if (title !== "") return cutAt(title, 500);
@@ -315,7 +316,6 @@ function titleOf({ title, notes, headings }: ReadPage): string {
 
 const descriptionOf = ({ notes }: ReadPage): string => cutAt(shown(notes.description ?? ""), 1000);
 
-/** Normalises text as a reader would see it. */
 const shown = (text: string): string => tidy(withoutSoftHyphens(text));
 
 function datesOf(

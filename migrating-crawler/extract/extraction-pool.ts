@@ -5,10 +5,13 @@
  * when no thread is allowed or can start.
  */
 
+import type { Worker } from "node:worker_threads";
+import { timerMs } from "#core/timer-ms";
 import { Failure } from "../core/failure.ts";
-import { youngMegabytes } from "../limits/memory-watch.ts";
+import { startThread } from "../core/thread.ts";
+import { youngMegabytes } from "../limits/machine-watch.ts";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
-import { type ExtractionTask, ExtractionThread } from "./extraction-thread.ts";
+import type { FromExtractionThread, ToExtractionThread } from "./extraction-worker.ts";
 
 export type ExtractPage = (body: FetchedBody) => Promise<Extracted>;
 
@@ -19,9 +22,7 @@ export interface ExtractionSettings {
   readonly pageMs?: number;
   /** The limit for waiting in between, for probes and the crawler's processor share. */
   readonly heldMs?: number;
-  /** Memory for a thread's objects, in MB. */
   readonly heapMegabytes?: number;
-  /** The part of it for young objects. */
   readonly youngMegabytes?: number;
 }
 
@@ -48,7 +49,6 @@ export class ExtractionPool {
     };
   }
 
-  /** Throws a Failure. */
   readonly extract: ExtractPage = async (body) => {
     if (this.#settings.threads === 0 || !this.#canStart) return await extractPage(body);
     await body.quiet();
@@ -59,7 +59,6 @@ export class ExtractionPool {
     });
   };
 
-  /** Rejects pages that are not extracted yet. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(new Failure("stopped", "the crawler stops"));
@@ -93,5 +92,144 @@ export class ExtractionPool {
   #extractHere(): void {
     this.#canStart = false;
     for (const { body, resolve, reject } of this.#waiting.splice(0)) extractPage(body).then(resolve, reject);
+  }
+}
+
+// One thread that extracts pages, seen from the main thread: started when it is made, given a page or two ahead,
+// watched. It ends when it is closed, when a page takes too long, or when it breaks; the pool makes a new one.
+//
+//   starting → ready ⇄ working → ended
+
+export interface ExtractionTask {
+  readonly body: FetchedBody;
+  readonly resolve: (extracted: Extracted) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface ThreadSettings {
+  /** The limit for one page, without waiting for probes and the processor share. */
+  readonly pageMs: number;
+  /** The limit for that waiting. */
+  readonly heldMs: number;
+  /** Memory for the thread's objects; a page that needs more ends the thread. */
+  readonly heapMegabytes: number;
+  readonly youngMegabytes: number;
+  readonly onRoom: () => void;
+  /** Called once with the pages not begun. `started` is true when the thread had become ready. */
+  readonly onEnd: (end: { readonly left: readonly ExtractionTask[]; readonly started: boolean }) => void;
+}
+
+/** The current page and the next one, so that the thread need not wait for the main thread. */
+const mostTasks = 2;
+
+export class ExtractionThread {
+  readonly #settings: ThreadSettings;
+  readonly #worker: Worker;
+  #tasks: ExtractionTask[] = [];
+  #ready = false;
+  #ended = false;
+  #clock: NodeJS.Timeout | undefined;
+  #leftMs = 0;
+  #leftHeldMs = 0;
+  #beganMs = 0;
+
+  constructor(settings: ThreadSettings) {
+    this.#settings = settings;
+    this.#worker = startThread({
+      ...{ beside: import.meta.url, name: "extraction-worker" },
+      limits: {
+        maxOldGenerationSizeMb: settings.heapMegabytes,
+        maxYoungGenerationSizeMb: settings.youngMegabytes,
+      },
+    });
+    this.#worker.on("message", (message: FromExtractionThread) => this.#take(message));
+    this.#worker.on("error", (error) => this.#end(new Failure("extraction-failed", error.message)));
+    this.#worker.on("exit", () =>
+      this.#end(new Failure("extraction-failed", "the extraction thread ended by itself")),
+    );
+  }
+
+  hasRoom(): boolean {
+    return this.#ready && !this.#ended && this.#tasks.length < mostTasks;
+  }
+
+  give(task: ExtractionTask): void {
+    const { quiet: _quiet, bytes, ...body } = task.body;
+    // Copies the bytes, because the body may be part of a larger buffer or in use elsewhere.
+    const copy = new Uint8Array(bytes);
+    const message: ToExtractionThread = { type: "extract", body, bytes: copy };
+    this.#tasks.push(task);
+    this.#worker.postMessage(message, [copy.buffer]);
+    if (this.#tasks.length === 1) this.#begin();
+  }
+
+  async close(): Promise<void> {
+    this.#end(new Failure("stopped", "the crawler stops"));
+    await this.#worker.terminate();
+  }
+
+  #take(message: FromExtractionThread): void {
+    if (this.#ended) return;
+    switch (message.type) {
+      case "ready":
+        this.#ready = true;
+        this.#worker.unref();
+        break;
+      case "may-i-go-on":
+        void this.#pause();
+        return;
+      case "extracted":
+        this.#next()?.resolve(message.extracted);
+        break;
+      case "failed":
+        this.#next()?.reject(new Failure("extraction-failed", message.reason));
+    }
+    this.#settings.onRoom();
+  }
+
+  #next(): ExtractionTask | undefined {
+    clearTimeout(this.#clock);
+    const done = this.#tasks.shift();
+    if (this.#tasks.length > 0) this.#begin();
+    else this.#worker.unref();
+    return done;
+  }
+
+  #begin(): void {
+    this.#worker.ref();
+    this.#leftMs = this.#settings.pageMs;
+    this.#leftHeldMs = this.#settings.heldMs;
+    this.#startClock(this.#leftMs, `the page took over ${this.#leftMs} ms to extract`);
+  }
+
+  #startClock(ms: number, words: string): void {
+    clearTimeout(this.#clock);
+    this.#beganMs = performance.now();
+    this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), timerMs(ms));
+  }
+
+  /** This wait does not count against the page, but must be limited too. */
+  async #pause(): Promise<void> {
+    const { pageMs, heldMs } = this.#settings;
+    this.#leftMs -= performance.now() - this.#beganMs;
+    this.#startClock(this.#leftHeldMs, `the page waited over ${heldMs} ms for its turns`);
+    await this.#tasks[0]?.body.quiet();
+    if (this.#ended) return;
+    this.#leftHeldMs -= performance.now() - this.#beganMs;
+    this.#startClock(this.#leftMs, `the page took over ${pageMs} ms to extract`);
+    const go: ToExtractionThread = { type: "go" };
+    this.#worker.postMessage(go);
+  }
+
+  #end(failure: Failure): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#clock);
+    const [broken, ...left] = this.#tasks;
+    this.#tasks = [];
+    broken?.reject(failure);
+    if (failure.code === "stopped") for (const task of left.splice(0)) task.reject(failure);
+    void this.#worker.terminate();
+    this.#settings.onEnd({ left, started: this.#ready });
   }
 }

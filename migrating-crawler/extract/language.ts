@@ -5,7 +5,6 @@
  */
 
 interface PageLanguage {
-  /** Null when undecided. */
   readonly language: string | null;
   /** The language that the text suggests, or null. */
   readonly detected: string | null;
@@ -25,7 +24,6 @@ const overruledShare = 0.8;
 /** Above this share, the words of the rest do not contradict it either. */
 const ownShare = 0.5;
 
-/** A declaration is wrong when its language scores less than this share of another's. */
 const contradictedShare = 0.5;
 
 export async function languageOf(page: {
@@ -87,7 +85,6 @@ export function languageCode(tag: string | null): string | null {
   return checked;
 }
 
-/** Caches recent codes, so CLDR is asked once for each. */
 const knownCodes = new Map<string, string | null>();
 const maxKnownCodes = 500;
 
@@ -103,7 +100,6 @@ const languageNames = new Intl.DisplayNames(["en"], { type: "language", fallback
 // letters. It needs some 800 characters and reports how certain it is.
 
 interface Detected {
-  /** An ISO 639-1 code. */
   readonly language: string;
   /** True when the evidence is strong enough to stop looking. */
   readonly isClear: boolean;
@@ -123,7 +119,6 @@ const clearLead = 0.8;
 /** The score of a word with a characteristic letter; a function word scores 1. */
 const letterScore = 0.5;
 
-/** Returns null for too few words or an unknown script or language. */
 export function detectLanguage(text: string): Detected | null {
   const sample = sampleOf(text);
   return languageIn(sample, lettersOf(sample));
@@ -378,7 +373,6 @@ const firstBlock = 2;
 /** Languages that mix another language's characters with their own. */
 const borrowed: Readonly<Record<string, string>> = { ja: "zh", ko: "zh" };
 
-/** Languages that are written in several scripts. */
 const severalScripts: Readonly<Record<string, readonly string[]>> = {
   pa: ["pa", "Arabic"],
   ...Object.fromEntries(
@@ -400,11 +394,9 @@ const scriptNames: ReadonlyMap<string, string> = new Map([
   ["Deva", "Devanagari"],
 ]);
 
-/** Caches the scripts of recent languages, so CLDR is asked once for each. */
 const knownScripts = new Map<string, string | undefined>();
 const maxKnownScripts = 500;
 
-/** `language` has two or three letters. */
 function scriptOfLanguage(language: string): string | undefined {
   if (!knownScripts.has(language)) {
     if (knownScripts.size >= maxKnownScripts) knownScripts.clear();

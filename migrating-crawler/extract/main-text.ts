@@ -9,7 +9,7 @@
  * near-duplicates. A page with hardly anything else (a link list, a form) keeps all its text unless it calls itself an
  * article.
  */
-import { type Containers, mark } from "./open-elements.ts";
+import { type Containers, mark } from "./html-tags.ts";
 import type { PictureText, ReadPage } from "./read-page.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
@@ -72,12 +72,10 @@ export function mainPictures(
   });
 }
 
-/** Adds each container's sum to its parent. */
 function addUp(sums: Float64Array, parents: readonly number[]): void {
   for (let at = sums.length - 1; at > 0; at--) sums[parents[at]!]! += sums[at]!;
 }
 
-/** Counts the words outside links. */
 function plainWords(measured: readonly Measured[]): number {
   return measured.reduce((sum, { block }) => sum + block.words - block.linkWords, 0);
 }
@@ -280,7 +278,6 @@ function bestOf(scores: Float64Array): number {
   return best;
 }
 
-/** Moves to a parent with a higher score. */
 function climbed(scores: Float64Array, parents: readonly number[], top: number): number {
   const least = scores[top]! / 3;
   let last = scores[top]!;

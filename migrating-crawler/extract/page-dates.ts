@@ -3,10 +3,10 @@
  * other metas, times in the main part, the day in its URL, a line near the headline, times in asides and footers.
  * Last-Modified is ignored, since most servers generate it for each answer.
  */
+
+import { mark } from "./html-tags.ts";
 import { languageCode } from "./language.ts";
-import { mark } from "./open-elements.ts";
-import type { NotedTime, PageNotes } from "./page-metadata.ts";
-import type { StructuredData } from "./structured-data.ts";
+import type { NotedTime, PageNotes, StructuredData } from "./page-metadata.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
 interface PageDates {
@@ -83,7 +83,6 @@ function firstTime(times: readonly NotedTime[]): NotedTime | undefined {
   return dated.find(({ isInArticle }) => isInArticle) ?? dated[0];
 }
 
-/** Recognises `/2019/04/28/` and `/2019-04-28-` in the path. */
 function dayInAddress(url: string): string | null {
   const found = /\/(\d{4})[/-]?(\d{2})[/-]?(\d{2})(?=[/_-])/.exec(url);
   return found === null ? null : readMoment(`${found[1]}-${found[2]}-${found[3]}`);
@@ -161,7 +160,6 @@ function monthNames(locale: string): Map<string, number> {
 // 5322, days with dots or slashes, and month names in the page's language or a common one. Ambiguous dates (03/04/2020)
 // follow the page's language.
 
-/** Returns the first date in the text, or null. */
 export function readMoment(text: string, language: string | null = null): string | null {
   const part = text.slice(0, maxCharacters);
   return (

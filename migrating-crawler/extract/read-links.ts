@@ -1,8 +1,6 @@
 /** Collects a page's links: target as written, anchor text, and nofollow. */
-
 import { composed } from "#protocol/composed";
-import { flagsOf, type HtmlTag, numbersOf } from "./html-tags.ts";
-import { mark } from "./open-elements.ts";
+import { flagsOf, type HtmlTag, mark, numbersOf } from "./html-tags.ts";
 import { flat } from "./source-text.ts";
 
 /** Exceeds what is shipped (`maxPageLinks`), since several may be the same URL. */
@@ -10,7 +8,6 @@ const maxLinks = 20_000;
 const maxAnchorCharacters = 200;
 const maxHrefCharacters = 8192;
 
-/** An unclosed anchor is cut here. */
 const maxOpenCharacters = 1000;
 
 export interface ReadLink {
@@ -45,7 +42,6 @@ export class LinkReader {
     if (!isArea) this.#open = link;
   }
 
-  /** Returns null when there are too many links. */
   #linkTo(href: string, nofollow: boolean): { href: string; anchor: string; nofollow: boolean } | null {
     const hash = href.indexOf("#");
     const name = hash < 0 ? href : href.slice(0, hash);
@@ -84,7 +80,6 @@ export class LinkReader {
 
 const isSaid = (anchor: string) => anchor !== "" && /\S/.test(anchor);
 
-/** `ugc` and `sponsored` are kinds of nofollow. */
 function isNofollow(rel: string | null): boolean {
   return rel !== null && /(?:^|\s)(?:nofollow|ugc|sponsored)(?:\s|$)/i.test(rel);
 }
@@ -203,7 +198,6 @@ function furnitureMarks(attributes: TagAttributes): number {
   return (className === null ? 0 : marksOfClass(className)) | (id === null ? 0 : marksOfName(id));
 }
 
-/** Composes characters, collapses white space and trims. */
 export function tidy(written: string): string {
   const text = composed(written);
   return untidy.test(text) ? text.replace(odd, " ").trim() : text;

@@ -1,7 +1,6 @@
 /**
- * Reads the entries of a sitemap or feed in one pass over its tokens: no tree, no stack, no entity of the
- * document's own, so time and memory grow with its length and nothing else. What is broken or cut off is
- * read as far as it is whole.
+ * Reads the entries of a sitemap or feed in one pass over its tokens, without tree, stack or the document's own entities,
+ * so time and memory grow only with its length. Of a broken or truncated document the whole entries are read.
  *
  *   outside → <url>, <sitemap>, <item>, <entry> → entry → its fields … → end tag, or the next entry → outside
  */
@@ -10,7 +9,6 @@ import { setImmediate } from "node:timers/promises";
 import { Tokenizer } from "htmlparser2";
 import { type ListForm, xmlRoot } from "./document-kind.ts";
 
-/** A reference as written, without resolving. */
 export interface StatedLink {
   readonly href: string;
   /** The `xml:base` values of surrounding elements, outermost first, without the list's own. */
@@ -22,7 +20,6 @@ export interface ListEntry extends StatedLink {
   readonly title: string;
   /** The entry's date in any form, or empty. */
   readonly modified: string;
-  /** A sitemap entry's change frequency as written, or empty. */
   readonly frequency: string;
 }
 
@@ -271,7 +268,6 @@ export class WorkTurns {
   readonly #quiet: () => Promise<void>;
   #beganMs = performance.now();
 
-  /** `quiet` is awaited between turns. */
   constructor(quiet: () => Promise<void>) {
     this.#quiet = quiet;
   }

@@ -5,8 +5,7 @@
  */
 import { composed } from "#protocol/composed";
 import { licenseType } from "../preferences/rsl.ts";
-import type { HtmlTag } from "./html-tags.ts";
-import { type Containers, mark, OpenElements } from "./open-elements.ts";
+import { type Containers, type HtmlTag, mark, OpenElements } from "./html-tags.ts";
 import { PageNotes } from "./page-metadata.ts";
 import { LinkReader, marksOf, type ReadLink, type TagAttributes, tidy } from "./read-links.ts";
 import type { WorkTurns } from "./read-list.ts";
@@ -25,7 +24,6 @@ const mostUnits = 4;
 const pieceCharacters = 32 * 1024;
 
 export interface ReadPage {
-  /** The title element's text, or empty. */
   readonly title: string;
   readonly notes: PageNotes;
   readonly headings: readonly { readonly level: number; readonly text: string }[];
@@ -35,17 +33,14 @@ export interface ReadPage {
   readonly containers: Containers;
   /** Picture descriptions, without those in links and furniture. */
   readonly alts: readonly PictureText[];
-  /** The page was nested too deeply to be read to its end. */
   readonly cut: boolean;
 }
 
 export interface PictureText {
   readonly text: string;
-  /** The innermost block of the picture (`Containers`). */
   readonly container: number;
 }
 
-/** `isXml` means that the page is XHTML. */
 export async function readPage(
   html: string | SourceText,
   turns: WorkTurns,
@@ -77,7 +72,6 @@ class PageReader implements HtmlSink {
   #raw: "title" | "json" | "license" | "moves" | "text" | "nothing" | null = null;
   /** The blocks of a streamed page's parts and placeholders by id. */
   readonly #streamed = new Map<string, { readonly block: number; readonly marks: number }>();
-  /** The marks that moved blocks take over from their new places. */
   readonly #moved = new Map<number, number>();
   #isCut = false;
 
@@ -92,7 +86,6 @@ class PageReader implements HtmlSink {
     return (this.#elements.marks & mark.foreign) !== 0;
   }
 
-  /** Returns false when the page has been read. */
   readTo(end: number): boolean {
     if (!this.#isCut) this.#scanner.scanTo(end);
     return !this.#isCut && !this.#scanner.isDone;
@@ -285,7 +278,6 @@ class PageReader implements HtmlSink {
     this.#headingDepth = this.#elements.depth;
   }
 
-  /** Closes items whose elements have ended. */
   #endWhatEnded(): void {
     this.#properties.endedTo(this.#elements.depth);
     if (this.#elements.depth >= this.#headingDepth) return;

@@ -9,7 +9,6 @@ import { decodeHTML, decodeHTMLAttribute } from "entities";
 import { type HtmlTag, nameHash, tagOf } from "./html-tags.ts";
 import { type SourceText, sourceOf } from "./source-text.ts";
 
-/** Receives what the scanner finds, in document order. */
 export interface HtmlSink {
   /** Inside SVG or MathML content models do not apply, and CDATA sections are text. */
   readonly isForeign: boolean;
@@ -40,7 +39,6 @@ export class HtmlScanner {
     return this.#at >= this.#html.length;
   }
 
-  /** Reads to about `end`; a long tag, script or comment may exceed it. */
   scanTo(end: number): void {
     const html = this.#html;
     let textFrom = this.#at;
@@ -66,14 +64,12 @@ export class HtmlScanner {
     if (to > from) this.#sink.takeText(from, to, true);
   }
 
-  /** Returns whether this `<` starts a tag or declaration; else it is text. */
   #isMarkup(open: number): boolean {
     const code = this.#html.charCodeAt(open + 1);
     if (code === 0x2f) return open + 2 < this.#html.length;
     return isLetter(code) || code === 0x21 || code === 0x3f;
   }
 
-  /** Returns where the markup ends. */
   #markup(open: number): number {
     const code = this.#html.charCodeAt(open + 1);
     if (code === 0x2f) return this.#endTag(open);
@@ -302,7 +298,6 @@ class TagReader {
   }
 }
 
-/** Compares without regard to case; `name` is in lower case. */
 function isNamed(html: string, from: number, name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const code = html.charCodeAt(from + at);

@@ -3,9 +3,8 @@
  * digest. Ours decides; operators learn of a difference, because one parser must be wrong.
  */
 import type { OtherReading } from "#protocol/result";
-import { linkResolver } from "./link-resolver.ts";
 import type { ReadPage } from "./read-page.ts";
-import { resolveUrl } from "./resolve-url.ts";
+import { linkResolver, resolveUrl } from "./resolve-url.ts";
 
 export const oneOfPages = 10_000;
 
@@ -46,7 +45,6 @@ export async function linksOfTwo(html: string, read: ReadPage, url: string): Pro
   };
 }
 
-/** Returns undefined when both agree. */
 export function pageDifference(
   url: string,
   html: string,

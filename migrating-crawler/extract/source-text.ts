@@ -19,7 +19,6 @@ export function sourceOf(text: string): SourceText {
   return { units: text, slice: (from, to) => text.slice(from, to) };
 }
 
-/** Skips the byte order mark. */
 export function utf8Source(bytes: Buffer): SourceText {
   return new Utf8Source(bytes);
 }

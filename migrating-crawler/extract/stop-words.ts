@@ -13,13 +13,11 @@ declare const bundledStopWords: Readonly<Record<string, readonly string[]>> | un
 
 let known: Readonly<Record<string, readonly string[]>> | null = null;
 
-/** Returns an empty set for a configuration without stop words. */
 export function stopWordsOf(config: string): ReadonlySet<string> {
   known ??= typeof bundledStopWords === "undefined" ? readStopWords() : bundledStopWords;
   return new Set(known[config] ?? []);
 }
 
-/** Returns nothing when the Postgres package is not installed. */
 export function readStopWords(): Record<string, string[]> {
   try {
     const require = createRequire(import.meta.url);

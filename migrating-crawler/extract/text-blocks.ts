@@ -3,18 +3,14 @@
  * and its elements' marks, within bounds.
  */
 import { composed } from "#protocol/composed";
-import { mark } from "./open-elements.ts";
+import { mark } from "./html-tags.ts";
 
 export interface TextBlock {
   readonly text: string;
   readonly words: number;
-  /** The levels 1 to 6 of a heading, or 0. */
   readonly headingLevel: number;
-  /** The number of words inside links. */
   readonly linkWords: number;
-  /** The marks of its elements (`mark`). */
   readonly marks: number;
-  /** The innermost block element in which it begins (`Containers`). */
   readonly container: number;
 }
 
@@ -48,7 +44,6 @@ export class TextBlocks {
     return this.#characters > maxCharacters || this.#blocks.length >= maxBlocks;
   }
 
-  /** `marks` belong to the elements around the text. */
   add(part: TextPart, isLink: boolean, marks: number): void {
     const { text, words } = part;
     if (marks !== this.#marks) {
@@ -79,7 +74,6 @@ export class TextBlocks {
     this.#headingText = "";
   }
 
-  /** Returns the heading's text, or an empty string when it is empty or too long. */
   closeHeading(): string {
     const isHeading = this.#headingLevel > 0;
     this.#close();

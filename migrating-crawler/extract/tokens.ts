@@ -13,19 +13,24 @@ import {
   asciiName,
   classAt,
   classOfUnit,
+  decimalEnd,
   digit,
+  digitsEnd,
   entityEnd,
   joiner,
   letter,
+  mailHostEnd,
   mark,
   opener,
+  scientificEnd,
+  signedNumberEnd,
+  siteAt,
   space,
   Tags,
   urlCharacter,
   wordPart,
   wordStart,
 } from "./markup-tokens.ts";
-import { decimalEnd, digitsEnd, mailHostEnd, scientificEnd, signedNumberEnd, siteAt } from "./site-tokens.ts";
 
 /** The splitter reuses one such object for all tokens of a text. */
 export interface Token {
@@ -38,7 +43,6 @@ export interface Token {
 }
 
 export interface TokenSink {
-  /** Called for each token in order. */
   take(token: Token): void;
   /** Ends the splitting early when true. */
   readonly isFull: boolean;
@@ -197,7 +201,6 @@ class Splitter {
     return this.#take(asItIs, from, pathEnd(this.#text, at + 1, "name"));
   }
 
-  /** Continues with letters of any script. */
   #wordRest(from: number, begun: number): number {
     const text = this.#text;
     let at = begun;
@@ -206,7 +209,6 @@ class Splitter {
     return text.charCodeAt(at) === hyphen ? this.#compound(anyWord, from, at) : this.#take(anyWord, from, at);
   }
 
-  /** Continues with letters and digits. */
   #mixedRest(from: number, begun: number): number {
     const text = this.#text;
     let at = begun;
@@ -321,7 +323,6 @@ function compoundPart(text: string, from: number): Words | null {
 
 // Hashes words for in-memory tables by character (FNV-1a over UTF-16 units).
 
-/** The hash of no characters. */
 const noHash = 0x811c9dc5 | 0;
 
 function hashOn(hash: number, code: number): number {

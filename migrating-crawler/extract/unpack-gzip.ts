@@ -40,7 +40,6 @@ export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked
   return unpacked;
 }
 
-/** Unpacks all members of a file. Never throws. */
 export async function gunzipBounded(
   bytes: Buffer,
   bounds: InflateBounds,
@@ -77,7 +76,6 @@ async function endOfMembers(bytes: Buffer, bounds: InflateBounds, isCut: boolean
   return isCut && end > bytes.length ? end : null;
 }
 
-/** The header's length (section 2.3); exceeds the input when that is truncated. */
 function lengthOfHead(member: Buffer): number {
   const flags = member[3] ?? 0;
   let length = fixedHeadBytes;
@@ -117,7 +115,6 @@ export type Decoder = Transform & { readonly bytesWritten: number };
 export interface Inflated {
   readonly bytes: Buffer;
   readonly isCut: boolean;
-  /** Why the decoder stopped early, or null. */
   readonly error: Error | null;
 }
 

@@ -8,14 +8,13 @@
  * forbids. Results are cached under the final URL, so a thousand hosts redirecting to one file cost its owner one
  * request a day.
  */
-
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import type { Challenge } from "#protocol/bot-gate";
 import type { OtherReading } from "#protocol/result";
 import { Failure, failureOf } from "../core/failure.ts";
 import { isGzip } from "../extract/unpack-gzip.ts";
-import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
+import { answerOfFailure, type HostAnswer } from "../limits/host-pace.ts";
 import type { Connector } from "../net/connector.ts";
 import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from "./bot-gate.ts";
 import { codingsOf, decodeBody } from "./content-codings.ts";

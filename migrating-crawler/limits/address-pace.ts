@@ -14,8 +14,7 @@
  */
 import { z } from "zod";
 import { parseAddress, unmapAddress } from "#core/ip/address";
-import type { AnswerSpeed, PaceSettings } from "./host-pace.ts";
-import { type HostAnswer, isRefusal } from "./request-outcome.ts";
+import { type AnswerSpeed, type HostAnswer, isRefusal, type PaceSettings } from "./host-pace.ts";
 import {
   afterGoodAnswer,
   afterRefusal,
@@ -59,7 +58,6 @@ const mostDomains = 32;
 export const hadOf = ({ virtualMs, hadMs }: AddressPace, domain: string): number =>
   Math.max(virtualMs, hadMs[domain] ?? 0);
 
-/** Charges the domain with an answer's time and the rest that follows. */
 function withShare(pace: AddressPace, domain: string, tookMs: number): AddressPace {
   const virtualMs = hadOf(pace, domain);
   const had = Object.entries({ ...pace.hadMs, [domain]: virtualMs + tookMs })

@@ -4,7 +4,7 @@
  * overshoot the limit.
  */
 import { timerMs } from "#core/timer-ms";
-import { steadyNowMs } from "../core/steady-time.ts";
+import { steadyNowMs } from "../core/local-time.ts";
 
 export interface Grant {
   /** Counts a piece of the body. Returns null to continue, or a promise to wait for. */
@@ -70,7 +70,6 @@ export class Admission {
     });
   }
 
-  /** Admits everyone who may start; call it whenever that may have changed. */
   look(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,27 +1,21 @@
 /**
- * Keeps the crawler inside what its host allows. Each limit has a room of its own; the governor asks them all before
- * anything is begun, and tells what each holds back. Limits can be changed while the crawler runs, and count at once.
+ * Keeps the crawler within its host's limits. Each limit has its own class; the governor asks all of them before work
+ * begins, and reports what each holds back. Limits can be changed while the crawler runs, and apply at once.
  *
  *   may anything be contacted?   pause, hours, idle machine, bytes of the day and month
  *   may pages be fetched?        besides: pages of the day, disk
  *   may a request begin now?     besides: bytes a second, processor share, memory
  */
 
-import type { CrawlerLimits } from "../settings/limits-config.ts";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { LocalTime } from "../core/local-time.ts";
+import { type CrawlerLimits, isOpen, type Week } from "../settings/limits-config.ts";
 import { Admission, type AdmissionBounds, type Grant } from "./admission.ts";
-import { ConnectionSlots } from "./connection-slots.ts";
-import { type CpuClock, CpuShare } from "./cpu-share.ts";
-import { DiskWatch } from "./disk-watch.ts";
-import { IdleWatch, type MachineSigns } from "./idle-watch.ts";
 import { type LimitUsage, limitUsage } from "./limit-usage.ts";
-import { type MemorySigns, MemoryWatch } from "./memory-watch.ts";
-import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "./pause.ts";
-import { Schedule } from "./schedule.ts";
-import type { KeptSettings } from "./state-file.ts";
-import { TransferRate } from "./transfer-rate.ts";
+import { DiskWatch, IdleWatch, type MachineSigns, type MemorySigns, MemoryWatch } from "./machine-watch.ts";
+import { ConnectionSlots, type CpuClock, CpuShare, TransferRate } from "./shares.ts";
+import { forgetAsked, type KeptSettings, keepAsked, readAsked, type SinceAndWhy } from "./state-file.ts";
 import { UsageCaps } from "./usage-caps.ts";
-import { type Wire, WireCount } from "./wire-count.ts";
-import { WorkPace } from "./work-pace.ts";
 
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
@@ -31,7 +25,6 @@ export interface GovernorSettings {
   readonly spoolBytes?: () => number;
   /** Bytes queued for the coordinator that have not been sent. */
   readonly queuedBytes?: () => number;
-  /** Tests replace the clock and the machine's state. */
   readonly now?: () => Date;
   readonly machine?: () => MachineSigns;
   readonly memory?: MemorySigns;
@@ -152,7 +145,6 @@ export class Governor {
     return this.stop() === "";
   }
 
-  /** Returns whether enough bytes are left to ship results of this size. */
   mayShip(bytes: number): boolean {
     this.#count(this.#wire.settle());
     return this.#caps.leftBytes("ship") > bytes;
@@ -204,7 +196,6 @@ export class Governor {
     this.#admission.look();
   }
 
-  /** Returns how long a probe must wait for the rate, after counting what was carried so far. */
   probeWaitMs(): number {
     this.#count(this.#wire.settle());
     return this.#rate.waitMs();
@@ -315,5 +306,171 @@ export class Governor {
     const words = `the processor share of ${cap} is used up: ${this.#cpu.waiting} pieces of work wait`;
     const holdingBack = this.#cpu.waiting > 0 ? words : "";
     return limitUsage("cpuShare", holdingBack, { unit: "processors", used: this.#cpu.recent(), cap });
+  }
+}
+
+// Decides at which local hours the crawler may contact sites.
+
+type Hours = Pick<CrawlerLimits, "hours" | "timeZone">;
+
+const minuteMs = 60_000;
+const minutesPerDay = 1440;
+const minutesPerWeek = 7 * minutesPerDay;
+
+export class Schedule {
+  #hours: Hours;
+  #time: LocalTime;
+  readonly #now: () => Date;
+
+  constructor(hours: Hours, now: () => Date) {
+    this.#hours = hours;
+    this.#time = new LocalTime(hours.timeZone);
+    this.#now = now;
+  }
+
+  apply(hours: Hours): void {
+    this.#hours = hours;
+    this.#time = new LocalTime(hours.timeZone);
+  }
+
+  isOpen(): boolean {
+    const { hours } = this.#hours;
+    return hours === null || this.#isOpenAt(hours, this.#now());
+  }
+
+  usage(): LimitUsage {
+    const { hours } = this.#hours;
+    const resetsAt = hours === null ? null : this.#nextChange(hours);
+    const isHeld = !this.isOpen();
+    const until = resetsAt === null ? "" : ` until ${this.#time.words(resetsAt)}`;
+    return limitUsage("hours", isHeld ? `outside the hours that are set for crawling${until}` : "", {
+      resetsAt,
+    });
+  }
+
+  /**
+   * Returns when the schedule opens or closes next, or null when it never does. The result is valid until the next
+   * daylight saving change and is then computed again.
+   */
+  #nextChange(week: Week): Date | null {
+    const isOpenNow = this.#isOpenAt(week, this.#now());
+    for (let from = this.#now(); ; ) {
+      const change = this.#changeByTheWall(week, from, isOpenNow);
+      const clocks = change && this.#time.clockChange(from, change);
+      if (clocks === null) return change;
+      if (this.#isOpenAt(week, clocks) !== isOpenNow) return clocks;
+      from = clocks;
+    }
+  }
+
+  #isOpenAt(week: Week, time: Date): boolean {
+    const { weekday, minute } = this.#time.at(time);
+    return isOpen(week, weekday, minute);
+  }
+
+  #changeByTheWall(week: Week, from: Date, isOpenNow: boolean): Date | null {
+    const { weekday, minute } = this.#time.at(from);
+    const begun = weekday * minutesPerDay + minute;
+    for (let ahead = 1; ahead <= minutesPerWeek; ahead++) {
+      const at = (begun + ahead) % minutesPerWeek;
+      if (isOpen(week, Math.floor(at / minutesPerDay), at % minutesPerDay) !== isOpenNow)
+        return new Date((Math.floor(from.getTime() / minuteMs) + ahead) * minuteMs);
+    }
+    return null;
+  }
+}
+
+// Tracks how many hosts at a time the coordinator asks for, within this host's limit (WEB-SAILOR section 4.3): as many
+// as the due work needs, at least one, and the full limit on `hurry-up`. Each message replaces the last one. A host
+// still gets one request at a time, at its own pace.
+
+export type PaceMessage = Extract<CoordinatorMessage, { type: "coordinator:work-pace" }>;
+
+export interface AskedPace {
+  readonly pace: PaceMessage["pace"];
+  /** Host slices due or in hand; of many, only as many as the decision needed. */
+  readonly due: number;
+  readonly reason: string;
+  readonly since: Date;
+  /** Hosts at a time, which the host's limit may lower; null means the limit itself. */
+  readonly places: number | null;
+}
+
+export class WorkPace {
+  #asked: AskedPace | null = null;
+
+  get asked(): AskedPace | null {
+    return this.#asked;
+  }
+
+  /** Call when a session begins or ends; the last request no longer counts. */
+  forget(): void {
+    this.#asked = null;
+  }
+
+  places(limit: number): number {
+    return Math.min(limit, this.#asked?.places ?? limit);
+  }
+
+  take({ pace, due, reason }: PaceMessage, now: Date = new Date()): void {
+    const before = this.#asked;
+    const since = before?.pace === pace ? before.since : now;
+    const places = pace === "hurry-up" ? null : Math.max(1, due);
+    this.#asked = { pace, due, reason, since, places };
+  }
+}
+
+// Counts what the connections have carried as exactly as possible: the sockets' own counts, read several times a
+// second, and between two readings what the readers report.
+
+/** The minimum between two readings of all sockets while bytes arrive; only a few are read each time. */
+const lookEveryMs = 5;
+const fewSockets = 64;
+
+export interface Wire {
+  carriedBytes(): number;
+  readonly openConnections: number;
+}
+
+export class WireCount {
+  readonly #wire: Wire;
+  readonly #nowMs: () => number;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** The carried and the taken bytes at the last reading. */
+  #seenBytes = 0;
+  #takenThen = 0;
+  #taken = 0;
+  #counted = 0;
+
+  constructor(wire: Wire, nowMs: () => number = () => performance.now()) {
+    this.#wire = wire;
+    this.#nowMs = nowMs;
+  }
+
+  /** Returns the bytes that are new since the last call, including these, which the sockets also count. */
+  take(bytes: number): number {
+    this.#taken += bytes;
+    const isDue = this.#nowMs() - this.#lookedAtMs >= lookEveryMs;
+    if (isDue || this.#wire.openConnections <= fewSockets) this.#look();
+    return this.#news();
+  }
+
+  settle(): number {
+    this.#look();
+    return this.#news();
+  }
+
+  #look(): void {
+    this.#lookedAtMs = this.#nowMs();
+    this.#seenBytes = this.#wire.carriedBytes();
+    this.#takenThen = this.#taken;
+  }
+
+  /** A reading may already include bytes taken after it, so the next one adds less. */
+  #news(): number {
+    const known = Math.max(this.#taken, this.#seenBytes + this.#taken - this.#takenThen);
+    const news = Math.max(0, known - this.#counted);
+    this.#counted += news;
+    return news;
   }
 }

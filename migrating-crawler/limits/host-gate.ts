@@ -3,13 +3,12 @@
  * recent hosts across restarts. What another crawler needs to know about a host travels with the results
  * (`hostDelayMs`, `pace`) and returns with the next lease (`waitMs`, `pace`).
  */
-
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { timerMs } from "#core/timer-ms";
 import type { HostPaceReport } from "#protocol/result";
-import { steadyNowMs } from "../core/steady-time.ts";
+import { steadyNowMs } from "../core/local-time.ts";
 import {
   type AddressPace,
   addressAfterAnswer,
@@ -22,6 +21,7 @@ import {
 import {
   afterAnswer,
   answerSpeed,
+  type HostAnswer,
   type HostPace,
   hostPace,
   newPace,
@@ -32,7 +32,6 @@ import {
   withCrawlDelay,
   withReport,
 } from "./host-pace.ts";
-import type { HostAnswer } from "./request-outcome.ts";
 import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 const maxHosts = 20_000;
@@ -46,7 +45,6 @@ const keptFile = { name: "host-paces.json", maxBytes: 4 * 1024 * 1024, everyMs: 
 interface GateSettings extends PaceSettings {
   /** Simultaneous requests to one address over all its hosts. Default 1. */
   readonly requestsPerAddress?: number;
-  /** Where paces are saved across restarts; without it they are not. */
   readonly kept?: KeptSettings;
 }
 
@@ -190,7 +188,6 @@ export class HostGates {
     return this.#pace(host).failures;
   }
 
-  /** Lists the hosts being crawled that something other than the floor slows down, with their pace and the reason. */
   slowHosts(most: number, nowMs = steadyNowMs()): { readonly host: string; readonly words: string }[] {
     const slow: { host: string; words: string }[] = [];
     for (const host of this.#inUse) {
@@ -238,7 +235,6 @@ const noTurn: EndTurn = () => {};
 // Stores host paces on disk. Invalid entries and impossible waits are dropped, so a damaged file can neither stop the
 // crawl nor speed it up beyond the floor and robots.txt.
 
-/** Only the most recent hosts and addresses are saved. */
 const maxKeptHosts = 5000;
 const maxKeptAddresses = 1000;
 
@@ -382,7 +378,6 @@ export class TurnQueue {
     this.#hadMs = settings.hadMs ?? null;
   }
 
-  /** Resolves with null when the bounds end before the turn. */
   take(name: string, bounds: TurnBounds, party = ""): Promise<EndTurn | null> {
     if (bounds.signal.aborted || steadyNowMs() >= bounds.endsAtMs) return Promise.resolve(null);
     const key = this.#key(name);
@@ -447,7 +442,6 @@ export class TurnQueue {
     };
   }
 
-  /** Finds the first caller of the party with the least charge, counting its uncharged turns. */
   #first(name: string, key: Key): (() => void) | undefined {
     const [first] = key.queue.keys();
     if (this.#hadMs === null || key.queue.size < 2) return first;
@@ -463,7 +457,6 @@ export class TurnQueue {
     return least;
   }
 
-  /** Starts the turns that may start, or sets a timer for when the key is ready. */
   #next(name: string, key: Key): void {
     if (key.timer !== null) clearTimeout(key.timer);
     key.timer = null;

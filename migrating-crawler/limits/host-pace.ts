@@ -3,12 +3,13 @@
  * Crawl-delay, a multiple of its last answer time, and the interval that the host tolerates (tolerated-rate: lowered by
  * 429 and 503, by silence and by answers several times slower than usual; raised in steps by good and quick ones).
  * Retry-After is a minimum; 429 and 503 without it cause a pause of 60 s, with jitter, that doubles up to a day while
- * it does not help (RFC 9110 section 10.2.3, RFC 6585 section 4). A host that stays silent twice in a row is left alone
- * for up to an hour. Pure functions: time and randomness are arguments.
+ * it does not help (RFC 9110 section 10.2.3, RFC 6585 section 4). A host that is silent twice in a row rests for up
+ * to an hour. Pure functions: time and randomness are arguments.
  */
+
 import { z } from "zod";
 import { type HostPaceReport, perHourWords, rateLimitWords } from "#protocol/result";
-import { type HostAnswer, isRefusal } from "./request-outcome.ts";
+import type { FailureCode } from "../core/failure.ts";
 import {
   afterGoodAnswer,
   afterRefusal,
@@ -53,7 +54,6 @@ export const hostPace = z.object({
   slowIn: amount(100),
   endedAtMs: amount(),
   rate: toleratedRate.default(unlimitedRate),
-  /** Consecutive requests without any answer. */
   failures: amount(100),
 });
 
@@ -195,7 +195,6 @@ function stricterRate(
   return rateNow(theirs, bounds, nowMs) < rateNow(pace.rate, bounds, nowMs) ? theirs : pace.rate;
 }
 
-/** Describes the host's pace and the reason for it; null when only the floor applies. */
 export function slownessWords(
   pace: HostPace,
   { settings, nowMs }: Omit<PaceCircumstances, "random">,
@@ -282,7 +281,52 @@ const retryAfterMs = ({ retryAfterSeconds }: HostAnswer) => (retryAfterSeconds ?
 
 const jittered = (ms: number, { random }: PaceCircumstances) => ms * (1 + random / 4);
 
-/** Quiet time counts from the end of the pause. */
 function isForgiven(pace: Pick<HostPace, "backOffMs" | "backedOffAtMs">, nowMs: number): boolean {
   return nowMs - pace.backedOffAtMs - pace.backOffMs > forgivenAfterMs;
 }
+
+// Classifies a request for its host's pace: answered, silent, or never sent.
+
+export interface HostAnswer {
+  /** Null when nobody answered; 0 when the answer was unusable. */
+  readonly status: number | null;
+  readonly tookMs: number;
+  readonly retryAfterSeconds: number | null;
+  /** Small files such as robots.txt say nothing about the usual time of a page. */
+  readonly isSmall?: boolean;
+}
+
+/** No request was sent, and trying again soon would not help. */
+const final: ReadonlySet<string> = new Set<FailureCode>([
+  "dns-no-such-name",
+  "refused-address",
+  "not-allowed",
+]);
+/** Nobody answered. Other failures are unusable answers. */
+const silent: ReadonlySet<string> = new Set<FailureCode>([
+  "dns-no-answer",
+  "connect-refused",
+  "connect-unreachable",
+  "connect-timeout",
+  "connection-lost",
+  "proxy",
+  "tls",
+  "first-byte-timeout",
+]);
+
+export function isFinalFailure(code: string): boolean {
+  return final.has(code);
+}
+
+/** Returns null when the host was not asked. */
+export function answerOfFailure(code: string, tookMs: number): HostAnswer | null {
+  if (isFinalFailure(code)) return null;
+  // A bot gate's speed and status say nothing about the site behind it.
+  if (code === ("challenged" satisfies FailureCode))
+    return { status: 0, tookMs, retryAfterSeconds: null, isSmall: true };
+  return { status: silent.has(code) ? null : 0, tookMs, retryAfterSeconds: null };
+}
+
+/** 429 means too many requests from us, 503 that the host is overloaded. */
+export const isRefusal = ({ status }: Pick<HostAnswer, "status">): boolean =>
+  status === 429 || status === 503;

@@ -2,15 +2,12 @@
 export interface LimitUsage {
   /** The name of the setting in the settings file, such as `bytesPerDay`. */
   readonly limit: string;
-  /** The unit of `used` and `cap`. */
   readonly unit: string;
   /** Null when it is not measured or the system does not provide it. */
   readonly used: number | null;
-  /** Null when there is no cap. */
   readonly cap: number | null;
   /** When the limit resets or ends; null when it does not by itself. */
   readonly resetsAt: Date | null;
-  /** A plain sentence, or empty when nothing is blocked. */
   readonly holdingBack: string;
 }
 
@@ -19,7 +16,6 @@ export function limitUsage(limit: string, holdingBack: string, given: Partial<Li
   return { limit, unit: "", used: null, cap: null, resetsAt: null, ...given, holdingBack };
 }
 
-/** Formats bytes for people, such as `1.5 MiB`. */
 export function bytesInWords(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   const amount = bytes / 1024 ** power;

@@ -3,7 +3,7 @@
  * the host's limits. A coordinator's own defaults are gentler (20 probes a second per crawler, 8 at a time, three to an
  * address over all crawlers), so this only stops a dishonest coordinator.
  *
- * An admitted probe waits for nothing else; one that cannot start in time is told why.
+ * An admitted probe waits for nothing else; one that cannot start in time is answered with the reason.
  */
 import { timerMs } from "#core/timer-ms";
 import { addressKey } from "./address-pace.ts";
@@ -17,7 +17,6 @@ const mostAtOnce = 16;
 const triesPerProbe = 6;
 /** Each echo is a process. */
 const mostPingsAtOnce = 8;
-/** Further probes are refused at once. */
 const mostWaiting = 1000;
 const windowMs = 1000;
 /** The rate is checked again this often while a probe waits for it. */
@@ -32,7 +31,6 @@ export interface ProbeErrand {
 }
 
 interface ProbeGateRules {
-  /** The host's limits at this moment. */
   readonly limits: () => { readonly probesPerSecond: number; readonly concurrentHosts: number };
   /** Milliseconds until the rate has paid for everything carried. */
   readonly waitMs: () => number;
@@ -80,7 +78,6 @@ export class ProbeGate {
     });
   }
 
-  /** Returns whether the rate allows another try within a probe. */
   mayGoOn(): boolean {
     return this.#rules.waitMs() <= 0;
   }
@@ -93,7 +90,6 @@ export class ProbeGate {
     for (const waiting of this.#waiting) this.#lookAt(waiting, nowMs, rateMs);
   }
 
-  /** Admits the probe, or schedules another check. */
   #lookAt(waiting: Waiting, nowMs: number, rateMs: number): void {
     const waitMs = rateMs > 0 ? Math.min(lookEveryMs, rateMs) : this.#waitMs(waiting, nowMs);
     if (waitMs <= 0) waiting.end(this.#begin(waiting, nowMs));

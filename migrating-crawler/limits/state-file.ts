@@ -3,12 +3,14 @@
  * and renamed into place, so a crash leaves the old or the new file. The content at start is untrusted: its size is
  * limited and the owner validates it.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { z } from "zod";
+import { jsonIn } from "../core/json.ts";
 
 export interface KeptSettings {
   readonly home: string;
-  /** Called once when the file is unusable or cannot be written. */
   readonly warn: (fields: object, words: string) => void;
 }
 
@@ -45,7 +47,6 @@ export class KeptFile {
     }
   }
 
-  /** Schedules a write; `content` is called when it happens. */
   changed(content: () => unknown): void {
     this.#content = content;
     this.#write ??= setTimeout(() => this.#save(), this.#settings.everyMs).unref();
@@ -82,4 +83,44 @@ export class KeptFile {
     this.#warned = true;
     this.#settings.warn({ file: this.#path, error }, `what is kept in ${this.#settings.name} ${what}`);
   }
+}
+
+// Stores what the host asks of its crawler until `resume`, across restarts: a pause (it contacts only its coordinator)
+// or a drain (it finishes its work and leaves, status/drain.ts). Each is a file in the crawler's folder, so commands
+// work whether or not the crawler runs.
+
+const files = { pause: "paused.json", drain: "draining.json" } as const;
+type Asked = keyof typeof files;
+
+const mostBytes = 4096;
+const mostWords = 300;
+const kept = z.object({ since: z.iso.datetime(), reason: z.string().max(mostWords) });
+
+export type SinceAndWhy = Readonly<z.infer<typeof kept>>;
+
+/** Throws the system's error when the folder is not writable. */
+export function keepAsked(what: Asked, home: string, reason: string): void {
+  const path = join(home, files[what]);
+  const asked: SinceAndWhy = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
+  if (!existsSync(home)) mkdirSync(home, { recursive: true });
+  // Does not follow a link there, because root may be the writer.
+  rmSync(`${path}.new`, { force: true });
+  writeFileSync(`${path}.new`, JSON.stringify(asked), { mode: 0o600, flag: "wx" });
+  renameSync(`${path}.new`, path);
+}
+
+export function forgetAsked(what: Asked, home: string): void {
+  rmSync(join(home, files[what]), { force: true });
+}
+
+/**
+ * Returns null when it is not asked for. An invalid file still pauses but does not drain, because leaving cannot be
+ * undone.
+ */
+export function readAsked(what: Asked, home: string): SinceAndWhy | null {
+  const path = join(home, files[what]);
+  const asked = jsonIn(path, mostBytes, kept);
+  if (asked !== null || what === "drain" || !existsSync(path)) return asked;
+  const since = statSync(path, { throwIfNoEntry: false })?.mtime;
+  return since === undefined ? null : { since: since.toISOString(), reason: `by ${path}` };
 }

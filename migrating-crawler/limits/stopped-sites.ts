@@ -9,7 +9,6 @@ import { canParseUrl, isInPart, type SitePart, urlHost } from "#core/ip/url-host
 const keptMs = 15 * 60_000;
 /** Far more than opt out in that time; the oldest are forgotten beyond this. */
 const mostSites = 10_000;
-/** At most this many parts are remembered per site. */
 const mostParts = 1000;
 
 /** The abort reason of a slice's signal: it also cuts off the request under way. */
@@ -66,7 +65,6 @@ export class StoppedSites {
     forgetOldest(this.#parts);
   }
 
-  /** Checks whether a canonical URL lies in an excluded part of its host. */
   isStopped(url: string, host: string, nowMs: number): boolean {
     const parts = this.#parts.get(host) ?? [];
     return parts.some(({ part, untilMs }) => untilMs > nowMs && isInPart(part, url));

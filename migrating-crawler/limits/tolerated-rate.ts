@@ -36,7 +36,6 @@ export interface RateBounds {
   readonly mostPerHour: number;
 }
 
-/** The outcome of a request, and how long nothing was asked before it ended. */
 export interface RateEvent {
   readonly gapMs: number;
   readonly nowMs: number;
@@ -118,7 +117,6 @@ export function afterGoodAnswer(
   };
 }
 
-/** Call once for consecutive refusals or missing answers. */
 export function afterRefusal(
   rate: ToleratedRate,
   { gapMs, nowMs }: RateEvent,
@@ -135,7 +133,6 @@ export function afterRefusal(
   };
 }
 
-/** Call after answers that took several times longer than usual. */
 export function afterSlowAnswers(rate: ToleratedRate, event: RateEvent, bounds: RateBounds): ToleratedRate {
   const asked = askedPerHour(rate, event, bounds);
   const least = Math.min(asked, leastForSlownessPerHour);

@@ -1,12 +1,12 @@
 /**
- * Pages a day, bytes a day and bytes a month. Bytes are what the crawler's connections really carried (wire-meter):
- * settled several times a second, and a body's at once, as they are read.
+ * Caps pages per day, bytes per day and bytes per month. Bytes are what the crawler's connections carried (wire-meter):
+ * they are settled several times a second, and a body's as they are read.
  *
  *   used   0 ─────────────────────── 98.8 % ─────── 99.4 % ─────── 100 %
- *          everything goes on          no fetching,   no results     the link is closed, too,
+ *          everything continues        no fetching,   no results     the link is closed, too,
  *                                      no probes      are shipped    until the day or month ends
  *
- * The steps leave room for what is under way when the first is reached, and for the link's own few bytes.
+ * The steps leave room for exchanges that run when the first is reached, and for the link's own few bytes.
  */
 
 import { z } from "zod";
@@ -39,7 +39,6 @@ export class UsageCaps {
   readonly #now: () => Date;
   readonly #file: KeptFile;
   #kept: UsageLedger;
-  /** Today's use according to the disk. */
   #written: DayUse = noUse;
   /** Bytes expected by requests under way, because a killed process never counts what the kernel received for it. */
   #expectedBytes = 0;
@@ -151,7 +150,6 @@ const count = z.int().min(0);
 
 /** Files of earlier versions have only the first three fields. */
 const keptDay = z.object({
-  /** The date in the host's time zone, such as `2026-11-22`. */
   day: z.string().max(10),
   pages: count,
   bytes: count,

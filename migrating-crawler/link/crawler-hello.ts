@@ -20,12 +20,12 @@ interface CrawlerState {
   /** Whether sites are also contacted over IPv6, by setting or by the machine's routes. */
   readonly ipv6: boolean;
   /** What the supervisor adds to the hello. */
-  readonly dock?: Pick<CrawlerHello, "release" | "lastEnd">;
+  readonly supervisor?: Pick<CrawlerHello, "release" | "lastEnd">;
 }
 
 export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
   const { name, key, publicAddress, place, limits, contact, listAddress } = config;
-  const { softwareVersion, spoolId, heldLeases, probeMethods, ipv6, dock } = state;
+  const { softwareVersion, spoolId, heldLeases, probeMethods, ipv6, supervisor } = state;
   const ownRanges = limits.ownNetwork ? [] : ownNetworks();
   return {
     type: "crawler:hello",
@@ -41,7 +41,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     limits: toldLimits(limits),
     denies: toldDenials({ ...config, denyRanges: [...ownRanges, ...config.denyRanges] }),
     ...(config.domainSets.length === 0 ? {} : { domainSets: [...config.domainSets] }),
-    ...dock,
+    ...supervisor,
     ...(contact === null ? {} : { contact }),
     listAddress,
     time: new Date().toISOString(),

@@ -8,10 +8,10 @@ import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { CrawlerLog } from "../core/log.ts";
 import {
-  type CrawlerToDock,
-  type DockGreeting,
-  type DockMessage,
-  dockMessage,
+  type CrawlerToSupervisor,
+  type SupervisorGreeting,
+  type SupervisorMessage,
+  supervisorMessage,
 } from "../core/supervisor-messages.ts";
 import type { Echoes, EchoRequest } from "../probe/icmp-echo.ts";
 
@@ -27,7 +27,7 @@ export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
   readonly softwareVersion: string;
   /** Set when a supervisor runs this process. */
-  readonly dock?: DockLine;
+  readonly supervisor?: SupervisorLine;
   /** Called when the coordinator refused this crawler for good, after it has stopped. */
   readonly onRefused?: (refused: RefusedCrawler) => void;
   /** Called when a drain has finished; the crawler must now leave for good. */
@@ -40,7 +40,7 @@ export interface CrawlerSurroundings {
 }
 
 /** The `process` of a child with an IPC channel. */
-interface DockChannel {
+interface SupervisorChannel {
   send?: ((message: object, done: (error: Error | null) => void) => boolean) | undefined;
   on(event: "message", listener: (message: unknown) => void): unknown;
 }
@@ -52,11 +52,11 @@ const aliveEveryMs = 5000;
 /** The grace period after a ping's own deadline. */
 const echoesLateMs = 2000;
 
-export class DockLine {
-  readonly #channel: DockChannel;
-  readonly #greeting: DockGreeting;
+export class SupervisorLine {
+  readonly #channel: SupervisorChannel;
+  readonly #greeting: SupervisorGreeting;
   /** Reports that the coordinator may lack; the first `#told` of them were sent in this session. */
-  readonly #reports: DockGreeting["reports"];
+  readonly #reports: SupervisorGreeting["reports"];
   #told = 0;
   #send: ((message: CrawlerMessage) => boolean) | null = null;
   readonly #pings = new Map<number, (rttsMs: number[]) => void>();
@@ -70,25 +70,25 @@ export class DockLine {
   #isAskedToStop = false;
 
   /** Throws when no greeting arrives. */
-  static async open(channel: DockChannel, waitMs = greetingMs): Promise<DockLine> {
+  static async open(channel: SupervisorChannel, waitMs = greetingMs): Promise<SupervisorLine> {
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(
         () => reject(new Error(`no word of the supervisor within ${waitMs} ms`)),
         waitMs,
       );
-      let line: DockLine | null = null;
+      let line: SupervisorLine | null = null;
       channel.on("message", (message) => {
-        const { data } = dockMessage.safeParse(message);
+        const { data } = supervisorMessage.safeParse(message);
         if (line !== null && data !== undefined) line.#take(data);
         if (line !== null || data?.type !== "dock") return;
         clearTimeout(timer);
-        line = new DockLine(channel, data);
+        line = new SupervisorLine(channel, data);
         resolve(line);
       });
     });
   }
 
-  private constructor(channel: DockChannel, greeting: DockGreeting) {
+  private constructor(channel: SupervisorChannel, greeting: SupervisorGreeting) {
     this.#channel = channel;
     this.#greeting = greeting;
     this.#reports = [...greeting.reports];
@@ -173,7 +173,7 @@ export class DockLine {
     });
   }
 
-  #take(message: DockMessage): void {
+  #take(message: SupervisorMessage): void {
     switch (message.type) {
       case "stop":
         this.#isAskedToStop = true;
@@ -199,7 +199,7 @@ export class DockLine {
   }
 
   /** When the supervisor is gone, the closed channel stops the crawler. */
-  #say(message: CrawlerToDock): void {
+  #say(message: CrawlerToSupervisor): void {
     this.#channel.send?.(message, () => {});
   }
 }

@@ -1,7 +1,10 @@
 /** Recognises a crawler's folder and its files. Joining takes over no foreign folder, and uninstalling removes none. */
+
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UsageError } from "#core/errors";
+import { type CrawlerConfig, crawlerConfig } from "../settings/config.ts";
+import { settingsFileConfig } from "../settings/settings-file.ts";
 
 /** Any one of these files marks a crawler's folder. */
 export const marks: readonly string[] = [
@@ -57,4 +60,12 @@ function isLeftByJoin(name: string): boolean {
 export function checkCrawlerHome(home: string): void {
   if (folderKind(home) === "crawler" || existsSync(join(home, "spool"))) return;
   throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);
+}
+
+export const settingsFile = (home: string) => join(home, "settings.toml");
+
+/** Uses the defaults without a settings file. Throws a ConfigError with every fault. */
+export function homeSettings(home: string): CrawlerConfig {
+  const file = settingsFile(home);
+  return existsSync(file) ? settingsFileConfig(file, { home }) : crawlerConfig({ home });
 }

@@ -12,7 +12,6 @@ import { createPrivateJson, readPrivateJson } from "../core/private-file.ts";
 export interface Identity {
   /** 32 bytes in base64url. */
   readonly publicKey: string;
-  /** Signs text as UTF-8; returns 64 bytes in base64url. */
   sign(text: string | Uint8Array): string;
 }
 
@@ -54,7 +53,6 @@ export function newKeys(): KeyPair {
   return { publicKey: x, privateKey: d };
 }
 
-/** Returns null when the two keys do not match. */
 export function signerOf(keys: KeyPair): Identity | null {
   const jwk = { kty: "OKP", crv: "Ed25519", x: keys.publicKey, d: keys.privateKey };
   const privateKey = createPrivateKey({ key: jwk, format: "jwk" });

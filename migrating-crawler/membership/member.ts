@@ -29,7 +29,6 @@ export class Member {
     return this.#membership;
   }
 
-  /** Fills this membership into a hello and signs it. */
   sign(hello: CrawlerHello, connection: ChallengedConnection): CrawlerHello {
     const { name, key, ticket } = this.#membership;
     const { instanceId } = this;
@@ -76,7 +75,6 @@ export class Member {
   }
 }
 
-/** Returns null when the folder belongs to no coordinator. */
 export function openMember(home: string): Member | null {
   const membership = readMembership(home);
   return membership === null ? null : new Member(home, membership);

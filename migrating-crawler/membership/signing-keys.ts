@@ -1,10 +1,10 @@
 /**
- * The keys that this crawler signs its requests to sites with, apart from its identity (#protocol/signing-key): made
- * here, kept in `crawler/signing-keys.json` as carefully as the identity, and never sent anywhere. Their public
- * halves are announced at each welcome, for a coordinator may have lost them with its database. A key signs once
- * the coordinator has said that it is published and from when verifiers know it; until then the one before it does, or none.
+ * Makes the keys that sign this crawler's requests to sites, apart from its identity (#protocol/signing-key). They are
+ * kept in `crawler/signing-keys.json` as carefully as the identity and never sent. Their public halves are announced at
+ * each welcome, because a coordinator may have lost them with its database. A key signs once the coordinator has said
+ * that it is published and when verifiers know it; until then the previous one signs, or none.
  *
- *   made, on the disk → announced → published → (caches know it) in use → replaced, announced for its last minutes → gone
+ *   made and stored → announced → published → (caches know it) in use → replaced, announced for its last minutes → removed
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +63,6 @@ interface SigningKeySettings {
 export class SigningKeys {
   readonly #settings: SigningKeySettings;
   readonly #now: () => Date;
-  /** The oldest come first. */
   #held: Held[];
   #isWanted = false;
   #madeAtMs: number[] = [];
@@ -119,7 +118,6 @@ export class SigningKeys {
     else if (this.#now().getTime() - newest.announcedAtMs >= leastBetweenMs) this.#announce(newest);
   }
 
-  /** Announces again after a timeout or a temporary refusal. */
   review(): void {
     if (!this.#isWanted) return;
     const newest = this.#held.at(-1);

@@ -12,8 +12,7 @@ import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import type { Member } from "../membership/member.ts";
 import type { Spool } from "../spool/spool.ts";
-import { forgetMove, readJournal, readPart, writeJournal, writePack } from "./pack.ts";
-import { PackReceiver } from "./receive-pack.ts";
+import { forgetMove, PackReceiver, readJournal, readPart, writeJournal, writePack } from "./pack.ts";
 
 /** Time limits for requests under way, for aborted ones, and for shipping results. */
 const [endRequestsMs, endCutMs, shipMs] = [4000, 2000, 20_000] as const;
@@ -35,7 +34,6 @@ export interface MovingSettings {
 export class Moving {
   readonly #settings: MovingSettings;
   #moveId: number | null = null;
-  /** The name of the crawler that this host will run. */
   #name = "";
   #receiver: PackReceiver | null = null;
   #isOver = false;
@@ -136,7 +134,6 @@ export class Moving {
     this.#say(moveId, { what: "arrived" });
   }
 
-  /** Ends all requests, takes nothing new, and saves what this crawler knows. */
   async #endWork(moveId: number, why: string): Promise<void> {
     if (this.#moveId !== null) throw new Error("it takes part in another move already");
     this.#moveId = moveId;

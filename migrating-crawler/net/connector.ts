@@ -3,7 +3,6 @@
  * allowed address (directly or through the partner's proxy), and verifies TLS for the host's name. Each phase is timed.
  * No other code opens sockets to sites.
  */
-
 import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import type net from "node:net";
@@ -13,8 +12,8 @@ import { parseAddress, unmapAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import { Failure, failureOf } from "../core/failure.ts";
-import { steadyNowMs } from "../core/steady-time.ts";
-import type { ConnectionSlots } from "../limits/connection-slots.ts";
+import { steadyNowMs } from "../core/local-time.ts";
+import type { ConnectionSlots } from "../limits/shares.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 import {

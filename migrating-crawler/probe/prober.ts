@@ -20,7 +20,7 @@ import { timerMs } from "#core/timer-ms";
 import type { CoordinatorMessage, CoordinatorProbe } from "#protocol/coordinator-messages";
 import { heldBackWords, type ProbeMethod, type ProbeOutcome } from "#protocol/messages";
 import { Failure, failureOf } from "../core/failure.ts";
-import { steadyNowMs } from "../core/steady-time.ts";
+import { steadyNowMs } from "../core/local-time.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { ProbeGate } from "../limits/probe-gate.ts";
 import type { Connector } from "../net/connector.ts";

@@ -1,7 +1,7 @@
 /**
  * The settings of one crawler: its coordinator, and the limits that its host sets and nobody else can raise. Values
- * come from the command or a settings file and are checked only here. Unknown keys are refused, and one error lists
- * every fault.
+ * come from the command or a settings file and are checked only here; setting-words.ts explains each. Unknown keys are
+ * refused, and one error lists every fault.
  */
 import { resolve } from "node:path";
 import { z } from "zod";
@@ -83,9 +83,7 @@ const warc = z.strictObject({
 
 /** The list of requests, one line each, with which the partner can answer a complaint. */
 const fetched = z.strictObject({
-  /** With 0, no list is kept. */
   days: z.int().min(0).max(3650).default(30),
-  /** The size of all files of the list; beyond it, the oldest is removed. */
   maxBytes: z
     .int()
     .min(mebibyte)
@@ -99,7 +97,6 @@ const coordinatorUrl = z.string().refine(isCoordinatorUrl, {
 
 const configSchema = z.strictObject({
   coordinatorUrl,
-  /** Coordinators of the same fleet, tried when the first is unreachable; coordinators also announce others. */
   otherCoordinatorUrls: z.array(coordinatorUrl).max(16).default([]),
   key: z.string().min(16).max(200),
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
@@ -124,7 +121,6 @@ const configSchema = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** `http://host:port` (CONNECT) or `socks5://host:port`; null connects directly. */
   proxy: z
     .string()
     .refine((text) => parseProxy(text) !== null, {
@@ -132,49 +128,36 @@ const configSchema = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** DNS servers as `address:port`; empty uses the system's. */
   resolvers: z.array(dnsServer).max(8).default([]),
   limits: limitsSchema.prefault({}),
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
-  /** The rest that a host reaches in steps by answering well and quickly; null never goes below the floor. */
   politenessFastestMs: z.number().min(50).max(3_600_000).nullable().default(null),
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
-  /** Simultaneous requests to one address over all its hosts; each host always gets one. */
   requestsPerAddress: z.int().min(1).max(64).default(1),
   /**
    * An origin's tdmrep.json is fetched once a day when this many of its URLs are leased at once; 1 always, 0 never.
    * With 10 it takes at most a tenth of a lease's requests.
    */
   tdmFileFromUrls: z.int().min(0).max(1000).default(10),
-  /** The partner's contact, such as `abuse@example.org`, added to the coordinator's User-Agent. */
   contact: partnerContact.nullable().default(null),
-  /** When false, this crawler's address is absent from the list with which sites verify our requests. */
   listAddress: z.boolean().default(true),
-  /** Special-purpose ranges that may be contacted: for tests, and for partners who crawl their own network. */
   allowRanges: z.array(allowance).max(100).default([]),
   denyRanges: z.array(addressRange).max(10_000).default([]),
-  /** Domains that, with their subdomains, are never crawled or probed. */
   denyDomains: z.array(domain).max(10_000).default([]),
-  /** The coordinator may only assign hosts in one of these domain sets; empty allows any. */
   domainSets: z.array(domainSet).max(maxDomainSetsInHello).default([]),
   probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
-  /** Null uses IPv6 when this machine has a route and sites are not reached through a proxy. */
   ipv6: z.boolean().nullable().default(null),
   certificateFile: z.string().nullable().default(null),
-  /** A PEM file with the only authority, or certificate, to trust for the coordinator. */
   coordinatorCertificateFile: z.string().nullable().default(null),
-  /** How to reach the coordinator: `as-sites` (through `proxy`, if set), `none`, or another proxy's URL. */
   coordinatorProxy: z
     .string()
     .refine((text) => text === "as-sites" || text === "none" || parseProxy(text) !== null, {
       error: "must be as-sites, none, http://host:port or socks5://host:port",
     })
     .default("as-sites"),
-  /** Null keeps no archive. */
   warc: warc.nullable().default(null),
   fetched: fetched.prefault({}),
-  /** A page for browsers on this machine at http://127.0.0.1:PORT/; 0 turns it off. */
   status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),
   /** Only the supervisor reads this. */
   releases: releasePolicy.prefault({}),
@@ -329,7 +312,6 @@ function faultsOf(issue: Issue, schema: Schema, settings: unknown): string[] {
   return [`${path.join(".") || "settings"}: ${issue.message}${shown(path, settings)}`];
 }
 
-/** Recognises only other spellings, such as `pages_per_day`. */
 function meant(key: string, known: readonly string[]): string {
   const bare = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
   const near = known.find((name) => bare(name) === bare(key));

@@ -21,11 +21,8 @@ const hours = z.strictObject({
 }) satisfies z.ZodType<Week>;
 
 const onlyWhenIdle = z.strictObject({
-  /** The load average of the last minute per processor, without the crawler's own load; null allows any. */
   loadPerProcessor: z.number().min(0.01).max(1000).nullable().default(0.5),
-  /** When true, the crawler pauses on battery power. */
   onMainsPower: z.boolean().default(true),
-  /** The time since any logged-in user touched a terminal; 0 ignores users. */
   usersAwayMinutes: z.number().min(0).max(10_080).default(10),
 });
 
@@ -33,14 +30,8 @@ const bytes = (least: number) => z.int().min(least).max(1e15);
 
 export const limitsSchema = z.strictObject({
   pagesPerDay: z.int().min(0).max(1_000_000_000).default(1_000_000),
-  /**
-   * Everything that the crawler's connections carry in both directions: pages, headers, robots.txt, TLS, probes and the
-   * link to the coordinator. TCP and IP overhead (3 to 5 %) is invisible to programs.
-   */
   bytesPerDay: bytes(0).default(50 * 1024 * mebibyte),
-  /** The same over a calendar month; null sets no monthly limit. */
   bytesPerMonth: bytes(0).nullable().default(null),
-  /** The same each second, in units of 1024 bytes; null sets no limit. */
   kilobytesPerSecond: z.number().min(1).max(10_000_000).nullable().default(null),
   /**
    * Hosts that are crawled at a time, each with at most one request. A host that rests for over ten seconds, or that
@@ -48,43 +39,27 @@ export const limitsSchema = z.strictObject({
    * to 128 silent ones, are open besides.
    */
   concurrentHosts: z.int().min(1).max(10_000).default(32),
-  /**
-   * Measurements started per second, whoever asks. One address gets at most three a second; at most as many run at a
-   * time as there are host places, up to 16. 0 allows none.
-   */
   probesPerSecond: z.int().min(0).max(10_000).default(50),
-  /** Open connections to sites, for probes and to the coordinator together. */
   openConnections: z.int().min(4).max(65_000).default(512),
-  /** Processor time in processors: 0.5 equals systemd's CPUQuota=50%; null sets no limit. */
   cpuShare: z.number().min(0.02).max(1024).nullable().default(null),
-  /**
-   * Resident memory of the process. Near it, fewer hosts are crawled and each request reserves 10 MiB. Null sets no
-   * limit.
-   */
   memoryBytes: bytes(192 * mebibyte)
     .nullable()
     .default(null),
-  /** Everything in the crawler's folder; null leaves only `spoolBytes` and WARC's own limit. */
   diskBytes: bytes(16 * mebibyte)
     .nullable()
     .default(null),
-  /** The part of it for results that wait for the coordinator. */
   spoolBytes: z
     .int()
     .min(mebibyte)
     .max(1e12)
     .default(256 * mebibyte),
-  /** Threads that extract pages besides the main one; with 0 the main thread extracts. */
   extractionThreads: z.int().min(0).max(64).default(defaultExtractionThreads),
-  /** When the crawler may fetch, by weekday; null allows any time. */
   hours: hours.nullable().default(null),
-  /** The time zone of the hours and of the ends of day and month, such as Europe/Athens; null uses the system's. */
   timeZone: z
     .string()
     .refine(isTimeZone, { error: "must be a time zone such as Europe/Athens" })
     .nullable()
     .default(null),
-  /** Crawls only while the machine is otherwise idle; null always crawls. */
   onlyWhenIdle: onlyWhenIdle.nullable().default(null),
   priority: z.int().min(0).max(19).default(19),
   ownNetwork: z.boolean().default(false),

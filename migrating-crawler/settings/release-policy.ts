@@ -35,7 +35,6 @@ const hourMs = 3_600_000;
 export interface Judged {
   readonly policy: ReleasePolicy;
   readonly now: Date;
-  /** When this digest was first offered here. */
   readonly firstOfferedAt: Date;
   /** Without a running release there is nothing to stay with. */
   readonly hasRelease: boolean;

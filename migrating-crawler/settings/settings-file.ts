@@ -2,15 +2,18 @@
  * Reads a crawler's settings file: TOML 1.0 (`settings.toml`, for people) or a JSON object (`.json`, for programs).
  * Every fault names the file and line.
  */
-import { readFileSync, statSync } from "node:fs";
+
+import { type FSWatcher, readdirSync, readFileSync, statSync, watch } from "node:fs";
+import { getPriority, setPriority } from "node:os";
+import { basename, dirname } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { ConfigError } from "#core/errors";
+import type { CrawlerLog } from "../core/log.ts";
 import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 
 /** Deny-lists can be long, but no settings file is longer than this. */
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** Parses without validating, which `crawlerConfig` does. Throws a ConfigError. */
 export function readSettingsFile(path: string): Record<string, unknown> {
   const text = textOf(path);
   return path.endsWith(".json") ? parseJson(path, text) : parseToml(path, text);
@@ -29,7 +32,6 @@ export function settingsFileConfig(path: string, more: Readonly<Record<string, u
   }
 }
 
-/** Adds the file and lines to faults in settings; returns other errors unchanged. */
 export function placedFaults(error: unknown, path: string): unknown {
   if (!(error instanceof ConfigError)) return error;
   const text = textOf(path);
@@ -78,4 +80,86 @@ function lineOf(text: string, name: string): number | null {
   const gives = new RegExp(`(^|[{,.])\\s*["']?${name}["']?\\s*[=:]`);
   const lines = text.split("\n").flatMap((line, at) => (gives.test(line) ? [at + 1] : []));
   return name !== "" && lines.length === 1 ? lines[0]! : null;
+}
+
+// Watches the settings file while the crawler runs, by system notification and every few seconds. Changes are validated
+// as at the start; a faulty file changes nothing and is logged once with file and line.
+
+const lookEveryMs = 3000;
+/** Editors save a file in several steps. */
+const settleMs = 200;
+
+export function watchSettings(watched: {
+  readonly file: string;
+  readonly read: () => CrawlerConfig;
+  readonly crawler: { change(config: CrawlerConfig): void };
+  readonly log: CrawlerLog;
+}): { close(): void } {
+  const { file, read, crawler, log } = watched;
+  let seen = stampOf(file);
+  let soon: NodeJS.Timeout | undefined;
+  const look = () => {
+    const stamp = stampOf(file);
+    if (stamp === seen) return;
+    seen = stamp;
+    let config: CrawlerConfig;
+    try {
+      config = read();
+    } catch (error) {
+      log.error({ file, error }, "changed settings are wrong: those from before stay in force");
+      return;
+    }
+    keepPriority(config.limits.priority, log);
+    crawler.change(config);
+  };
+  const timer = setInterval(look, lookEveryMs).unref();
+  const watcher = watcherOf(file, () => {
+    clearTimeout(soon);
+    soon = setTimeout(look, settleMs).unref();
+  });
+  return {
+    close() {
+      clearInterval(timer);
+      clearTimeout(soon);
+      watcher?.close();
+    },
+  };
+}
+
+/** Watches the folder, because editors replace the file. Returns null where the system has no notification. */
+function watcherOf(file: string, onEvent: () => void): FSWatcher | null {
+  try {
+    const watcher = watch(dirname(file), { persistent: false }, (_event, name) => {
+      if (name === null || name === basename(file)) onEvent();
+    });
+    return watcher.on("error", () => watcher.close());
+  } catch {
+    return null;
+  }
+}
+
+function stampOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? "none" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+}
+
+// Sets the process's scheduling priority, as nice(1) does. Linux keeps a priority per thread, so running threads are
+// set too. Raising it again needs rights that a crawler should not have.
+
+export function keepPriority(nice: number, log: CrawlerLog): void {
+  try {
+    if (getPriority() === nice) return;
+    for (const thread of threads()) setPriority(thread, nice);
+  } catch (error) {
+    log.warn({ priority: nice, error }, "the system does not allow this priority");
+  }
+}
+
+/** Returns 0, which means the process, where the system does not list its threads. */
+function threads(): number[] {
+  try {
+    return readdirSync("/proc/self/task").map(Number);
+  } catch {
+    return [0];
+  }
 }

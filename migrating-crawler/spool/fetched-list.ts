@@ -28,11 +28,9 @@ const contact = z.object({
   /** For a measurement, the origin or the address with its port. */
   url: z.string(),
   how: z.string(),
-  /** Null when no answer came or none was expected. */
   status: z.number().nullable(),
   /** The peer's address; null when none was reached or only a proxy knows it. */
   address: z.string().nullable(),
-  /** Why there is no status. */
   failure: z.string().optional(),
 });
 
@@ -78,7 +76,6 @@ export class FetchedList {
     this.#timer ??= setTimeout(() => this.write(), writeEveryMs).unref();
   }
 
-  /** Writes the lines recorded since the last call. */
   write(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -146,7 +143,6 @@ interface ListFile {
   readonly bytes: number;
 }
 
-/** Returns the oldest first. */
 function filesIn(folder: string): ListFile[] {
   if (!existsSync(folder)) return [];
   const files = new Map<string, ListFile>();
@@ -167,7 +163,6 @@ interface FetchedQuestion {
   readonly host: string | null;
 }
 
-/** Returns the time of the oldest line, or null when there is none. */
 export function fetchedFrom(home: string): Date | null {
   const [first] = filesIn(folderOf(home));
   return first === undefined ? null : new Date(first.fromMs);
@@ -201,7 +196,6 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   }
 }
 
-/** Returns null for a line that was cut off when the machine went down. */
 function contactIn(line: string): Contact | null {
   return contact.safeParse(jsonOf(line)).data ?? null;
 }

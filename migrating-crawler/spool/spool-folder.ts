@@ -1,15 +1,13 @@
 /** Manages the spool's folder: its owner (a lock file names the process), its UUID and its files. */
-
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
 import { isRunning } from "#core/running-process";
-import { writeFlushed } from "../core/flushed-write.ts";
+import { writeFlushed } from "../core/private-file.ts";
 
 interface SpoolFolder {
   readonly id: string;
-  /** Segment files, oldest first. */
   readonly files: readonly string[];
 }
 

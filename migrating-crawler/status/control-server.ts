@@ -5,15 +5,23 @@
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal
  *   POST /pause?reason= · /resume · /drain?reason=
  */
+
 import { closeSync, openSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { NearcrawlError } from "#core/errors";
 import type { CrawlerLog } from "../core/log.ts";
 import type { StatusReport } from "./status-report.ts";
 import { statusText } from "./status-text.ts";
 
-/** What can be inspected and controlled; `Resident` implements it. */
 export interface Steered {
   report(): StatusReport;
   /** Throw the system's error when the change cannot be saved. */
@@ -63,13 +71,11 @@ export async function openControl(settings: ControlSettings): Promise<{ close():
   };
 }
 
-/** Closes open connections too. */
 async function endServer(server: Server): Promise<void> {
   server.closeAllConnections();
   if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
-/** Requests must be small and quick. */
 const serverBounds = {
   maxHeaderSize: mostHeaderBytes,
   headersTimeout: requestMs,
@@ -201,11 +207,86 @@ interface ControlPath {
 
 const controlFile = (home: string) => join(home, fileName);
 
-/** Throws the system's error when the folder cannot be opened. */
 export function openControlPath(home: string): ControlPath {
   const plain = controlFile(home);
   if (Buffer.byteLength(plain) <= mostPathBytes) return { path: plain, close: () => {} };
   if (process.platform !== "linux") return { path: null, close: () => {} };
   const folder = openSync(home, "r");
   return { path: `/proc/self/fd/${folder}/${fileName}`, close: () => closeSync(folder) };
+}
+
+// Asks a folder's running crawler over its control socket, with limits on the answer's size and time.
+
+const answerMs = 5000;
+const mostAnswerBytes = 1024 * 1024;
+
+/** Exit code 1: the socket exists but may not be used, or the answer is invalid. */
+export class ControlError extends NearcrawlError {
+  readonly code = "NC_CONTROL";
+}
+
+export interface Asked {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+}
+
+/** Returns null when nobody listens, so no crawler runs. Throws a ControlError. */
+export async function askCrawler(home: string, { method, path }: Asked): Promise<string | null> {
+  const control = openPathOrNull(home);
+  if (control === null || control.path === null) return null;
+  try {
+    const answer = await exchange(request({ socketPath: control.path, method, path, agent: false }));
+    if (answer.status === 200) return answer.text;
+    throw new ControlError(`the crawler answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") return null;
+    if (code === "EACCES" || code === "EPERM")
+      throw new ControlError(
+        `${home}/control.sock belongs to another user: run this as the crawler's user, or as root`,
+        { cause: error },
+      );
+    if (error instanceof ControlError) throw error;
+    throw new ControlError(`the crawler does not answer: ${(error as Error).message}`, { cause: error });
+  } finally {
+    control.close();
+  }
+}
+
+function openPathOrNull(home: string): ReturnType<typeof openControlPath> | null {
+  try {
+    return openControlPath(home);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw new ControlError(`${home} cannot be opened: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function exchange(asking: ClientRequest): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(
+      () => asking.destroy(new Error(`no answer within ${answerMs / 1000} s`)),
+      answerMs,
+    );
+    const fail = (error: Error) => {
+      clearTimeout(late);
+      reject(error);
+    };
+    asking.on("error", fail).on("response", (response) => {
+      const pieces: Buffer[] = [];
+      let bytes = 0;
+      response
+        .on("data", (piece: Buffer) => {
+          bytes += piece.length;
+          pieces.push(piece);
+          if (bytes > mostAnswerBytes) asking.destroy(new Error(`more than ${mostAnswerBytes} bytes`));
+        })
+        .on("error", fail)
+        .on("end", () => {
+          clearTimeout(late);
+          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(pieces).toString("utf8") });
+        });
+    });
+    asking.end();
+  });
 }

@@ -1,11 +1,9 @@
 /** Presents a running crawler to its host, administrator and coordinator. Reads only. */
-
 import { contactPageOf } from "#protocol/user-agent";
 import type { TaskLoop } from "../crawl/task-loop.ts";
-import type { Governor } from "../limits/governor.ts";
+import type { AskedPace, Governor } from "../limits/governor.ts";
 import type { HostGates } from "../limits/host-gate.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
-import type { AskedPace } from "../limits/work-pace.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import { type CrawlerStatus, crawlerStatus } from "../link/crawler-hello.ts";
@@ -16,13 +14,19 @@ import { policyWords } from "../settings/release-policy.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Warc } from "../warc/open-warc.ts";
 import type { Drain } from "./drain.ts";
-import { fingerprintOf, limitReport, releasesReport, stateWords } from "./running-report.ts";
 import { contributionOf } from "./status-history.ts";
 import type { StatusRecord } from "./status-record.ts";
-import { type PaceReport, type StatusReport, statusVersion } from "./status-report.ts";
+import {
+  fingerprintOf,
+  limitReport,
+  type PaceReport,
+  releasesReport,
+  type StatusReport,
+  stateWords,
+  statusVersion,
+} from "./status-report.ts";
 
 interface CrawlerRooms {
-  /** The settings in force. */
   readonly config: () => CrawlerConfig;
   readonly surroundings: CrawlerSurroundings;
   readonly governor: Governor;
@@ -73,7 +77,7 @@ export class CrawlerView {
     const status = this.status();
     const { story, welcome } = record;
     const { pages, fetchedBytes, bodyBytes, shippedBytes, timesSmaller } = status;
-    const release = surroundings.dock?.helloParts.release;
+    const release = surroundings.supervisor?.helloParts.release;
     const userAgent = welcome?.userAgent ?? null;
     const report = {
       statusVersion,

@@ -1,17 +1,16 @@
 /**
- * Draining by the host's word: nothing new is taken, what is open is finished, all results go to the coordinator, and
- * then the crawler leaves for good, so that others get its subnets. Kept on disk: a crawler that is started anew
- * meanwhile goes on draining. `resume` ends it.
+ * Drains at the host's request: the crawler takes nothing new, finishes what is open, ships all results and then leaves
+ * permanently, so that others get its subnets. The state is on disk, so a restarted crawler continues to drain. `resume`
+ * ends it.
  *
  *   off → (asked) draining → (nothing open, nothing waits) left
  */
-import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "../limits/pause.ts";
+import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "../limits/state-file.ts";
 
 const lookEveryMs = 500;
 
 interface DrainSettings {
   readonly home: string;
-  /** Nothing is open and no result waits. */
   readonly isEmpty: () => boolean;
   /** Called once; the crawler then leaves for good. */
   readonly onDrained: () => void;
@@ -28,7 +27,6 @@ export class Drain {
     if (this.#asked !== null) this.#watch();
   }
 
-  /** Null when it is not draining. */
   get asked(): SinceAndWhy | null {
     return this.#asked;
   }
@@ -63,7 +61,7 @@ export class Drain {
 // Makes a drained crawler leave for good by the usual means, SIGUSR2.
 
 /** Signals the supervisor, or else this process. A supervised crawler without its supervisor ends anyway. */
-export function askToLeave(isDocked: boolean): void {
-  if (!isDocked) process.kill(process.pid, "SIGUSR2");
+export function askToLeave(isSupervised: boolean): void {
+  if (!isSupervised) process.kill(process.pid, "SIGUSR2");
   else if (process.connected) process.kill(process.ppid, "SIGUSR2");
 }

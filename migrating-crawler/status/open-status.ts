@@ -61,7 +61,6 @@ export class PageServer {
     this.#start();
   }
 
-  /** Null while it does not listen. */
   get port(): number | null {
     return this.#port;
   }

@@ -107,9 +107,7 @@ function reportIn({ fault, report }: ToPageThread): string {
 
 interface Page {
   readonly key: string | null;
-  /** Null while it does not listen. */
   readonly port: () => number | null;
-  /** The report as JSON. */
   readonly report: () => Promise<string>;
   readonly steer: (deed: PageDeed) => Promise<void>;
 }
@@ -172,7 +170,6 @@ function isKey(theirs: string | null, ours: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Returns null when the body is no form or too large. */
 async function formOf(request: IncomingMessage): Promise<URLSearchParams | null> {
   if (request.headers["content-type"] !== formType) return null;
   let text = "";

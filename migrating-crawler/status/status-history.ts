@@ -66,7 +66,6 @@ export interface Contribution {
 }
 
 const story = z.object({
-  /** The day of the counts in the host's time zone, such as `2026-11-22`. */
   day: z.string().max(10),
   urls: urlCounts,
   blames: z.object({ target: count, network: count, crawler: count, us: count }),
@@ -94,7 +93,6 @@ export function storyFrom(json: unknown): Story | null {
   return story.safeParse(json).data ?? null;
 }
 
-/** Returns an empty story when none is readable. */
 export function readStory(home: string): Story {
   return jsonIn(join(home, storyFile.name), storyFile.maxBytes, story) ?? emptyStory;
 }
@@ -126,7 +124,6 @@ export function contributionOf(story: Story): Contribution {
   return { days: story.days, total: { urls: urls + today.urls, pages: pages + today.pages } };
 }
 
-/** The latest comes first. */
 export function withError(story: Story, error: ErrorReport): Story {
   const cut = { ...error, host: error.host.slice(0, 253), words: error.words.slice(0, mostErrorWords) };
   const errors = [cut, ...story.errors].slice(0, mostErrors);

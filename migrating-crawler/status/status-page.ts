@@ -4,8 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Html, type HtmlValue, html, safeHref } from "#core/html";
-import { minuteOf, plural } from "./running-report.ts";
-import type { StatusReport } from "./status-report.ts";
+import { minuteOf, plural, type StatusReport } from "./status-report.ts";
 import {
   blameWords,
   connectionFacts,
@@ -90,9 +89,7 @@ export function pagePolicy(hasButtons: boolean): string {
 }
 
 interface PageView {
-  /** The page does not reload itself. */
   readonly isStill: boolean;
-  /** Needed to pause and resume; null makes the page read-only. */
   readonly key: string | null;
 }
 

@@ -25,10 +25,9 @@ import type { ProbeCounts } from "./status-report.ts";
 
 interface RecordSettings {
   readonly kept: KeptSettings;
-  /** The coordinator's host, for errors of the link. */
   readonly coordinatorHost: string;
   readonly timeZone: string | null;
-  /** How the previous process ended when nobody had asked it to. */
+  /** How the previous process ended unexpectedly. */
   readonly lastEnd: Story["lastEnds"][number] | undefined;
   readonly now?: () => Date;
 }
@@ -36,7 +35,6 @@ interface RecordSettings {
 export class StatusRecord {
   readonly tally = new Tally();
   readonly startedAt: Date;
-  /** The welcome of the last session. */
   welcome: CoordinatorWelcome | null = null;
   connectedSince: Date | null = null;
   /** Since when there is no link (the start, or the end of the last session); null when there is one. */
@@ -55,13 +53,13 @@ export class StatusRecord {
 
   static of(
     { home, coordinatorUrl, limits }: CrawlerConfig,
-    { log, dock }: Pick<CrawlerSurroundings, "log" | "dock">,
+    { log, supervisor }: Pick<CrawlerSurroundings, "log" | "supervisor">,
   ): StatusRecord {
     return new StatusRecord({
       kept: { home, warn: (fields, words) => log.warn(fields, words) },
       coordinatorHost: urlHost(new URL(coordinatorUrl)),
       timeZone: limits.timeZone,
-      lastEnd: dock?.helloParts.lastEnd,
+      lastEnd: supervisor?.helloParts.lastEnd,
     });
   }
 
@@ -76,7 +74,6 @@ export class StatusRecord {
     if (settings.lastEnd !== undefined) this.#set(withEnd(this.#story, settings.lastEnd));
   }
 
-  /** Includes today's counts. */
   get story(): Story {
     return onDay(this.#story, this.#time.at(this.#now()).day);
   }

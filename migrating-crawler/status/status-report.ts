@@ -4,17 +4,20 @@
  *
  * `statusVersion` increases when a field is removed or changes its meaning; new fields come without notice.
  */
-import type { SinceAndWhy } from "../limits/pause.ts";
+
+import { join } from "node:path";
+import { jsonIn } from "../core/json.ts";
+import { isWatched, type ReleaseState, releaseState } from "../core/release-state.ts";
+import { bytesInWords, type LimitUsage } from "../limits/limit-usage.ts";
+import type { SinceAndWhy } from "../limits/state-file.ts";
 import type { Blame, Contribution, ErrorReport, UrlCounts } from "./status-history.ts";
 
 export const statusVersion = 1;
 
 export interface PaceReport {
   readonly pace: "slow-down" | "steady" | "hurry-up";
-  /** Sites at a time now; null means as many as the limits allow. */
   readonly places: number | null;
   readonly since: string;
-  /** A description of how much work there is. */
   readonly reason: string;
 }
 
@@ -23,14 +26,13 @@ export interface StatusReport {
   readonly at: string;
   /**
    * crawling       it has sites open
-   * waiting        it is connected and has nothing open: there is no work, or a limit holds it back
-   * not-connected  it looks for its coordinator; what it has leased goes on for a while
-   * paused         an administrator paused it; it contacts nobody but its coordinator
-   * draining       it ends what it has, and leaves for good
-   * not-running    no crawler runs in this folder; the rest is what its files say
+   * waiting        it is connected and has nothing open, because there is no work or a limit holds it back
+   * not-connected  it tries to reach its coordinator; its leases continue for a while
+   * paused         an administrator paused it; it contacts only its coordinator
+   * draining       it finishes its work, and leaves permanently
+   * not-running    no crawler runs in this folder; the rest comes from its files
    */
   readonly state: "crawling" | "waiting" | "not-connected" | "paused" | "draining" | "not-running";
-  /** The state as a sentence. */
   readonly words: string;
   readonly crawler: {
     readonly name: string | null;
@@ -41,19 +43,16 @@ export interface StatusReport {
     readonly startedAt: string | null;
     /** A prefix of the Ed25519 key to compare with what the operator reads out; null without a key. */
     readonly fingerprint: string | null;
-    /** As the coordinator sees it; null when unknown. */
     readonly publicAddress: string | null;
   };
   readonly coordinator: {
     readonly url: string | null;
     /** The page that says who crawls, why, and whom to ask; null when unknown. */
     readonly contactPage: string | null;
-    /** The User-Agent of every request to a site. */
     readonly userAgent: string | null;
     readonly connectedSince: string | null;
     /** Null when there is a link or no crawler runs. */
     readonly notConnectedSince: string | null;
-    /** Why there is no link; empty when there is one. */
     readonly notConnectedBecause: string;
   };
   readonly pause: SinceAndWhy | null;
@@ -67,7 +66,6 @@ export interface StatusReport {
   readonly limits: readonly LimitReport[];
   /** Sentences about limits for which this system lacks information. */
   readonly notTold: readonly string[];
-  /** Null when no crawler runs. */
   readonly work: {
     readonly openHosts: number;
     /** Open hosts that rest for their pace or Crawl-delay, or are silent. */
@@ -95,13 +93,11 @@ export interface StatusReport {
     readonly spoolMostBytes: number;
   } | null;
   readonly errors: {
-    /** Since midnight in the host's time zone. */
     readonly today: Readonly<Record<Blame, number>>;
     /** The latest first, at most 100, across restarts. */
     readonly latest: readonly ErrorReport[];
   };
   readonly versions: {
-    /** The version of the running crawler. */
     readonly crawler: string | null;
     readonly release: string | null;
     readonly dock: string | null;
@@ -128,7 +124,6 @@ export interface LimitReport {
   readonly holdingBack: string;
 }
 
-/** Counts the coordinator's probe requests since the start. */
 export interface ProbeCounts {
   readonly asked: number;
   readonly measured: number;
@@ -157,4 +152,118 @@ export interface ReleasesReport {
   }[];
   /** Releases that were rolled back, latest first; at most 20. */
   readonly returned: readonly { readonly version: string; readonly at: string; readonly reason: string }[];
+}
+
+const fingerprintLength = 12;
+
+export function limitReport({ resetsAt, ...usage }: LimitUsage): LimitReport {
+  return { ...usage, resetsAt: resetsAt?.toISOString() ?? null };
+}
+
+/** `publicKey` is raw Ed25519 in base64url, or null without one. */
+export const fingerprintOf = (publicKey: string | null) => publicKey?.slice(0, fingerprintLength) ?? null;
+
+export function stateWords(
+  report: Pick<
+    StatusReport,
+    "state" | "work" | "pause" | "drain" | "coordinator" | "holdingBack" | "shipping"
+  >,
+): string {
+  const { state, work, pause, drain, coordinator, holdingBack } = report;
+  const open = plural(work?.openHosts ?? 0, "site");
+  switch (state) {
+    case "crawling":
+      return `Crawling: ${open} open, ${plural(work?.lastMinute.urls ?? 0, "URL")} in the last minute.`;
+    case "waiting":
+      return sentence(`Connected, with nothing open${because(holdingBack[0])}`);
+    case "not-connected":
+      return sentence(`Not connected${because(coordinator.notConnectedBecause)}`);
+    case "paused":
+      return sentence(`Paused${because(pause?.reason)}`);
+    case "draining":
+      return sentence(`Draining, to leave for good${because(drain?.reason)}. ${leftWords(report)}`);
+    case "not-running":
+      return "No crawler runs in this folder.";
+  }
+}
+
+function leftWords({ work, shipping, coordinator }: Parameters<typeof stateWords>[0]): string {
+  const hosts = plural(work?.openHosts ?? 0, "site is", "sites are");
+  const results = plural(shipping?.waitingResults ?? 0, "result waits", "results wait");
+  const link = coordinator.connectedSince === null ? "; the coordinator is not reached" : "";
+  return `${hosts} still open, ${results} for the coordinator${link}`;
+}
+
+const because = (reason: string | undefined) => (reason ? `: ${reason}` : "");
+const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+// Reads from HOME/releases which releases run here or not, without changing anything.
+
+const maxFileBytes = 1024 * 1024;
+const mostListed = 20;
+
+/** Returns null when no supervisor ran here or its file is unreadable. `policy` is the host's, as text. */
+export function releasesReport(home: string, policy: string | null): ReleasesReport | null {
+  const state = readReleaseState(home);
+  if (state === null) return null;
+  const notTaken = state.reports.flatMap(({ version, state: what, reason }) =>
+    what === "refused" || what === "pinned" || what === "delayed" ? [{ version, state: what, reason }] : [],
+  );
+  return {
+    current: state.current?.version ?? null,
+    isWatched: isWatched(state),
+    previous: previousOf(state),
+    offeredSince: state.offered?.firstAt ?? null,
+    takesNothing: state.takesNothing,
+    policy,
+    notTaken: notTaken.reverse().slice(0, mostListed),
+    returned: state.bad
+      .map(({ version, at, reason, againAt }) => ({
+        ...{ version, at },
+        reason: againAt === null ? reason : `${reason}; it is tried again from ${againAt} on`,
+      }))
+      .reverse()
+      .slice(0, mostListed),
+  };
+}
+
+export const readReleaseState = (home: string): ReleaseState | null =>
+  jsonIn(join(home, "releases", "state.json"), maxFileBytes, releaseState);
+
+/** The release that replaces the current one if that fails. */
+function previousOf(state: ReleaseState): string | null {
+  return (isWatched(state) ? state.good : state.previous)?.version ?? null;
+}
+
+/** Example: `1 site`, `12,000 sites`; pass `many` for irregular plurals. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** Example: `4 min`, `3 h 20 min`, `2 days`. */
+export function durationInWords(ms: number): string {
+  const minutes = Math.round(Math.max(0, ms) / 60_000);
+  if (minutes < 1) return `${Math.round(Math.max(0, ms) / 1000)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+}
+
+/** Example: `2026-11-22 12:40 UTC`. */
+export function minuteOf(at: string): string {
+  return `${at.slice(0, 16).replace("T", " ")} UTC`;
+}
+
+export function amountInWords(amount: number, unit: string): string {
+  if (unit === "bytes") return bytesInWords(amount);
+  const rounded = Number.isInteger(amount) ? amount : Math.round(amount * 100) / 100;
+  return `${rounded.toLocaleString("en")} ${unit}`.trim();
+}
+
+/** Example: `slow down: 4 sites at a time since 2026-11-22 12:40 UTC (2 host slices due or in hand, under 4: …)`. */
+export function paceInWords({ pace, places, since, reason }: PaceReport): string {
+  const allowed =
+    places === null ? "as many sites at a time as the limits allow" : `${plural(places, "site")} at a time`;
+  return `${pace.replace("-", " ")}: ${allowed}, since ${minuteOf(since)} (${reason})`;
 }

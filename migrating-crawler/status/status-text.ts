@@ -1,9 +1,16 @@
 /** Renders the report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure functions. */
 import { plainWords } from "#protocol/fields";
 import { bytesInWords } from "../limits/limit-usage.ts";
-import { amountInWords, durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
 import type { ErrorReport, UrlCounts } from "./status-history.ts";
-import type { LimitReport, StatusReport } from "./status-report.ts";
+import {
+  amountInWords,
+  durationInWords,
+  type LimitReport,
+  minuteOf,
+  paceInWords,
+  plural,
+  type StatusReport,
+} from "./status-report.ts";
 
 const barCharacters = 20;
 const mostErrors = 8;
@@ -39,7 +46,6 @@ function head(report: StatusReport): string[] {
 
 // Formats the facts that terminal and local page share, so that both agree.
 
-/** A label in lower case with its value; null when there is none. */
 export type Fact = readonly [label: string, words: string | null];
 
 export function connectionFacts({ coordinator, crawler, at }: StatusReport): readonly Fact[] {
@@ -158,7 +164,6 @@ function bar(share: number | null): string {
   return `[${"#".repeat(full)}${".".repeat(barCharacters - full)}]`;
 }
 
-/** Leaves out outcomes that did not happen. */
 export function countWords(counts: UrlCounts): string {
   const parts: [number, string][] = [
     [counts.fetched, "fetched"],
@@ -208,11 +213,9 @@ const since = (then: string, now: string) => durationInWords(Date.parse(now) - D
 // Groups equal consecutive errors with a count, because one failing site would fill the list.
 
 export interface GroupedError extends ErrorReport {
-  /** The number of repetitions; `at` is the last time. */
   readonly times: number;
 }
 
-/** Keeps the order of the errors, latest first. */
 export function groupedErrors(errors: readonly ErrorReport[]): GroupedError[] {
   const groups: GroupedError[] = [];
   for (const error of errors) {
@@ -237,7 +240,6 @@ export interface LimitLine {
   readonly share: number | null;
   /** Example: `starts over in 3 h`; empty when it does not. */
   readonly resets: string;
-  /** Empty when nothing is blocked. */
   readonly holdingBack: string;
 }
 

@@ -1,8 +1,8 @@
 /**
- * One crawler process, from its start to its end: its lines passed on, its messages checked, its silence noticed, its end put into words. What
- * follows from an end is the dock's matter.
+ * Runs one crawler process from start to end: passes on its lines, checks its messages, notices its silence and explains
+ * its end. The supervisor decides what follows.
  *
- *   starting → (healthy) → stopping → ended, or ended from anywhere by itself
+ *   starting → (healthy) → stopping → ended; it may also end by itself in any state
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -10,10 +10,14 @@ import { finished } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ConfigError } from "#core/errors";
 import { timerMs } from "#core/timer-ms";
-import { type CrawlerToDock, crawlerToDock, type DockMessage } from "../core/supervisor-messages.ts";
+import {
+  type CrawlerToSupervisor,
+  crawlerToSupervisor,
+  type SupervisorMessage,
+} from "../core/supervisor-messages.ts";
+import { systemEchoes } from "../probe/icmp-echo.ts";
 
 export interface ChildEnd {
-  /** How the process ended and its last output. */
   readonly words: string;
   /** True when the supervisor had asked for the end, or the exit code was 0. */
   readonly inOrder: boolean;
@@ -22,17 +26,14 @@ export interface ChildEnd {
    * about the release.
    */
   readonly isFromOutside: boolean;
-  /** The coordinator's refusal of this crawler, or null. */
   readonly refused: { readonly reason: string; readonly isRemoved: boolean } | null;
   readonly livedMs: number;
 }
 
 interface ChildSettings {
   readonly command: ChildCommand;
-  readonly onMessage: (message: CrawlerToDock) => void;
-  /** Receives each line of output without its line end. */
+  readonly onMessage: (message: CrawlerToSupervisor) => void;
   readonly onLine: (line: string) => void;
-  /** Called once. */
   readonly onEnd: (end: ChildEnd) => void;
   /** Without a sign of life for this long the process is stuck and is ended. */
   readonly silenceMs: number;
@@ -73,13 +74,11 @@ export class CrawlerChild {
     this.#looking = setInterval(() => this.#look(), timerMs(settings.silenceMs / looksPerSilence));
   }
 
-  /** Undefined when the process could not start. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** Returns false when the process cannot receive it. */
-  send(message: DockMessage): boolean {
+  send(message: SupervisorMessage): boolean {
     if (!this.#process.connected) return false;
     this.#process.send(message, () => {});
     return true;
@@ -96,7 +95,6 @@ export class CrawlerChild {
     clearTimeout(late);
   }
 
-  /** Ends the process at once. */
   end(because: string): void {
     if (this.#over) return;
     this.#endedBecause ??= because;
@@ -128,7 +126,6 @@ export class CrawlerChild {
     });
   }
 
-  /** The last output may still be in the pipes. */
   async #readOut(): Promise<void> {
     const pipes = [this.#process.stdout, this.#process.stderr].filter((pipe) => pipe !== null);
     const signal = AbortSignal.timeout(readOutMs);
@@ -142,7 +139,7 @@ export class CrawlerChild {
   }
 
   #take(message: unknown): void {
-    const { data } = crawlerToDock.safeParse(message);
+    const { data } = crawlerToSupervisor.safeParse(message);
     if (data === undefined || this.#over) return;
     this.#missedLooks = 0;
     if (data.type === "refused") this.#refused = { reason: data.reason, isRemoved: data.code === "revoked" };
@@ -172,9 +169,6 @@ export class CrawlerChild {
   }
 }
 
-// Splits a process's output into lines of limited length, even without line ends.
-
-/** A longer line is split. */
 const mostCharacters = 16_384;
 
 class LineSplitter {
@@ -196,7 +190,6 @@ class LineSplitter {
     }
   }
 
-  /** The rest without a line end also counts as a line. */
   end(): void {
     if (this.#rest !== "") this.#give(this.#rest);
     this.#rest = "";
@@ -229,7 +222,6 @@ class LastWords {
     if (this.#lines.length > mostLines) this.#lines.shift();
   }
 
-  /** Says how it ended, followed by as many of the newest lines as fit. */
   reason(end: string): string {
     const said = this.#lines.filter(isTelling).join(" | ");
     if (said === "") return end.slice(0, mostReasonCharacters);
@@ -261,7 +253,6 @@ interface ChildPlace {
   readonly bundle: string;
   /** A real path, like the ones below, because links out of it are not followed. */
   readonly home: string;
-  /** Further readable files and folders, such as certificates. */
   readonly readable: readonly string[];
   /** Further readable and writable folders, for WARC files. */
   readonly writable: readonly string[];
@@ -275,7 +266,7 @@ interface ChildCommand {
 /**
  * The prefixes of files that the crawler writes in its home: a file's draft is beside it (`status.json.new`). It can
  * only read everything else there: the supervisor's files (releases/, settings.toml, dock.pid) and its log. `crawler`
- * is for files of later releases, since a supervisor is older than they are.
+ * is for files of later releases, which may be newer than the supervisor.
  */
 const written = [
   ...["spool", "moving", "crawler", "control.sock"],
@@ -339,7 +330,6 @@ function permissionFlags(nodeFlags: ReadonlySet<string>): string[] {
   return [model, "--allow-worker", ...(nodeFlags.has("--allow-net") ? ["--allow-net"] : [])];
 }
 
-/** A trailing slash includes everything below. */
 const asFolder = (path: string) => (path.endsWith("/") ? path : `${path}/`);
 
 /** Node (20 to 26) wrongly denies access when one path contains another. */
@@ -352,4 +342,36 @@ function disjoint(paths: readonly string[]): string[] {
 function statable(path: string): string {
   if (!/[,*]/.test(path)) return path;
   throw new ConfigError([`${path}: a path with "," or "*" cannot be given to the crawler; choose another`]);
+}
+
+// Runs the system's `ping` for the crawler, which may start no process: a few at a time, to addresses only.
+
+type PingRequest = Extract<CrawlerToSupervisor, { type: "ping" }>;
+
+/** A coordinator asks a crawler for 8 probes at a time. */
+const mostAtOnce = 8;
+
+export class PingService {
+  readonly #echoes = systemEchoes();
+  #mayPing = false;
+  #running = 0;
+
+  /** Tests on loopback whether this machine allows it. */
+  async start(): Promise<void> {
+    this.#mayPing = await this.#echoes.canPing();
+  }
+
+  get mayPing(): boolean {
+    return this.#mayPing;
+  }
+
+  async ping({ address, tries, deadlineMs }: PingRequest): Promise<number[]> {
+    if (!this.#mayPing || this.#running >= mostAtOnce) return [];
+    this.#running += 1;
+    try {
+      return await this.#echoes.timeEchoes({ address, tries, deadlineMs });
+    } finally {
+      this.#running -= 1;
+    }
+  }
 }

@@ -89,7 +89,6 @@ export class ReleaseMemory {
     return true;
   }
 
-  /** The current release and those in `forbidden` must not run here any more. */
   withdraw(reason: string, forbidden: readonly string[]): void {
     const { log, now } = this.#settings;
     log.warn({ version: this.#state.current?.version, reason }, "the release must not run here any more");

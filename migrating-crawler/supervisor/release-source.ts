@@ -3,14 +3,17 @@
  * proxy, limited in size and time, and within the partner's bytes per second, day and month. A bundle arrives in pieces
  * (Range, RFC 9110 section 14) and resumes after an interruption. Callers verify every signature or digest.
  */
+
 import { truncateSync } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";
 import type net from "node:net";
 import { timerMs } from "#core/timer-ms";
+import { TransferRate } from "../limits/shares.ts";
+import { UsageCaps } from "../limits/usage-caps.ts";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
-import type { DownloadAllowance } from "./download-allowance.ts";
+import type { CrawlerLimits } from "../settings/limits-config.ts";
 
 /** The answer was truncated, too long or too slow. */
 export class SourceFailure extends Error {
@@ -20,7 +23,6 @@ export class SourceFailure extends Error {
 interface SourceTimes {
   /** The total time for a signed list, without waiting for the partner's rate. */
   readonly textMs: number;
-  /** The same for a piece of a bundle. */
   readonly bundleMs: number;
 }
 
@@ -36,10 +38,8 @@ const leastPieceBytes = 64 * 1024;
 export interface SourceSettings {
   /** `wss://` or, on loopback, `ws://`; releases have the same host and port. */
   readonly coordinatorUrl: string;
-  /** Called for each request, because settings change. */
   readonly route: () => CoordinatorRoute;
   readonly times?: SourceTimes;
-  /** Downloads are unlimited without it. */
   readonly allowance?: DownloadAllowance;
 }
 
@@ -75,7 +75,6 @@ export class ReleaseSource {
     }
   }
 
-  /** Fetches the next piece, or everything when the coordinator does not support pieces. */
   async #piece(
     path: string,
     { has, bytes, file }: { readonly has: number; readonly bytes: number; readonly file: string },
@@ -185,4 +184,61 @@ function httpUrl(coordinatorUrl: string): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
+}
+
+// Limits the supervisor's downloads: its lists and bundles count towards the crawler's bytes per second, day and month.
+// A running crawler is told and pays from its own bucket; otherwise the ledger on disk is updated here.
+
+export type DownloadLimits = Pick<
+  CrawlerLimits,
+  "bytesPerDay" | "bytesPerMonth" | "kilobytesPerSecond" | "pagesPerDay" | "timeZone"
+>;
+
+export class DownloadAllowance {
+  readonly #home: string;
+  readonly #limits: () => DownloadLimits;
+  readonly #rate: TransferRate;
+  #isClosed = false;
+  /** Reports bytes to the crawler; returns false when none runs. */
+  tell: (bytes: number) => boolean = () => false;
+
+  /** `limits` is called repeatedly, because settings change. */
+  constructor({ home, limits }: { readonly home: string; readonly limits: () => DownloadLimits }) {
+    this.#home = home;
+    this.#limits = limits;
+    this.#rate = new TransferRate(limits().kilobytesPerSecond);
+  }
+
+  get bytesPerSecond(): number | null {
+    const { kilobytesPerSecond } = this.#limits();
+    return kilobytesPerSecond === null ? null : kilobytesPerSecond * 1024;
+  }
+
+  leftBytes(): number {
+    return this.#caps().leftBytes("ship");
+  }
+
+  take(bytes: number): Promise<void> | null {
+    if (this.#isClosed) return null;
+    this.#rate.apply(this.#limits().kilobytesPerSecond);
+    return this.#rate.take(bytes);
+  }
+
+  /** Receives the total that a connection has carried. */
+  carried(bytes: number): void {
+    if (bytes === 0 || this.tell(bytes)) return;
+    const caps = this.#caps();
+    caps.count(0, bytes);
+    caps.close();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#rate.close();
+  }
+
+  #caps(): UsageCaps {
+    const kept = { home: this.#home, warn: () => {} };
+    return new UsageCaps({ limits: this.#limits(), kept, now: () => new Date() });
+  }
 }

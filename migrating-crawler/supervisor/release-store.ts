@@ -50,7 +50,6 @@ export class ReleaseShelf {
     return join(this.#folder, `${digest}.mjs`);
   }
 
-  /** Holds a bundle until it is verified. */
   draftPath(digest: string): string {
     return join(this.#folder, `${digest}.draft`);
   }
@@ -64,7 +63,6 @@ export class ReleaseShelf {
     this.write("state.json", state);
   }
 
-  /** Returns null when there is no usable file. */
   read<Schema extends z.ZodType>(name: string, schema: Schema): z.infer<Schema> | null {
     const path = join(this.#folder, name);
     const size = statSync(path, { throwIfNoEntry: false })?.size;
@@ -83,7 +81,6 @@ export class ReleaseShelf {
     this.#syncFolder();
   }
 
-  /** Returns the manifest as signed, or null. */
   readManifest(digest: string): Envelope | null {
     return this.read(manifestName(digest), envelope);
   }
@@ -97,7 +94,6 @@ export class ReleaseShelf {
     this.#syncFolder();
   }
 
-  /** Checks that the bundle is stored and intact. */
   async holds({ digest, bytes }: KeptRelease): Promise<boolean> {
     const path = this.bundlePath(digest);
     if (statSync(path, { throwIfNoEntry: false })?.size !== bytes) return false;

@@ -21,7 +21,6 @@ import type { ReleaseShelf } from "./release-store.ts";
 import { dockVersion } from "./supervisor-home.ts";
 import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 
-/** Why nothing runs. */
 export interface ReleaseWait {
   readonly code: Goodbye["code"];
   readonly words: string;
@@ -43,9 +42,7 @@ interface UpdateHandlers {
 interface UpdateSettings {
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
-  /** The keys of the invitation. */
   readonly pinned: Role;
-  /** Called for each check, because settings change. */
   readonly policy: () => ReleasePolicy;
   readonly state: () => ReleaseState;
   /** True when nothing runs or the running release was not welcomed, so no offer can arrive through it. */
@@ -78,7 +75,6 @@ export class ReleaseUpdates {
     this.#settings = settings;
   }
 
-  /** What was trusted at the last check. */
   keptTrust(): Trust {
     return keptTrust(this.#settings);
   }
@@ -133,7 +129,6 @@ export class ReleaseUpdates {
     return Math.round(meantMs * (0.8 + 0.4 * random()));
   }
 
-  /** Returns null, or why the check failed. */
   async #lookOnce(): Promise<string | null> {
     const { handlers } = this.#settings;
     try {
@@ -289,7 +284,6 @@ function isTriedLater(state: ReleaseState, digest: string, now: Date): boolean {
 interface Wanted {
   /** Null accepts the general offer. */
   readonly digest: string | null;
-  /** When this release was first offered here. */
   readonly firstAt: Date;
   readonly state: ReleaseState;
 }

@@ -2,19 +2,25 @@
 import { existsSync } from "node:fs";
 import { LocalTime } from "../core/local-time.ts";
 import { readMembership } from "../core/membership.ts";
-import { readAsked } from "../limits/pause.ts";
+import { readAsked } from "../limits/state-file.ts";
 import { UsageCaps } from "../limits/usage-caps.ts";
-import { homeSettings } from "../membership/home-settings.ts";
+import { homeSettings } from "../membership/home-folder.ts";
 import { identityFile, openIdentity } from "../membership/identity.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { policyWords } from "../settings/release-policy.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
-import { fingerprintOf, limitReport, readReleaseState, releasesReport } from "../status/running-report.ts";
 import { contributionOf, onDay, readStory, type Story, withEnd } from "../status/status-history.ts";
-import { type LimitReport, type StatusReport, statusVersion } from "../status/status-report.ts";
-import { runningDock } from "./supervisor-home.ts";
+import {
+  fingerprintOf,
+  type LimitReport,
+  limitReport,
+  readReleaseState,
+  releasesReport,
+  type StatusReport,
+  statusVersion,
+} from "../status/status-report.ts";
+import { runningSupervisor } from "./supervisor-home.ts";
 
-/** `program` is what people type to start this program. */
 export function restingReport(home: string, program: string, now: Date): StatusReport {
   const { config, fault } = settingsOf(home);
   const waitsFor = waitsForIn(home);
@@ -71,25 +77,25 @@ function storyOf(home: string): Story {
 
 /** Returns null when no supervisor runs here, since its old reason no longer applies. */
 function waitsForIn(home: string): string | null {
-  if (runningDock(home) === null || crawlerProcess(home) !== null) return null;
+  if (runningSupervisor(home) === null || crawlerProcess(home) !== null) return null;
   return readReleaseState(home)?.waitsFor?.reason ?? null;
 }
 
 /** Excludes the supervisor, which opens the spool to tell the coordinator why nothing runs. */
 function crawlerProcess(home: string): number | null {
   const holder = spoolHolder(home);
-  return holder === runningDock(home) ? null : holder;
+  return holder === runningSupervisor(home) ? null : holder;
 }
 
 function restingWords(home: string, program: string, waitsFor: string | null): string {
-  const dock = runningDock(home);
+  const supervisor = runningSupervisor(home);
   const holder = crawlerProcess(home);
   if (holder !== null)
     return `A crawler runs here as process ${holder}, but does not answer: it begins or ends just now, or its release knows no status yet.`;
-  if (dock !== null && waitsFor !== null)
-    return `Nothing is crawled from here for now: the supervisor runs as process ${dock}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
-  if (dock !== null)
-    return `The supervisor runs as process ${dock}, but no crawler under it right now: it has none yet, or starts it again; the log says why (${program} log).`;
+  if (supervisor !== null && waitsFor !== null)
+    return `Nothing is crawled from here for now: the supervisor runs as process ${supervisor}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
+  if (supervisor !== null)
+    return `The supervisor runs as process ${supervisor}, but no crawler runs under it now: it has none yet, or is starting it again; see ${program} log.`;
   return `No crawler runs in this folder. Start it: ${program} run --home ${home}, or systemctl start nearcrawl-crawler.`;
 }
 
@@ -98,7 +104,7 @@ function crawlerPart(home: string, config: CrawlerConfig | null): StatusReport["
     name: config?.name ?? null,
     id: null,
     home,
-    processId: spoolHolder(home) ?? runningDock(home),
+    processId: spoolHolder(home) ?? runningSupervisor(home),
     startedAt: null,
     fingerprint: fingerprintOf(publicKeyIn(home)),
     publicAddress: config?.publicAddress ?? null,

@@ -2,7 +2,6 @@
  * Runs the supervisor of one home as a program until it is asked to stop. SIGTERM and SIGINT end the crawler in order;
  * SIGUSR2 also tells the coordinator that it will not return.
  */
-
 import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,49 +10,45 @@ import type { Goodbye } from "#protocol/messages";
 import { type CrawlerLog, lineLog, outliveLog, quietLog } from "../core/log.ts";
 import { readMembership } from "../core/membership.ts";
 import { shortSession } from "../link/short-session.ts";
-import { homeSettings } from "../membership/home-settings.ts";
+import { withRefusalAdvice } from "../membership/coordinator-route.ts";
+import { homeSettings } from "../membership/home-folder.ts";
 import { openMember } from "../membership/member.ts";
-import { withRefusalAdvice } from "../membership/refusal-advice.ts";
 import { isSegment } from "../spool/spool-folder.ts";
 import { PageServer } from "../status/open-status.ts";
-import { DownloadAllowance } from "./download-allowance.ts";
-import { PingService } from "./ping-service.ts";
-import { ReleaseSource } from "./release-source.ts";
+import { PingService } from "./crawler-child.ts";
+import { DownloadAllowance, ReleaseSource } from "./release-source.ts";
 import { pinnedReleaseKeys, ReleaseShelf } from "./release-store.ts";
 import { restingReport } from "./resting-report.ts";
-import { Dock, type Told } from "./supervisor.ts";
+import { Supervisor, type Told } from "./supervisor.ts";
 import {
-  type DockedSettings,
-  type DockTiming,
-  dockTiming,
   dockVersion,
   leaveHome,
   outwaitOrphan,
-  readDockSettings,
+  readSupervisorSettings,
+  type SupervisorSettings,
+  type SupervisorTiming,
+  supervisorTiming,
   takeHome,
 } from "./supervisor-home.ts";
 
-interface DockRun {
-  /** The crawler's folder after `join`. */
+interface SupervisorRun {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What people type to start this program. */
   readonly program: string;
-  /** Prints one line of the log. */
   readonly print: (line: string) => void;
-  readonly timing?: DockTiming;
+  readonly timing?: SupervisorTiming;
   readonly untilAsked: () => Promise<"stop" | "leave">;
 }
 
 /** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot start. */
-export async function runDock({
+export async function runSupervisor({
   home: given,
   env,
   program,
   print,
-  timing = dockTiming,
+  timing = supervisorTiming,
   untilAsked,
-}: DockRun): Promise<void> {
+}: SupervisorRun): Promise<void> {
   const home = existsSync(given) ? realpathSync(given) : given;
   const membership = readMembership(home);
   if (membership === null) {
@@ -68,7 +63,7 @@ export async function runDock({
   };
   const log = lineLog(write, "json", membership.name);
   const settings = freshSettings(
-    () => readDockSettings(home, membership),
+    () => readSupervisorSettings(home, membership),
     (reason) => {
       log.warn({ reason }, "settings.toml is wrong: the supervisor goes on under the settings from before");
     },
@@ -81,7 +76,7 @@ export async function runDock({
     const pings = new PingService();
     await pings.start();
     const allowance = new DownloadAllowance({ home, limits: () => settings().limits });
-    const dock = new Dock({
+    const supervisor = new Supervisor({
       allowance,
       ...{ home, settings, pings, log, onLine: write, env, timing },
       tell: async (goodbye) => await tellCoordinator(home, goodbye),
@@ -98,10 +93,10 @@ export async function runDock({
     });
     log.info({ dockVersion, home }, "the supervisor has started");
     flusher.start();
-    await dock.start();
+    await supervisor.start();
     const asked = await untilAsked();
-    if (asked === "leave") await dock.leave();
-    else await dock.stop();
+    if (asked === "leave") await supervisor.leave();
+    else await supervisor.stop();
     log.info({ asked }, "the supervisor has stopped");
   } finally {
     await page.show(false);
@@ -134,7 +129,6 @@ async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
 interface RestingPageSettings {
   readonly home: string;
   readonly program: string;
-  /** With 0 there is no page. */
   readonly port: () => number;
   readonly log: CrawlerLog;
 }
@@ -167,7 +161,7 @@ class RestingPage {
   }
 }
 
-/** Resolves at the first signal. Also keeps the process alive when the reader of its output is gone. */
+/** Resolves at the first signal. Also keeps the process alive when nothing reads its output any more. */
 export function untilSignal(): Promise<"stop" | "leave"> {
   outliveLog([process.stdout, process.stderr]);
   return new Promise((resolve) => {
@@ -177,7 +171,10 @@ export function untilSignal(): Promise<"stop" | "leave"> {
 }
 
 /** Reads the current settings: they must be valid at the start, later the last valid ones apply. */
-function freshSettings(read: () => DockedSettings, complain: (reason: string) => void): () => DockedSettings {
+function freshSettings(
+  read: () => SupervisorSettings,
+  complain: (reason: string) => void,
+): () => SupervisorSettings {
   let last = read();
   let complained = "";
   return () => {

@@ -1,5 +1,4 @@
 /** Ensures that one supervisor at a time runs a home, and only after the crawler of a killed one has ended. */
-
 import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
@@ -13,7 +12,7 @@ import { parseProxy } from "../settings/config.ts";
 import { limitsSchema } from "../settings/limits-config.ts";
 import { type ReleasePolicy, releasePolicy } from "../settings/release-policy.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
-import type { DownloadLimits } from "./download-allowance.ts";
+import type { DownloadLimits } from "./release-source.ts";
 import { releasesFolder } from "./release-store.ts";
 
 /** A crawler without its supervisor stops by itself; after this time it is ended. */
@@ -22,25 +21,24 @@ const orphanMs = 15_000;
 const lookMs = 100;
 
 /** Tells others whether this home's crawler runs. */
-export const dockMark = (home: string) => join(home, "dock.pid");
+export const supervisorMark = (home: string) => join(home, "dock.pid");
 
-/** Returns the process that runs this home's crawler, or null. */
-export function runningDock(home: string): number | null {
-  return holderOf(dockMark(home));
+export function runningSupervisor(home: string): number | null {
+  return holderOf(supervisorMark(home));
 }
 
 /** Throws a UsageError when another supervisor runs this home. */
 export function takeHome(home: string): void {
-  const other = runningDock(home);
+  const other = runningSupervisor(home);
   if (other !== null && other !== process.pid) {
     throw new UsageError(`${home}: process ${other} runs the crawler of this folder already`);
   }
-  if (takeMark(dockMark(home), process.pid)) return;
+  if (takeMark(supervisorMark(home), process.pid)) return;
   throw new UsageError(`${home}: another process has just begun to run the crawler of this folder`);
 }
 
 export function leaveHome(home: string): void {
-  removeMark(dockMark(home));
+  removeMark(supervisorMark(home));
 }
 
 /** Resolves when no crawler of an earlier supervisor runs any more. */
@@ -64,7 +62,7 @@ export const childMark = (home: string) => join(home, "releases", "child.pid");
 export const dockVersion = "1.0.0";
 
 /** The supervisor's waiting times, which tests shorten. */
-export interface DockTiming {
+export interface SupervisorTiming {
   /** How long a welcomed new release must run well before it counts as good. */
   readonly watchMs: number;
   /** The time for the welcome while the coordinator answers at all. */
@@ -95,7 +93,7 @@ export interface DockTiming {
 
 const minuteMs = 60_000;
 
-export const dockTiming: DockTiming = {
+export const supervisorTiming: SupervisorTiming = {
   watchMs: 10 * minuteMs,
   welcomeMs: 10 * minuteMs,
   mostWatchedFaults: 3,
@@ -119,7 +117,7 @@ const proxy = z.string().refine((text) => parseProxy(text) !== null, { error: "i
 
 const { bytesPerDay, bytesPerMonth, kilobytesPerSecond, timeZone, pagesPerDay } = limitsSchema.shape;
 
-const dockSettings = z.object({
+const supervisorSettings = z.object({
   releases: releasePolicy.prefault({}),
   proxy: proxy.nullable().default(null),
   coordinatorProxy: z.union([z.enum(["as-sites", "none"]), proxy]).default("as-sites"),
@@ -141,7 +139,7 @@ const dockSettings = z.object({
     .default(null),
 });
 
-export interface DockedSettings {
+export interface SupervisorSettings {
   readonly policy: ReleasePolicy;
   /** The port of the local page; 0 means none. */
   readonly statusPort: number;
@@ -155,9 +153,9 @@ export interface DockedSettings {
 }
 
 /** Throws a ConfigError that names the file and every fault. */
-export function readDockSettings(home: string, membership: Membership): DockedSettings {
+export function readSupervisorSettings(home: string, membership: Membership): SupervisorSettings {
   const file = join(home, "settings.toml");
-  const checked = dockSettings.safeParse(existsSync(file) ? readSettingsFile(file) : {});
+  const checked = supervisorSettings.safeParse(existsSync(file) ? readSettingsFile(file) : {});
   if (!checked.success) {
     throw new ConfigError(
       checked.error.issues.map((issue) => `${file}: ${issue.path.join(".")}: ${issue.message}`),
@@ -166,7 +164,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   const { releases, certificateFile, coordinatorCertificateFile, status, warc, limits, ...ways } =
     checked.data;
   const { coordinatorUrl } = membership;
-  if (warc !== null && reachesDockFiles(home, warc.folder)) {
+  if (warc !== null && reachesOwnFiles(home, warc.folder)) {
     const why = `in ${warc.folder} the crawler could write what its supervisor goes by`;
     throw new ConfigError([
       `${file}: warc.folder: ${why}: choose a folder of its own, such as ${join(home, "archive")}`,
@@ -185,7 +183,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
 }
 
 /** Whether the folder contains the home, or is in the supervisor's releases or log. */
-function reachesDockFiles(home: string, folder: string): boolean {
+function reachesOwnFiles(home: string, folder: string): boolean {
   const real = existsSync(folder) ? realpathSync(folder) : resolve(folder);
   const below = (path: string, parent: string) => `${path}/`.startsWith(parent === "/" ? "/" : `${parent}/`);
   return below(home, real) || [releasesFolder(home), join(home, "log")].some((own) => below(real, own));
@@ -225,7 +223,6 @@ export function removeMark(path: string): void {
   rmSync(path, { force: true });
 }
 
-/** Returns the process that holds the mark and still runs, or null. */
 function holderOf(path: string): number | null {
   const mark = jsonIn(path, 1000, processMark);
   if (mark === null || !isRunning(mark.pid)) return null;

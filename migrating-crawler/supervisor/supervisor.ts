@@ -1,10 +1,10 @@
 /**
- * Runs the current release's bundle as a child and keeps it running; swaps it for another one and back. All that
- * decides what runs is in the state on the disk (release-state.ts); `#settle` brings what runs in line with it.
+ * Runs the current release's bundle as a child, keeps it running, and swaps it for another one and back. The state on
+ * disk (release-state.ts) alone decides what runs; `#settle` makes the process match it.
  *
- *   nothing → (a release was taken) watched → (welcomed, and well for the watch time) good
- *   watched → (it ends or hangs three times by itself, or is never welcomed) the last good one again; it is tried again
- *             an hour later, then 4, then 16, and not any more
+ *   nothing → (a release was taken) watched → (welcomed, and runs well for the watch time) good
+ *   watched → (it ends or hangs three times by itself, or is never welcomed) the last good one; the release is tried
+ *             again after 1, 4 and 16 hours, and then no more
  *   any     → (revoked) the last good one, or nothing
  */
 
@@ -15,45 +15,41 @@ import type { Role } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
 import { membershipFile } from "../core/membership.ts";
 import * as states from "../core/release-state.ts";
-import type { CrawlerToDock, ReleaseReport } from "../core/supervisor-messages.ts";
+import type { CrawlerToSupervisor, ReleaseReport } from "../core/supervisor-messages.ts";
 import { policyWords } from "../settings/release-policy.ts";
-import { type ChildEnd, CrawlerChild, childCommand } from "./crawler-child.ts";
-import type { DownloadAllowance } from "./download-allowance.ts";
-import type { PingService } from "./ping-service.ts";
+import { type ChildEnd, CrawlerChild, childCommand, type PingService } from "./crawler-child.ts";
 import { ReleaseMemory } from "./release-memory.ts";
-import type { ReleaseSource } from "./release-source.ts";
+import type { DownloadAllowance, ReleaseSource } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
 import { ReleaseUpdates, type ReleaseWait } from "./release-updates.ts";
 import {
   childMark,
-  type DockedSettings,
-  type DockTiming,
   dockVersion,
   removeMark,
+  type SupervisorSettings,
+  type SupervisorTiming,
   writeMark,
 } from "./supervisor-home.ts";
 import { faultOfKept, type Trust } from "./verify-release.ts";
 
-interface DockSettings {
+interface SupervisorParts {
   readonly home: string;
-  /** The keys of the invitation. */
   readonly pinned: Role;
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
   /** Downloads are not counted without it. */
   readonly allowance?: DownloadAllowance;
   /** The current settings.toml, or the last valid one. */
-  readonly settings: () => DockedSettings;
+  readonly settings: () => SupervisorSettings;
   readonly pings: PingService;
   readonly log: CrawlerLog;
-  /** Receives each line that the crawler writes. */
   readonly onLine: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
   /** Tells the coordinator in a separate session while no crawler runs. Never rejects. */
   readonly tell: (goodbye: Goodbye) => Promise<Told>;
   /** A crawler is about to start, or none runs for now. */
   readonly onPresence: (isRunning: boolean) => Promise<void>;
-  readonly timing: DockTiming;
+  readonly timing: SupervisorTiming;
   readonly now: () => Date;
   readonly random: () => number;
 }
@@ -63,14 +59,13 @@ export type Told =
   | { readonly type: "told" | "failed" }
   | { readonly type: "refused"; readonly reason: string; readonly isRemoved: boolean };
 
-export class Dock {
-  readonly #settings: DockSettings;
+export class Supervisor {
+  readonly #settings: SupervisorParts;
   readonly #memory: ReleaseMemory;
   readonly #updates: ReleaseUpdates;
   #child: CrawlerChild | null = null;
   #runs: states.KeptRelease | null = null;
   #isHealthy = false;
-  /** Serialises the steps. */
   #turn: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #restart: NodeJS.Timeout | undefined;
@@ -80,7 +75,7 @@ export class Dock {
   /** The reason for waiting that the coordinator already knows. */
   #told: string | null = null;
 
-  constructor(settings: DockSettings) {
+  constructor(settings: SupervisorParts) {
     this.#settings = settings;
     const { shelf, source, pinned, log, now, random, timing } = settings;
     const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
@@ -104,7 +99,6 @@ export class Dock {
     });
   }
 
-  /** The state on disk. */
   get state(): states.ReleaseState {
     return this.#memory.state;
   }
@@ -131,8 +125,6 @@ export class Dock {
     await this.#child?.ended;
     await this.stop();
   }
-
-  /* ------------------------------------------------------------- what runs */
 
   #settle(): Promise<void> {
     this.#turn = this.#turn.then(() => this.#settleNow()).catch((error) => this.#onFault(error));
@@ -207,9 +199,7 @@ export class Dock {
     if (this.#memory.isWatched) this.#expectWelcome();
   }
 
-  /* ------------------------------------------------------------- what it says */
-
-  #onMessage(child: CrawlerChild, message: CrawlerToDock): void {
+  #onMessage(child: CrawlerChild, message: CrawlerToSupervisor): void {
     switch (message.type) {
       case "healthy":
         this.#onHealthy();
@@ -323,8 +313,6 @@ export class Dock {
     // The running release may never work, so another one is looked for.
     if (this.#memory.isWatched) this.#updates.look();
   }
-
-  /* ------------------------------------------------------------- what is found */
 
   #onRelease(release: states.KeptRelease): void {
     if (this.#stopping || this.#isBad(release)) return;

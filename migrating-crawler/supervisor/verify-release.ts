@@ -79,12 +79,10 @@ type Newness =
 
 interface TrustSettings {
   readonly shelf: ReleaseShelf;
-  /** The keys of the invitation. */
   readonly pinned: Role;
   readonly now: () => Date;
 }
 
-/** Returns what was trusted last. */
 export function keptTrust(settings: TrustSettings): Trust {
   const { shelf, pinned } = settings;
   const { roles, before, hasRoot } = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);

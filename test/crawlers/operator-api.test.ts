@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/release-store";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import { parseInvitation } from "#protocol/invitation";

@@ -2,7 +2,6 @@
  * Two crawlers of a partner that have joined, each with a folder of its own, a real coordinator and database, and the
  * emulated Internet: enough for one of them to move to the other's host.
  */
-
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunningCoordinator } from "#coordinator/main";
@@ -10,7 +9,7 @@ import { createMoveStore } from "#coordinator/place/crawlers/move-store";
 import type { CrawlerId } from "#core/ids";
 import { writeMembership } from "#crawler/core/membership";
 import { startCrawler } from "#crawler/main";
-import { homeSettings } from "#crawler/membership/home-settings";
+import { homeSettings } from "#crawler/membership/home-folder";
 import { openIdentity } from "#crawler/membership/identity";
 import type { Resident } from "#crawler/resident-crawler";
 import { Spool } from "#crawler/spool/spool";

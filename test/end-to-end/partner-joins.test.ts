@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
 import { readMembership } from "#crawler/core/membership";
 import { startCrawler } from "#crawler/main";
-import { homeSettings } from "#crawler/membership/home-settings";
+import { homeSettings } from "#crawler/membership/home-folder";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";

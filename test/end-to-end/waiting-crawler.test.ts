@@ -11,8 +11,8 @@ import { stateWords } from "#coordinator/tell/fleet/fleet-api";
 import { fleetEntry } from "#coordinator/tell/fleet/fleet-reads";
 import { alertFacts } from "#coordinator/tell/overview/alert-reads";
 import { alertsOf } from "#coordinator/tell/overview/alert-rules";
-import { runDock } from "#crawler/supervisor/run-supervisor";
-import { dockTiming } from "#crawler/supervisor/supervisor-home";
+import { runSupervisor } from "#crawler/supervisor/run-supervisor";
+import { supervisorTiming } from "#crawler/supervisor/supervisor-home";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";
@@ -45,17 +45,17 @@ const soonMs = 30_000;
 const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
 /** `run`, in this process; what it prints is its log. */
-function startDock(settings = ""): string[] {
+function startSupervisor(settings = ""): string[] {
   writeFileSync(join(partner.home, "settings.toml"), `[status]\nport = ${port}\n${settings}`);
   const lines: string[] = [];
   let ask: (asked: "stop") => void = () => {};
   const asked = new Promise<"stop">((resolve) => {
     ask = resolve;
   });
-  const running = runDock({
+  const running = runSupervisor({
     ...{ home: partner.home, env: {}, program: "nearcrawl-crawler.mjs" },
     print: (line) => void lines.push(line),
-    timing: { ...dockTiming, emptyPollMs: 300 },
+    timing: { ...supervisorTiming, emptyPollMs: 300 },
     untilAsked: async () => await asked,
   });
   docks.push(async () => {
@@ -80,7 +80,7 @@ const alerts = async () => {
 };
 
 it("without a release its log, status, local page, and the coordinator's pages, commands and alerts say so; with one it runs", async () => {
-  const lines = startDock();
+  const lines = startSupervisor();
   await until(async () => (await reason()).includes("it waits for"), soonMs);
   await until(async () => (await partner.run("status")).text.includes("waits for"), soonMs);
   const status = await partner.run("status");
@@ -121,7 +121,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
     ...{ version: "2.0.0", stage: "all", bundle: "process.exit(0);\n" },
     manifest: { createdAt: day(0), expiresAt: day(1) },
   });
-  startDock(`[releases]\npolicy = "ask"\n`);
+  startSupervisor(`[releases]\npolicy = "ask"\n`);
   await until(async () => (await reason()).includes("administrator"), soonMs);
   await until(
     async () => (await partner.run("status")).text.includes("this machine's administrator"),
@@ -131,7 +131,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   const record = await fleetEntry(world.pool, "athens", new Date());
   for (const stop of docks.splice(0)) await stop();
   await world.rows("update crawler set revoked_at = now() where name = 'athens'");
-  const lines = startDock(`[releases]\npolicy = "ask"\n`);
+  const lines = startSupervisor(`[releases]\npolicy = "ask"\n`);
   await until(async () => (await partner.run("status")).text.includes("removed this crawler"), soonMs);
   const refused = await partner.run("status");
   await new Promise((done) => setTimeout(done, 3000));
@@ -140,7 +140,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   const anew = formatInvitation(await world.invite("athens", { renews: true }));
   for (const stop of docks.splice(0)) await stop();
   const joined = await partner.run("join", anew, "--again");
-  startDock(`[releases]\npolicy = "ask"\n`);
+  startSupervisor(`[releases]\npolicy = "ask"\n`);
   await until(
     async () => (await partner.run("status")).text.includes("this machine's administrator"),
     soonMs,

@@ -5,7 +5,7 @@ import { createPaceStore, type ToldPace } from "#coordinator/crawl/frontier/pace
 import { giveDomainSets } from "#coordinator/place/domain-sets/domain-set-store";
 import { partitionOf } from "#coordinator/place/domain-sets/partition";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
+import { type PaceMessage, WorkPace } from "#crawler/limits/governor";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 

@@ -2,7 +2,6 @@
  * What is fuzzed: every parser that reads what a server says. A target takes an input and throws when the parser
  * throws, or answers something that it must never answer.
  */
-
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import { retryAfterSeconds } from "#core/foreign-dates";
@@ -11,8 +10,7 @@ import { urlKeyOf } from "#core/url-key";
 import { Failure } from "#crawler/core/failure";
 import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
-import { linkResolver } from "#crawler/extract/link-resolver";
-import { resolveUrl } from "#crawler/extract/resolve-url";
+import { linkResolver, resolveUrl } from "#crawler/extract/resolve-url";
 import { gateInBody } from "#crawler/fetch/bot-gate";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { askedPrice } from "#crawler/fetch/fetch-page";

@@ -6,7 +6,7 @@ import { createIdentityStore } from "#coordinator/place/crawlers/identity-store"
 import { createInvitationStore } from "#coordinator/place/crawlers/invitation-store";
 import { issueInvitation } from "#coordinator/run/access/invitations";
 import { invitingCoordinator } from "#coordinator/run/access/inviting-coordinator-reads";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/release-store";
 import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";

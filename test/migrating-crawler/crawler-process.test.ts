@@ -58,7 +58,7 @@ describe("a crawler process", () => {
     expect(crawler.output()).toContain('"msg":"the crawler has stopped"');
   });
 
-  it("on SIGUSR2 says that it leaves for good and ends with 0", async () => {
+  it("on SIGUSR2 says that it leaves permanently and ends with 0", async () => {
     const { world, crawler } = await online();
 
     crawler.child.kill("SIGUSR2");
@@ -67,7 +67,7 @@ describe("a crawler process", () => {
     await vi.waitFor(() => expect(world.seen.leaves).toMatchObject([{ forGood: true }]), soon);
   });
 
-  it("stops by itself when its supervisor is gone", async () => {
+  it("stops when its supervisor is gone", async () => {
     const { crawler } = await online("ipc");
 
     crawler.child.disconnect();
@@ -75,7 +75,7 @@ describe("a crawler process", () => {
     expect(await crawler.ended).toBe(0);
   });
 
-  it("crawls on when its log cannot be written", async () => {
+  it("continues to crawl when its log cannot be written", async () => {
     const disk = openSync("/dev/full", "w");
     atEnd(() => closeSync(disk));
     const { crawler } = await online("ignore", disk);
@@ -85,7 +85,7 @@ describe("a crawler process", () => {
     expect(await crawler.ended).toBe(0);
   });
 
-  it("with a wrong key ends with 1 and says what the coordinator said", async () => {
+  it("with a wrong key ends with 1 and repeats the coordinator's words", async () => {
     const world = await startGateway({ zlibSync: null });
     const crawler = run({ ...amber(world), key: "0123456789abcdef" });
 

@@ -7,8 +7,7 @@ import { changedConfig } from "#crawler/live-settings";
 import { startCrawler } from "#crawler/main";
 import type { Resident } from "#crawler/resident-crawler";
 import type { CrawlerConfig } from "#crawler/settings/config";
-import { settingsFileConfig } from "#crawler/settings/settings-file";
-import { watchSettings } from "#crawler/settings/settings-watch";
+import { settingsFileConfig, watchSettings } from "#crawler/settings/settings-file";
 import type { LoopbackGateway } from "../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../support/at-end.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -44,7 +43,7 @@ const leaseEnds = ({ seen }: LoopbackGateway) =>
   seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message.reason] : []));
 
 describe("changed settings", () => {
-  it("are told from those that wait for a restart; a new key is nobody's change", () => {
+  it("are separated from those that need a restart; a new key is no change", () => {
     const now = testConfig({ home: "/tmp/one" });
     const next = testConfig({
       ...{ home: "/tmp/one", key: "another-key-of-amber", ipv6: true, denyDomains: ["example.org"] },
@@ -60,7 +59,7 @@ describe("changed settings", () => {
     expect(changedConfig(now, { ...now }).isTold).toBe(false);
   });
 
-  it("in the file are in force within seconds, told to the coordinator, and a faulty file changes nothing", async () => {
+  it("in the file apply within seconds and are reported to the coordinator; a faulty file changes nothing", async () => {
     const world = await coordinator();
     const folder = temporaryFolder("nearcrawl-live-");
     const file = join(folder, "settings.toml");
@@ -90,7 +89,7 @@ describe("changed settings", () => {
     expect(crawler.usage().find(({ limit }) => limit === "pagesPerDay")?.cap).toBe(50);
   });
 
-  it("that forbid a domain end what is open to it, and the rest goes back", async () => {
+  it("that forbid a domain close its connections, and the rest of its lease goes back", async () => {
     const { origin, world, config, crawler } = await slowCrawl();
 
     crawler.change({ ...config, denyRanges: ["127.0.0.1"] });
@@ -104,7 +103,7 @@ describe("changed settings", () => {
 });
 
 describe("a pause", () => {
-  it("ends the crawl until it is resumed, with the reason told to the coordinator", async () => {
+  it("stops the crawl until it is resumed, and its reason reaches the coordinator", async () => {
     const { world, crawler } = await slowCrawl();
 
     crawler.pause("the backup runs");

@@ -25,8 +25,8 @@ function killedAfter(steps: number, home: string): boolean {
   return steps < all.length;
 }
 
-describe("the host that takes a crawler in", () => {
-  it("is that crawler, with its results, and keeps its own identity and key", () => {
+describe("the host that receives a crawler", () => {
+  it("becomes that crawler, with its results, and keeps its own identity and key", () => {
     const own = { ...readMembership(ground.to)! };
     const { publicKey } = openIdentity(ground.to);
     const { id } = spoolIn(ground.from);
@@ -41,7 +41,7 @@ describe("the host that takes a crawler in", () => {
   });
 
   it.each([0, 1, 2, 3, 4, 5])(
-    "killed after %i steps, it is that crawler when it is started again",
+    "becomes that crawler when it is started again after a kill at step %i",
     (steps) => {
       const { id } = spoolIn(ground.from);
       arriveAll(ground);
@@ -62,7 +62,7 @@ describe("the host that a crawler leaves", () => {
     expect(existsSync(signingKeysFile(ground.from))).toBe(true);
   });
 
-  it("keeps nothing of it but a note, and its folder can join anew or be uninstalled", () => {
+  it("keeps only a note of it, and its folder can join again or be uninstalled", () => {
     arriveAll(ground);
 
     expect(settleMove(ground.from)).toBe("gone");
@@ -72,7 +72,7 @@ describe("the host that a crawler leaves", () => {
   });
 
   it.each([0, 1, 2, 3, 4, 5, 6, 7])(
-    "killed after %i steps, it has no key when it was started again",
+    "has no key when it is started again after a kill at step %i",
     (steps) => {
       arriveAll(ground);
 
@@ -84,14 +84,14 @@ describe("the host that a crawler leaves", () => {
   );
 });
 
-it("a refusal with `moved` changes nothing in a folder that takes part in no move", () => {
+it("a refusal with `moved` changes nothing in a folder without a move", () => {
   expect(settleMove(ground.from)).toBe("nothing");
 
   expect(existsSync(join(ground.from, "identity.json"))).toBe(true);
   expect(spoolIn(ground.from).waiting).toBe(3);
 });
 
-it("a move that is not decided changes nothing when the crawler is started again", () => {
+it("an undecided move changes nothing when the crawler is started again", () => {
   arriveAll(ground);
 
   expect([finishMove(ground.from), finishMove(ground.to)]).toEqual(["nothing", "nothing"]);

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll, describe, expect, test } from "vitest";
 import type { DownloadLimits } from "#coordinator/run/releases/download-routes";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import {
   createReleaseFileStore,
+  createReleaseKeyStore,
   createReleaseStore,
-  dockFile,
+  partnerProgram,
 } from "#coordinator/run/releases/release-store";
 import { currentRelease, verifyManifest } from "#protocol/release";
 import { anyOf, readEnvelope } from "#protocol/release-envelope";
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe("a release over HTTP", () => {
-  test("can be fetched and verified with nothing but the pinned key", async () => {
+  test("can be fetched and verified with only the pinned key", async () => {
     const { digest } = await publishedRelease(database.pool, { version: "1.0.0", stage: "all" });
 
     const bundle = await app.inject(`/releases/${digest}`);
@@ -54,7 +54,7 @@ describe("a release over HTTP", () => {
     expect(bundle.headers).toMatchObject({ etag: `"${digest}"`, "repr-digest": repr });
   });
 
-  test("is not sent again to who has it", async () => {
+  test("is not sent again to a client that has it", async () => {
     const { digest } = await publishedRelease(database.pool, { version: "1.0.1", stage: "one" });
 
     const manifest = await app.inject(`/releases/${digest}/manifest.json`);
@@ -71,7 +71,7 @@ describe("a release over HTTP", () => {
     ]);
   });
 
-  test("is there for nobody before it is offered, when it is held, and when it was revoked", async () => {
+  test("is not available before it is offered, while it is held, or after it was revoked", async () => {
     const { digest, version } = await publishedRelease(database.pool, { version: "1.1.0", stage: "none" });
     const store = createReleaseStore(database.pool);
     const stage = async (to: "all" | "none") =>
@@ -110,7 +110,7 @@ describe("a release over HTTP", () => {
     },
   );
 
-  test("that all are to have is what a new dock finds, with everything to verify it by", async () => {
+  test("offered to all is what a new supervisor finds, with everything to verify it", async () => {
     await publishedRelease(database.pool, { version: "2.0.0", stage: "all" });
     await publishedRelease(database.pool, { version: "2.1.0", stage: "one" });
 
@@ -122,7 +122,7 @@ describe("a release over HTTP", () => {
   });
 });
 
-test("the dock's file is served as it is on disk, or missed in words", async () => {
+test("the partner program is served as it is on disk, or answered with what is missing", async () => {
   const file = join(folder, "nearcrawl-crawler.mjs");
 
   const missing = await app.inject("/releases/dock.mjs");
@@ -136,7 +136,7 @@ test("the dock's file is served as it is on disk, or missed in words", async () 
   expect(first.headers.etag).not.toBe(second.headers.etag);
 });
 
-test("readers that take nothing use up no more than their places, and lose them", async () => {
+test("readers that take nothing use only their places, and lose them", async () => {
   const large = Buffer.alloc(16 * 1024 * 1024, "x").toString();
   const { digest } = await publishedRelease(database.pool, { version: "3.0.0", stage: "all", bundle: large });
   const server = releaseServer({ downloads: 2, downloadsPerAddress: 1, silenceMs: 2000 });
@@ -165,7 +165,7 @@ function releaseServer(limits: Partial<DownloadLimits> = {}): FastifyInstance {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
       keys: createReleaseKeyStore(pool),
-      dock: dockFile([join(folder, "nearcrawl-crawler.mjs")]),
+      program: partnerProgram([join(folder, "nearcrawl-crawler.mjs")]),
       now: () => releaseNow,
       limits,
     },

@@ -1,19 +1,27 @@
 /** Releases and the fleet on the database: offers, the effect of reports, and automatic stages. */
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import {
   advanceReleases,
   holdRelease,
   ReleaseOffers,
   stageRelease,
 } from "#coordinator/run/releases/move-stage";
-import { createReleaseStore } from "#coordinator/run/releases/release-store";
+import { createReleaseKeyStore, createReleaseStore } from "#coordinator/run/releases/release-store";
 import type { ReleaseState } from "#coordinator/run/releases/staging";
+import { fleetList } from "#coordinator/tell/fleet/fleet-reads";
+import { hashCrawlerKey } from "#coordinator/web/secrets";
 import type { CrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { signBody } from "#protocol/release-envelope";
+import { keyOf } from "../gateway/gateway-on-loopback.ts";
+import { RawCrawler } from "../gateway/raw-crawler.ts";
+import { testDatabase } from "../support/database.ts";
 import { hello, newFlowWorld } from "../support/flow-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import {
@@ -38,7 +46,7 @@ beforeEach(async () => {
 });
 
 describe("an offer", () => {
-  test("goes once a session to crawlers in the stage that have a dock", async () => {
+  test("goes once per session to crawlers in the stage that have a supervisor", async () => {
     const fleet = await newFleet("athens", "oslo");
     const byHand = await world.arrived("by-hand");
     fleet.connected.push(byHand);
@@ -55,7 +63,7 @@ describe("an offer", () => {
     ]);
   });
 
-  test("that could not be sent is made at the next pass, and again in the next session", async () => {
+  test("that could not be sent is sent at the next pass, and again in the next session", async () => {
     const fleet = await newFleet("athens");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "all" });
     fleet.deaf.add(fleet.ids.athens);
@@ -69,7 +77,7 @@ describe("an offer", () => {
     expect(passes).toEqual([0, 1, 0, 1]);
   });
 
-  test("is told to running coordinators when a stage changes", async () => {
+  test("reaches running coordinators when a stage changes", async () => {
     const { version } = await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     let heard = 0;
     const notices = await stores().releases.onChange(() => {
@@ -84,7 +92,7 @@ describe("an offer", () => {
 });
 
 describe("a stage", () => {
-  test("of one picks a connected crawler, and of a share keeps it", async () => {
+  test("of one picks a connected crawler, and a share includes it", async () => {
     const fleet = await newFleet("athens", "oslo", "rome", "turin");
     for (const away of ["athens", "oslo", "rome"] as const) await leave(fleet.ids[away]);
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
@@ -102,14 +110,14 @@ describe("a stage", () => {
     ["1.1.0", "101", "must be one, one=NAME, a percentage"],
     ["1.1.0", "one=nobody", "these do: athens"],
     ["9.9.9", "all", 'no release "9.9.9" is published'],
-  ])("%s to %s is refused in words", async (version, to, words) => {
+  ])("%s to %s is refused with a reason", async (version, to, words) => {
     await newFleet("athens");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
 
     await expect(stageRelease({ version, to }, stores(), releaseNow)).rejects.toThrow(words);
   });
 
-  test("is not for a release that expired, was revoked, or is signed by a retired key alone", async () => {
+  test("is refused for a release that expired, was revoked, or is signed only by a retired key", async () => {
     await newFleet("athens");
     const { releases, keys } = stores();
     const first = await publishedRelease(world.pool, { version: "1.1.0", stage: "all" });
@@ -127,7 +135,7 @@ describe("a stage", () => {
   });
 });
 
-describe("a release that moves by itself", () => {
+describe("a release with automatic stages", () => {
   test("goes from one crawler to two to all while they report that they run it", async () => {
     const fleet = await newFleet("athens", "oslo", "rome", "turin");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
@@ -149,7 +157,7 @@ describe("a release that moves by itself", () => {
     expect((await fleet.counts("1.1.0"))?.running).toBe(4);
   });
 
-  test("is offered anew to a crawler that returned, when an operator says again", async () => {
+  test("is offered again to a crawler that rolled back when an operator asks for it", async () => {
     const fleet = await newFleet("athens");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "one" });
     await stageRelease({ version: "1.1.0", to: "one=athens" }, stores(), minutes(0));
@@ -164,7 +172,7 @@ describe("a release that moves by itself", () => {
     expect([without, offered]).toEqual([0, 1]);
   });
 
-  test("stays where it is when a newer one is offered in its place", async () => {
+  test("stays in its stage when a newer one is offered instead", async () => {
     const fleet = await newFleet("athens", "oslo");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     await stageRelease({ version: "1.1.0", to: "one=athens", soakMinutes: 30 }, stores(), minutes(0));
@@ -181,7 +189,7 @@ describe("a release that moves by itself", () => {
     });
   });
 
-  test("moves once, however many coordinators look at the same moment", async () => {
+  test("moves once, however many coordinators check at the same moment", async () => {
     const fleet = await newFleet("athens", "oslo", "rome");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     await stageRelease({ version: "1.1.0", to: "one=rome", soakMinutes: 30 }, stores(), minutes(0));
@@ -194,7 +202,7 @@ describe("a release that moves by itself", () => {
     expect((await listed("1.1.0")).stage).toBe("percent");
   });
 
-  test("is not moved by who looked before an operator staged it anew", async () => {
+  test("is not moved by a check from before an operator staged it again", async () => {
     await newFleet("athens", "oslo");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     await stageRelease({ version: "1.1.0", to: "one=athens" }, stores(), minutes(0));
@@ -211,7 +219,7 @@ describe("a release that moves by itself", () => {
     expect([moved, (await listed("1.1.0")).stage]).toEqual([false, "one"]);
   });
 
-  test("counts how long a crawler has run it from its first report of that", async () => {
+  test("counts a crawler's time from its first report of running it", async () => {
     const fleet = await newFleet("athens", "oslo");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     await stageRelease({ version: "1.1.0", to: "one=athens", soakMinutes: 30 }, stores(), minutes(0));
@@ -225,7 +233,7 @@ describe("a release that moves by itself", () => {
 });
 
 describe("publishing", () => {
-  test("takes no number twice, no smaller one, and no other bundle under a version", async () => {
+  test("refuses a repeated or smaller number, and another bundle under a version", async () => {
     const { sequence } = await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     const again = (manifest: object, bundle?: string) =>
       publishedRelease(world.pool, {
@@ -240,7 +248,7 @@ describe("publishing", () => {
     await expect(again({ expiresAt: "2031-01-01T00:00:00.000Z" })).resolves.toBeDefined();
   });
 
-  test("of lists takes only what grows and is signed by a key that counts", async () => {
+  test("of lists accepts only growing ones signed by a valid key", async () => {
     const { releases } = stores();
     const { digest } = await publishedRelease(world.pool, { version: "1.1.0", stage: "all" });
     const other = "c".repeat(64);
@@ -263,7 +271,7 @@ describe("publishing", () => {
     expect(await listed("1.1.0")).toMatchObject({ stage: "none", revoked: true });
   });
 
-  test("of a report of an unknown release changes nothing", async () => {
+  test("a report of an unknown release changes nothing", async () => {
     const fleet = await newFleet("athens");
 
     expect(await fleet.reports(fleet.ids.athens, "running", releaseNow)).toBe(false);
@@ -329,3 +337,57 @@ function signedRotation(rotation: { sequence: number; newKey: string; retires: s
   const { createdAt } = manifestOf("1.0.0", Buffer.from("x"));
   return signBody("key", { product: "nearcrawl-crawler", createdAt, ...rotation }, testReleaseKey.privateKey);
 }
+
+const jobsDatabase = await forThisFile(testDatabase());
+/** A running coordinator with releases: real sockets, a real database, supervisors that report. */
+describe("the release jobs", () => {
+  let coordinator: RunningCoordinator;
+  beforeAll(async () => {
+    const config = readCoordinatorConfig({ listen: { port: 0 } });
+    coordinator = await startCoordinator({ config, database: jobsDatabase, log: silentLog, version: "test" });
+  });
+  afterAll(async () => await coordinator?.stop());
+
+  test("a release is offered after the welcome, fetched, reported, and held when its crawlers roll back", async () => {
+    const { pool } = jobsDatabase;
+    const stores = { releases: createReleaseStore(pool), releaseFleet: createReleaseFleetStore(pool) };
+    const staged = async () => (await stores.releases.list()).find(({ version }) => version === "1.1.0");
+    const athens = await supervised("athens");
+    const oslo = await supervised("oslo");
+    await until(async () => (await stores.releaseFleet.crawlers()).length === 2, 10_000);
+    const { digest } = await publishedRelease(pool, { version: "1.1.0", stage: "none" });
+
+    await stageRelease({ version: "1.1.0", to: "one=athens", soakMinutes: 30 }, stores, new Date());
+    const offer = await athens.next("coordinator:release");
+    const bundle = await fetch(new URL(`/releases/${digest}`, coordinator.webUrl));
+    await report(athens, "running", "");
+    await until(async () => (await stores.releaseFleet.counts()).get("1.1.0")?.running === 1, 10_000);
+    await report(athens, "returned", "it crashed");
+    await oslo.next("coordinator:release");
+    await report(oslo, "returned", "it hung");
+    await until(async () => (await staged())?.stage === "none", 10_000);
+    const gone = await fetch(new URL(`/releases/${digest}`, coordinator.webUrl));
+    const metrics = await (await fetch(new URL("/metrics", coordinator.webUrl))).text();
+
+    expect(offer).toEqual({ type: "coordinator:release", version: "1.1.0", digest });
+    expect([bundle.status, gone.status]).toEqual([200, 404]);
+    expect((await staged())?.stageWords).toBe("athens rolled back from it: it crashed, and 1 more of 2");
+    expect(metrics).toContain('nearcrawl_release_crawlers{version="1.1.0",state="returned"} 2');
+    expect((await fleetList(pool, new Date())).map(({ name, release }) => [name, release?.version])).toEqual([
+      ["athens", "1.0.0"],
+      ["oslo", "1.0.0"],
+    ]);
+    for (const crawler of [athens, oslo]) crawler.disconnect();
+  });
+
+  async function supervised(name: string): Promise<RawCrawler> {
+    await createCrawlerStore(jobsDatabase.pool).register({ name, keyHash: hashCrawlerKey(keyOf(name)) });
+    const release = { version: "1.0.0", digest: "0".repeat(64), dockVersion: "1.0.0", policy: "follow" };
+    const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
+    return await RawCrawler.arrive(url, name, { release });
+  }
+
+  async function report(crawler: RawCrawler, state: "running" | "returned", reason: string): Promise<void> {
+    await crawler.send({ type: "crawler:release-report", version: "1.1.0", state, reason });
+  }
+});

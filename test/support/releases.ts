@@ -1,8 +1,11 @@
 /** A release key, and releases published in a database as the commands publish them. */
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
-import { createReleaseStore, type StageChange } from "#coordinator/run/releases/release-store";
+import {
+  createReleaseKeyStore,
+  createReleaseStore,
+  type StageChange,
+} from "#coordinator/run/releases/release-store";
 import { protocolVersions } from "#protocol/coordinator-messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";

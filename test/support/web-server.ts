@@ -11,8 +11,11 @@ import type { PublishedSettings } from "#coordinator/run/opt-outs/published";
 import { type ContactPorts, contactPages } from "#coordinator/run/opt-outs/start";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import { addReleaseFiles, type ReleaseFilePorts } from "#coordinator/run/releases/download-routes";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
-import { createReleaseFileStore, createReleaseStore } from "#coordinator/run/releases/release-store";
+import {
+  createReleaseFileStore,
+  createReleaseKeyStore,
+  createReleaseStore,
+} from "#coordinator/run/releases/release-store";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import { fleetPart } from "#coordinator/tell/fleet/start";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
@@ -117,7 +120,7 @@ export function webServer(database: Database, changed: Changes = {}): FastifyIns
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
       keys: createReleaseKeyStore(pool),
-      dock: async () => null,
+      program: async () => null,
       now: () => worldNow,
     };
     addReleaseFiles(to.app, { ...stores, ...changed.releaseFiles, version });

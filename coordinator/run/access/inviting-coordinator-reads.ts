@@ -1,11 +1,9 @@
 /** What invitations say about this coordinator: its address, its certificate's key and the release keys. */
-
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import { readCoordinatorPlace, socketUrl } from "../../place/crawlers/coordinator-place-store.ts";
-import { createReleaseKeyStore } from "../releases/key-store.ts";
-import { createReleaseStore } from "../releases/release-store.ts";
+import { createReleaseKeyStore, createReleaseStore } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
 import type { InvitingCoordinator } from "./invitations.ts";
 

@@ -1,8 +1,8 @@
 /**
- * What docks fetch: bundles by their digest, manifests, the release keys' rotations, the list of revoked releases,
- * and the dock's own file. All of it is public and none of it has to be trusted on the way: a dock verifies what
- * it gets. Bundles are large and partners' lines slow, so downloads have bounds of their own: at once, for one
- * address, in silence and in all.
+ * What supervisors fetch: bundles by their digest, manifests, the release keys' rotations, the list of revoked releases,
+ * and the partners' program. All of it is public, and none of it has to be trusted on the way, because a supervisor
+ * verifies what it gets. Bundles are large and partners' lines slow, so downloads have their own limits: in all, for one
+ * address, on silence and on time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
@@ -13,20 +13,23 @@ import { sendError } from "../../web/guard.ts";
 import { ConnectionLimits } from "../../web/limits.ts";
 import type { PageError } from "../../web/page-frame.ts";
 import { hasTag } from "../../web/validators.ts";
-import type { ReleaseKeyStore } from "./key-store.ts";
-import { type ReleaseFileStore, type ReleaseStore, type ServedFile, served } from "./release-store.ts";
+import {
+  type ReleaseFileStore,
+  type ReleaseKeyStore,
+  type ReleaseStore,
+  type ServedFile,
+  served,
+} from "./release-store.ts";
 import { mayRun } from "./staging.ts";
 
 export interface ReleaseFilePorts {
   readonly files: ReleaseFileStore;
   readonly releases: Pick<ReleaseStore, "list" | "revocations" | "timestamp">;
   readonly keys: Pick<ReleaseKeyStore, "rotations">;
-  /** Null when it was never built here. */
-  readonly dock: () => Promise<ServedFile | null>;
+  readonly program: () => Promise<ServedFile | null>;
   /** The supervisor's file was requested through an invitation's command, or by a client that claims so. */
-  readonly onDock?: (invitationId: number, now: Date) => Promise<void>;
+  readonly onProgram?: (invitationId: number, now: Date) => Promise<void>;
   readonly now: () => Date;
-  /** The software version on error pages. */
   readonly version: string;
   readonly limits?: Partial<DownloadLimits>;
 }
@@ -66,10 +69,10 @@ export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): 
   app.get("/releases/dock.mjs", unbounded, async (request, reply) => {
     const number = (request.query as { readonly invitation?: unknown }).invitation;
     if (typeof number === "string" && /^\d{1,9}$/.test(number))
-      await ports.onDock?.(Number(number), ports.now());
+      await ports.onProgram?.(Number(number), ports.now());
     return await download(request, reply.header("cache-control", "no-cache"), {
-      read: ports.dock,
-      missing: noDock,
+      read: ports.program,
+      missing: noProgram,
     });
   });
   app.get<Params>("/releases/:digest", unbounded, (request, reply) => {
@@ -180,7 +183,7 @@ const noneStated = {
   title: "No statement of the newest release",
   words: "No statement of the newest release was ever signed for this fleet, so there is none.",
 };
-const noDock = {
+const noProgram = {
   status: 404,
   title: "The crawler's file is not there",
   words: "This coordinator has no nearcrawl-crawler.mjs: its operator has to build it (npm run build).",

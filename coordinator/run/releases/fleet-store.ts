@@ -5,49 +5,50 @@ import { gatherArrivals } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import { columnsOf } from "../../database/transaction.ts";
-import type { WatchedCrawler } from "./decide-stage.ts";
-import type { DockEntry, ReleaseCounts } from "./release-store.ts";
-import type { ReleaseState } from "./staging.ts";
+import type { ReleaseReport } from "../gateway/gateway-settings.ts";
+import type { SupervisedEntry } from "./release-store.ts";
+import { noCounts, type ReleaseCounts, type ReleaseState, type WatchedCrawler } from "./staging.ts";
 
 interface ArrivedRelease {
   readonly crawlerId: CrawlerId;
-  readonly runs: Parameters<ReleaseFleetStore["arrived"]>[1];
+  readonly runs: CrawlerHello["release"] | null;
 }
 
-async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Promise<readonly undefined[]> {
-  const last = [...new Map(arrivals.map((one) => [one.crawlerId, one])).values()];
-  const given = last.map(({ crawlerId, runs }) => ({
-    ...{ crawlerId, version: runs?.version ?? null, digest: runs?.digest ?? null },
-    ...{ dockVersion: runs?.dockVersion ?? null, policy: runs?.policy ?? null },
-  }));
-  await pool.query(
-    `update crawler c
-     set release_version = given.version, release_digest = given.digest, dock_version = given.dock_version,
-         release_policy = given.policy
-     from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
-       as given (crawler_id, version, digest, dock_version, policy)
-     where c.crawler_id = given.crawler_id
-       and (c.release_version, c.release_digest, c.dock_version, c.release_policy)
-         is distinct from (given.version, given.digest, given.dock_version, given.policy)`,
-    columnsOf(given, ["crawlerId", "version", "digest", "dockVersion", "policy"]),
-  );
-  return arrivals.map(() => undefined);
-}
+type WatchedRelease = Omit<WatchedCrawler, "inStage"> & { readonly crawlerId: CrawlerId };
+type SupervisedRow = Omit<SupervisedEntry, "reports"> & {
+  versions: string[];
+  states: (ReleaseState | null)[];
+};
+type FetchRow = { crawler_id: number; fetches: number; failures: number };
 
 /** What each crawler's supervisor runs, was offered and reported. */
 export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
 
 export function createReleaseFleetStore(pool: Pool) {
-  const arrivals = gatherArrivals(
-    async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
-  );
+  const arrivals = gatherArrivals((given: readonly ArrivedRelease[]) => noteReleases(pool, given));
   return {
     /** Records the hello's release; null when no supervisor runs it. */
-    arrived: async (crawlerId: CrawlerId, runs: CrawlerHello["release"] | null): Promise<void> =>
+    arrived: async (crawlerId: CrawlerId, runs: ArrivedRelease["runs"]): Promise<void> =>
       await arrivals.ask({ crawlerId, runs }),
 
     /** Crawlers that are not blocked, by name. */
-    docks: async (): Promise<readonly DockEntry[]> => await docks(pool),
+    async crawlers(): Promise<readonly SupervisedEntry[]> {
+      const { rows } = await pool.query<SupervisedRow>(
+        `select c.crawler_id as "crawlerId", c.name, c.state <> 'offline' as online, c.release_digest as digest,
+           c.release_version as "runsVersion", c.dock_version as "dockVersion", c.release_policy as policy,
+           coalesce(array_agg(o.version) filter (where o.version is not null), '{}') as versions,
+           coalesce(array_agg(o.state) filter (where o.version is not null), '{}') as states
+         from crawler c
+         left join release_offer o using (crawler_id)
+         where c.release_digest is not null and c.revoked_at is null
+         group by c.crawler_id
+         order by c.name`,
+      );
+      return rows.map(({ versions, states, ...crawler }) => ({
+        ...crawler,
+        reports: new Map(versions.map((version, index) => [version, states[index] ?? null])),
+      }));
+    },
 
     async offered(crawlerId: CrawlerId, version: string, now: Date): Promise<void> {
       await pool.query(
@@ -61,11 +62,7 @@ export function createReleaseFleetStore(pool: Pool) {
     /** Returns false when no such release is known. */
     async reported(
       crawlerId: CrawlerId,
-      {
-        version,
-        state,
-        reason,
-      }: { readonly version: string; readonly state: ReleaseState; readonly reason: string },
+      { version, state, reason }: Pick<ReleaseReport, "version" | "state" | "reason">,
       now: Date,
     ): Promise<boolean> {
       const { rowCount } = await pool.query(
@@ -82,77 +79,63 @@ export function createReleaseFleetStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    counts: async (): Promise<ReadonlyMap<string, ReleaseCounts>> => await counts(pool),
+    async counts(): Promise<ReadonlyMap<string, ReleaseCounts>> {
+      const { rows } = await pool.query<{ version: string; state: ReleaseState | null; crawlers: number }>(
+        `select version, state, count(*)::int as crawlers
+         from release_offer
+         group by version, state`,
+      );
+      const byVersion = new Map<string, ReleaseCounts>();
+      for (const { version, state, crawlers } of rows) {
+        byVersion.set(version, { ...(byVersion.get(version) ?? noCounts), [state ?? "offered"]: crawlers });
+      }
+      return byVersion;
+    },
 
-    /** All crawlers with a supervisor in the form of `decideStage`; the caller determines the stage's members. */
-    watched: async (version: string, since: Date): Promise<readonly WatchedRelease[]> =>
-      await watched(pool, version, since),
+    /**
+     * All crawlers with a supervisor in the form of `decideStage`, with their fetches and those that failed by their own
+     * fault or ours. The caller determines the stage's members.
+     */
+    async watched(version: string, since: Date): Promise<readonly WatchedRelease[]> {
+      const fetched = await pool.query<FetchRow>(
+        `select crawler_id, count(*)::int as fetches,
+           (count(*) filter (where blame in ('crawler', 'us')))::int as failures
+         from page_fetch
+         where fetched_at >= $1
+         group by crawler_id`,
+        [since],
+      );
+      const fetches = new Map(fetched.rows.map(({ crawler_id, ...counts }) => [crawler_id, counts]));
+      const { rows } = await pool.query<Omit<WatchedRelease, "fetches" | "failures">>(
+        `select c.crawler_id as "crawlerId", c.name, o.offered_at as "offeredAt", o.state, coalesce(o.reason, '') as reason,
+           o.reported_at as "reportedAt", case when c.state = 'offline' then c.last_seen_at end as "offlineSince"
+         from crawler c
+         left join release_offer o on o.crawler_id = c.crawler_id and o.version = $1
+         where c.release_digest is not null and c.revoked_at is null
+         order by c.name`,
+        [version],
+      );
+      return rows.map((row) => ({ ...row, ...(fetches.get(row.crawlerId) ?? { fetches: 0, failures: 0 }) }));
+    },
   };
 }
 
-type WatchedRelease = Omit<WatchedCrawler, "inStage"> & { readonly crawlerId: CrawlerId };
-
-type DockRow = Omit<DockEntry, "reports"> & { versions: string[]; states: (ReleaseState | null)[] };
-
-async function docks(pool: Pool): Promise<DockEntry[]> {
-  const { rows } = await pool.query<DockRow>(
-    `select c.crawler_id as "crawlerId", c.name, c.state <> 'offline' as online, c.release_digest as digest,
-       c.release_version as "runsVersion", c.dock_version as "dockVersion", c.release_policy as policy,
-       coalesce(array_agg(o.version) filter (where o.version is not null), '{}') as versions,
-       coalesce(array_agg(o.state) filter (where o.version is not null), '{}') as states
-     from crawler c
-     left join release_offer o using (crawler_id)
-     where c.release_digest is not null and c.revoked_at is null
-     group by c.crawler_id
-     order by c.name`,
+async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Promise<readonly undefined[]> {
+  const last = [...new Map(arrivals.map((one) => [one.crawlerId, one])).values()];
+  const none = { version: null, digest: null, dockVersion: null, policy: null };
+  await pool.query(
+    `update crawler c
+     set release_version = given.version, release_digest = given.digest, dock_version = given.dock_version,
+         release_policy = given.policy
+     from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+       as given (crawler_id, version, digest, dock_version, policy)
+     where c.crawler_id = given.crawler_id
+       and (c.release_version, c.release_digest, c.dock_version, c.release_policy)
+         is distinct from (given.version, given.digest, given.dock_version, given.policy)`,
+    columnsOf(
+      last.map(({ crawlerId, runs }) => ({ crawlerId, ...(runs ?? none) })),
+      ["crawlerId", "version", "digest", "dockVersion", "policy"],
+    ),
   );
-  return rows.map(({ versions, states, ...dock }) => ({
-    ...dock,
-    reports: new Map(versions.map((version, index) => [version, states[index] ?? null])),
-  }));
-}
-
-async function counts(pool: Pool): Promise<Map<string, ReleaseCounts>> {
-  const { rows } = await pool.query<{ version: string; state: ReleaseState | null; crawlers: number }>(
-    `select version, state, count(*)::int as crawlers
-     from release_offer
-     group by version, state`,
-  );
-  const byVersion = new Map<string, ReleaseCounts>();
-  for (const { version, state, crawlers } of rows) {
-    byVersion.set(version, { ...(byVersion.get(version) ?? none), [state ?? "offered"]: crawlers });
-  }
-  return byVersion;
-}
-
-const none: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
-
-async function watched(pool: Pool, version: string, since: Date): Promise<WatchedRelease[]> {
-  const fetches = await fetchesSince(pool, since);
-  const { rows } = await pool.query<Omit<WatchedRelease, "fetches" | "failures">>(
-    `select c.crawler_id as "crawlerId", c.name, o.offered_at as "offeredAt", o.state, coalesce(o.reason, '') as reason,
-       o.reported_at as "reportedAt", case when c.state = 'offline' then c.last_seen_at end as "offlineSince"
-     from crawler c
-     left join release_offer o on o.crawler_id = c.crawler_id and o.version = $1
-     where c.release_digest is not null and c.revoked_at is null
-     order by c.name`,
-    [version],
-  );
-  return rows.map((row) => ({ ...row, ...(fetches.get(row.crawlerId) ?? { fetches: 0, failures: 0 }) }));
-}
-
-/** Counts each crawler's fetches and those that failed by its fault or ours. */
-async function fetchesSince(
-  pool: Pool,
-  since: Date,
-): Promise<ReadonlyMap<number, { readonly fetches: number; readonly failures: number }>> {
-  const { rows } = await pool.query<{ crawler_id: number; fetches: number; failures: number }>(
-    `select crawler_id, count(*)::int as fetches,
-       (count(*) filter (where blame in ('crawler', 'us')))::int as failures
-     from page_fetch
-     where fetched_at >= $1
-     group by crawler_id`,
-    [since],
-  );
-  return new Map(rows.map(({ crawler_id, ...counts }) => [crawler_id, counts]));
+  return arrivals.map(() => undefined);
 }

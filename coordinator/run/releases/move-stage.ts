@@ -8,14 +8,23 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { ReleaseReport } from "../gateway/gateway-settings.ts";
-import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
 import type { ReleaseFleetStore } from "./fleet-store.ts";
-import type { DockEntry, ReleaseEntry, ReleaseStore, StageChange } from "./release-store.ts";
-import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers, withMembers } from "./staging.ts";
+import type { ReleaseEntry, ReleaseStore, StageChange, SupervisedEntry } from "./release-store.ts";
+import {
+  automaticPercent,
+  decideStage,
+  mayRun,
+  type ReleaseStage,
+  rankedCrawlers,
+  releaseFor,
+  type StageDecision,
+  stageMembers,
+  withMembers,
+} from "./staging.ts";
 
 interface StagePorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
-  readonly releaseFleet: Pick<ReleaseFleetStore, "docks" | "watched">;
+  readonly releaseFleet: Pick<ReleaseFleetStore, "crawlers" | "watched">;
 }
 
 /** `to` is `one`, `one=NAME`, a percentage (`5` or `5%`) or `all`. Throws a UsageError that says what to do instead. */
@@ -31,7 +40,6 @@ export async function stageRelease(
     readonly to: string;
     readonly again?: boolean;
     readonly soakMinutes?: number | null;
-    /** Who offers it. */
     readonly words?: string;
   },
   ports: StagePorts,
@@ -39,9 +47,9 @@ export async function stageRelease(
 ): Promise<{ readonly entry: ReleaseEntry; readonly members: readonly string[] }> {
   const entry = await knownRelease(version, ports);
   if (!mayRun(entry, now)) throw new UsageError(`${version} cannot be offered: ${whyNot(entry, now)}`);
-  const docks = await ports.releaseFleet.docks();
+  const crawlers = await ports.releaseFleet.crawlers();
   const stage = readStage(to);
-  const first = stage.stage === "one" ? firstDock(stage.name, entry, docks) : null;
+  const first = stage.stage === "one" ? firstCrawler(stage.name, entry, crawlers) : null;
   const change: StageChange = {
     stage: stage.stage,
     percent: stage.percent,
@@ -52,14 +60,14 @@ export async function stageRelease(
   };
   await ports.releases.setStage(version, change, now);
   const staged = await knownRelease(version, ports);
-  const members = stageMembers(staged, docks);
+  const members = stageMembers(staged, crawlers);
   return {
     entry: staged,
-    members: docks.filter(({ crawlerId }) => members.has(crawlerId)).map(({ name }) => name),
+    members: crawlers.filter(({ crawlerId }) => members.has(crawlerId)).map(({ name }) => name),
   };
 }
 
-/** Offers it to nobody any more; crawlers that run it keep it. */
+/** Stops offering it; crawlers that run it keep it. */
 export async function holdRelease(
   version: string,
   words: string,
@@ -101,7 +109,7 @@ export async function judgeStage(
 ): Promise<StageDecision> {
   if (!mayRun(entry, now)) return { type: "stop", words: whyNot(entry, now) };
   const stageSince = entry.stageSince ?? now;
-  const members = stageMembers(entry, await releaseFleet.docks());
+  const members = stageMembers(entry, await releaseFleet.crawlers());
   const watched = await releaseFleet.watched(entry.version, stageSince);
   const crawlers = watched.map((one) => ({ ...one, inStage: members.has(one.crawlerId) }));
   return decideStage({ crawlers, stageSince, soakMinutes: entry.soakMinutes ?? 0, now });
@@ -125,9 +133,12 @@ async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Prom
 }
 
 /** Returns the next connected crawler by rank that runs something else. */
-async function anotherFirst(entry: ReleaseEntry, { releaseFleet }: StagePorts): Promise<DockEntry | null> {
-  const docks = await releaseFleet.docks();
-  const fitting = rankedDocks(entry.digest, docks).filter(
+async function anotherFirst(
+  entry: ReleaseEntry,
+  { releaseFleet }: StagePorts,
+): Promise<SupervisedEntry | null> {
+  const crawlers = await releaseFleet.crawlers();
+  const fitting = rankedCrawlers(entry.digest, crawlers).filter(
     ({ crawlerId, online, digest }) =>
       online && digest !== entry.digest && crawlerId !== entry.firstCrawlerId,
   );
@@ -180,21 +191,25 @@ function readStage(to: string): {
   );
 }
 
-function firstDock(name: string | null, entry: ReleaseEntry, docks: readonly DockEntry[]): DockEntry {
-  if (docks.length === 0) {
+function firstCrawler(
+  name: string | null,
+  entry: ReleaseEntry,
+  crawlers: readonly SupervisedEntry[],
+): SupervisedEntry {
+  if (crawlers.length === 0) {
     throw new UsageError("no crawler that takes releases has connected yet: nearcrawl fleet list shows them");
   }
   if (name !== null) {
-    const named = docks.find((dock) => dock.name === name);
+    const named = crawlers.find((crawler) => crawler.name === name);
     if (named) return named;
     throw new UsageError(
-      `no crawler "${name}" takes releases; these do: ${docks
+      `no crawler "${name}" takes releases; these do: ${crawlers
         .slice(0, 20)
-        .map((dock) => dock.name)
+        .map((crawler) => crawler.name)
         .join(", ")}`,
     );
   }
-  const ranked = rankedDocks(entry.digest, docks);
+  const ranked = rankedCrawlers(entry.digest, crawlers);
   return ranked.find(({ online, digest }) => online && digest !== entry.digest) ?? ranked[0]!;
 }
 
@@ -212,14 +227,13 @@ function whyNot({ revoked, trusted, expiresAt }: ReleaseEntry, now: Date): strin
     : "the key that signed it was retired: sign and publish it again";
 }
 
-// Tells crawlers of the releases that they may take: only crawlers with a supervisor and at least version 3, each once per
+// Offers crawlers the releases that they may take: only crawlers with a supervisor and at least version 3, each once per
 // session and release. Their supervisors fetch, verify, decide and report.
 
 export interface OfferPorts {
   readonly releases: Pick<ReleaseStore, "list">;
   readonly releaseFleet: ReleaseFleetStore;
   readonly online: () => readonly CrawlerId[];
-  /** Returns false when the crawler is not connected. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly now: () => Date;
 }
@@ -251,16 +265,16 @@ export class ReleaseOffers {
     const connected = new Set(this.#ports.online());
     const waiting = [...this.#sessions].filter(([crawlerId]) => connected.has(crawlerId));
     if (waiting.length === 0) return 0;
-    const [releases, docks] = await Promise.all([
+    const [releases, crawlers] = await Promise.all([
       this.#ports.releases.list(),
-      this.#ports.releaseFleet.docks(),
+      this.#ports.releaseFleet.crawlers(),
     ]);
-    const staged = withMembers(releases, docks);
-    const dockOf = new Map(docks.map((dock) => [dock.crawlerId, dock]));
+    const staged = withMembers(releases, crawlers);
+    const crawlerOf = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler]));
     let offered = 0;
     for (const [crawlerId, session] of waiting) {
-      const dock = dockOf.get(crawlerId);
-      const release = dock ? releaseFor(dock, staged, this.#ports.now()) : null;
+      const crawler = crawlerOf.get(crawlerId);
+      const release = crawler ? releaseFor(crawler, staged, this.#ports.now()) : null;
       if (!release) session.heardOf = null;
       else if (session.heardOf !== release.sequence && (await this.#offer(crawlerId, release))) {
         session.heardOf = release.sequence;
@@ -280,7 +294,6 @@ export class ReleaseOffers {
   }
 }
 
-/** The audit log's entry for a release that moved or was held automatically. */
 export function releaseMoved({ version, type, stage, words }: StageMove): Change {
   const action = type === "stop" ? "release-held" : "release-staged";
   const said = {

@@ -1,34 +1,89 @@
 /** Tables release, release_bundle and release_revocation: what was published, and to whom it is offered. */
+
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { type ReleaseManifest, releaseManifest, verifyRevocations, verifyTimestamp } from "#protocol/release";
-import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-envelope";
+import { tell } from "#db/schema-channel";
+import {
+  aheadOfClock,
+  type ReleaseManifest,
+  releaseManifest,
+  verifyRevocations,
+  verifyTimestamp,
+} from "#protocol/release";
+import {
+  anyOf,
+  type Envelope,
+  formatEnvelope,
+  openEnvelope,
+  type Role,
+  readEnvelope,
+} from "#protocol/release-envelope";
+import {
+  type FollowedRoles,
+  followRoles,
+  maxRotations,
+  numberOfLink,
+  type Roles,
+} from "#protocol/release-roles";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { inTransaction } from "../../database/transaction.ts";
-import { releaseRoles, storedEnvelope, tellOfReleases } from "./key-store.ts";
-import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease } from "./staging.ts";
+import type { ReleaseStage, StagedRelease, SupervisedCrawler } from "./staging.ts";
 
 export type ReleaseStore = ReturnType<typeof createReleaseStore>;
 
 export function createReleaseStore(pool: Pool) {
   return {
     /** Returns null on success, otherwise why not. The caller has verified the envelope and bundle. */
-    publish: async (release: {
-      readonly manifest: ReleaseManifest;
-      readonly signed: Envelope;
-      readonly bundle: Uint8Array;
-      readonly now: Date;
-    }): Promise<string | null> => await inTransaction(pool, (client) => publish(client, release)),
+    publish: async (release: PublishedRelease): Promise<string | null> =>
+      await changing(pool, "release", (client) => publish(client, release)),
 
-    /** Newest first. */
-    list: async (): Promise<readonly ReleaseEntry[]> => await list(pool),
+    async list(): Promise<readonly ReleaseEntry[]> {
+      const role = (await releaseRoles(pool)).roles.releases;
+      const { rows } = await pool.query<Omit<ReleaseEntry, "trusted"> & { readonly signed: string }>(
+        `select r.version, r.sequence::float8 as sequence, r.digest, r.signed, r.expires_at as "expiresAt",
+           r.published_at as "publishedAt", r.stage, r.percent, r.first_crawler_id as "firstCrawlerId",
+           r.stage_since as "stageSince", r.stage_words as "stageWords", r.soak_minutes as "soakMinutes",
+           r.digest = any(coalesce(
+             (select digests from release_revocation order by sequence desc limit 1), '{}'
+           )) as revoked
+         from release r
+         order by r.sequence desc`,
+      );
+      return rows.map(({ signed, ...entry }) => {
+        const opened = openEnvelope(storedEnvelope(signed), {
+          kind: "release",
+          role,
+          schema: releaseManifest,
+        });
+        return { ...entry, trusted: !("refused" in opened) };
+      });
+    },
 
     /** Returns false when there is no such release or its stage is no longer `from`. Running coordinators are notified. */
     setStage: async (version: string, to: StageChange, now: Date): Promise<boolean> =>
-      await inTransaction(pool, (client) => setStage(client, { version, to, now })),
+      await inTransaction(pool, async (client) => {
+        const { rowCount } = await client.query(
+          `update release
+           set stage = $2, percent = $3, stage_words = $4, soak_minutes = $5, stage_since = $6,
+               first_crawler_id = coalesce($7, first_crawler_id)
+           where version = $1
+             and ($8::text is null or (stage = $8 and stage_since is not distinct from $9::timestamptz))`,
+          [
+            ...[version, to.stage, to.percent, to.words, to.soakMinutes, now],
+            ...[to.firstCrawlerId, to.from?.stage, to.from?.stageSince],
+          ],
+        );
+        if (rowCount !== 1) return false;
+        if (to.again)
+          await client.query("delete from release_offer where version = $1 and state = 'returned'", [
+            version,
+          ]);
+        await tellOfReleases(client);
+        return true;
+      }),
 
     /** The list in force; null when no release was ever revoked. */
     revocations: async (): Promise<Envelope | null> =>
@@ -36,9 +91,9 @@ export function createReleaseStore(pool: Pool) {
 
     /** Returns null on success, otherwise why not. Revoked releases are offered to nobody from now on. */
     revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
-      await inTransaction(pool, (client) => revoke(client, signed, now)),
+      await changing(pool, "release_revocation", (client) => revoke(client, signed, now)),
 
-    /** The newest statement of what is newest, or null. */
+    /** The latest signed statement of the newest release, or null. */
     timestamp: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_timestamp"),
 
@@ -50,7 +105,22 @@ export function createReleaseStore(pool: Pool) {
 
     /** Replaces it by a newer one. Returns null on success, otherwise why not. */
     stateNewest: async (signed: Envelope, now: Date): Promise<string | null> =>
-      await inTransaction(pool, (client) => stateNewest(client, signed, now)),
+      await inTransaction(pool, async (client) => {
+        await client.query("lock table release_timestamp in exclusive mode");
+        const { rows } = await client.query<{ sequence: string }>("select sequence from release_timestamp");
+        const role = (await releaseRoles(client)).roles.timestamp;
+        const newestSequence = Number(rows[0]?.sequence ?? 0) + 1;
+        const checked = verifyTimestamp(signed, { role, newestSequence, now });
+        if ("refused" in checked) return checked.refused;
+        const { sequence, expiresAt } = checked.timestamp;
+        if (new Date(expiresAt) <= now) return `it expired at ${expiresAt}`;
+        await client.query("delete from release_timestamp");
+        await client.query(
+          "insert into release_timestamp (sequence, signed, expires_at, published_at) values ($1, $2, $3, $4)",
+          [sequence, formatEnvelope(signed), expiresAt, now],
+        );
+        return null;
+      }),
 
     /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
     onChange: async (changed: () => void): Promise<{ stop(): Promise<void> }> => {
@@ -61,17 +131,49 @@ export function createReleaseStore(pool: Pool) {
   };
 }
 
+interface PublishedRelease {
+  readonly manifest: ReleaseManifest;
+  readonly signed: Envelope;
+  readonly bundle: Uint8Array;
+  readonly now: Date;
+}
+
+/** Makes concurrent changes of a table wait for each other, and notifies running coordinators unless it was refused. */
+async function changing(
+  pool: Pool,
+  table: string,
+  change: (client: PoolClient) => Promise<string | null>,
+): Promise<string | null> {
+  return await inTransaction(pool, async (client) => {
+    await client.query(`lock table ${table} in exclusive mode`);
+    const refused = await change(client);
+    if (refused === null) await tellOfReleases(client);
+    return refused;
+  });
+}
+
+/** Within a transaction, the notification is sent at the commit. */
+async function tellOfReleases(client: Pick<Pool, "query">): Promise<void> {
+  await tell(client, "nearcrawl_releases", [""]);
+}
+
 async function signedOf(pool: Pool, sql: string, ...values: readonly string[]): Promise<Envelope | null> {
   const { rows } = await pool.query<{ signed: string }>(sql, [...values]);
   return rows[0] ? storedEnvelope(rows[0].signed) : null;
 }
 
+/** It was verified when it was stored. */
+function storedEnvelope(text: string): Envelope {
+  const read = readEnvelope(text);
+  if ("refused" in read) throw new TypeError(`a stored envelope cannot be read: ${read.refused}`);
+  return read;
+}
+
 async function publish(
   client: PoolClient,
-  { manifest, signed, bundle, now }: Parameters<ReleaseStore["publish"]>[0],
+  { manifest, signed, bundle, now }: PublishedRelease,
 ): Promise<string | null> {
   const { version, sequence, digest, expiresAt } = manifest;
-  await client.query("lock table release in exclusive mode");
   const { rows } = await client.query<{ version: string; sequence: string; digest: string }>(
     "select version, sequence, digest from release where version = $1 or sequence >= $2 order by sequence desc",
     [version, sequence],
@@ -96,52 +198,10 @@ async function publish(
            published_at = excluded.published_at`,
     [version, sequence, digest, formatEnvelope(signed), expiresAt, now],
   );
-  await tellOfReleases(client);
   return null;
 }
 
-async function list(pool: Pool): Promise<ReleaseEntry[]> {
-  const role = (await releaseRoles(pool)).roles.releases;
-  const { rows } = await pool.query<Omit<ReleaseEntry, "trusted"> & { readonly signed: string }>(
-    `select r.version, r.sequence::float8 as sequence, r.digest, r.signed, r.expires_at as "expiresAt",
-       r.published_at as "publishedAt", r.stage, r.percent, r.first_crawler_id as "firstCrawlerId",
-       r.stage_since as "stageSince", r.stage_words as "stageWords", r.soak_minutes as "soakMinutes",
-       r.digest = any(coalesce(
-         (select digests from release_revocation order by sequence desc limit 1), '{}'
-       )) as revoked
-     from release r
-     order by r.sequence desc`,
-  );
-  return rows.map(({ signed, ...entry }) => {
-    const opened = openEnvelope(storedEnvelope(signed), { kind: "release", role, schema: releaseManifest });
-    return { ...entry, trusted: !("refused" in opened) };
-  });
-}
-
-async function setStage(
-  client: PoolClient,
-  { version, to, now }: { version: string; to: StageChange; now: Date },
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update release
-     set stage = $2, percent = $3, stage_words = $4, soak_minutes = $5, stage_since = $6,
-         first_crawler_id = coalesce($7, first_crawler_id)
-     where version = $1
-       and ($8::text is null or (stage = $8 and stage_since is not distinct from $9::timestamptz))`,
-    [
-      ...[version, to.stage, to.percent, to.words, to.soakMinutes, now],
-      ...[to.firstCrawlerId, to.from?.stage, to.from?.stageSince],
-    ],
-  );
-  if (rowCount !== 1) return false;
-  if (to.again)
-    await client.query("delete from release_offer where version = $1 and state = 'returned'", [version]);
-  await tellOfReleases(client);
-  return true;
-}
-
 async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
-  await client.query("lock table release_revocation in exclusive mode");
   const { rows } = await client.query<{ sequence: string; digests: string[] }>(
     "select sequence, digests from release_revocation order by sequence desc limit 1",
   );
@@ -163,24 +223,6 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
      set stage = 'none', percent = null, soak_minutes = null, stage_since = $2, stage_words = $3
      where digest = any($1)`,
     [digests.filter((digest) => !before?.digests.includes(digest)), now, `revoked: ${reason}`],
-  );
-  await tellOfReleases(client);
-  return null;
-}
-
-async function stateNewest(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
-  await client.query("lock table release_timestamp in exclusive mode");
-  const { rows } = await client.query<{ sequence: string }>("select sequence from release_timestamp");
-  const role = (await releaseRoles(client)).roles.timestamp;
-  const newestSequence = Number(rows[0]?.sequence ?? 0) + 1;
-  const checked = verifyTimestamp(signed, { role, newestSequence, now });
-  if ("refused" in checked) return checked.refused;
-  const { sequence, expiresAt } = checked.timestamp;
-  if (new Date(expiresAt) <= now) return `it expired at ${expiresAt}`;
-  await client.query("delete from release_timestamp");
-  await client.query(
-    "insert into release_timestamp (sequence, signed, expires_at, published_at) values ($1, $2, $3, $4)",
-    [sequence, formatEnvelope(signed), expiresAt, now],
   );
   return null;
 }
@@ -230,8 +272,7 @@ const builtPlaces = ["../../../nearcrawl-crawler.mjs", "../../../dist/nearcrawl-
   fileURLToPath(new URL(place, import.meta.url)),
 );
 
-/** Returns the file, or null when it was never built. */
-export function dockFile(places: readonly string[] = builtPlaces): () => Promise<ServedFile | null> {
+export function partnerProgram(places: readonly string[] = builtPlaces): () => Promise<ServedFile | null> {
   let kept: { readonly stamp: string; readonly file: ServedFile } | null = null;
   return async () => {
     for (const place of places) {
@@ -254,9 +295,6 @@ export interface ReleaseEntry extends StagedRelease {
   readonly publishedAt: Date;
 }
 
-/** How many crawlers are in each state of a release, by their supervisors' last reports. */
-export type ReleaseCounts = Readonly<Record<ReleaseState | "offered", number>>;
-
 export interface StageChange {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
@@ -272,9 +310,104 @@ export interface StageChange {
 }
 
 /** A crawler with a supervisor as stored in the database, connected or not. */
-export interface DockEntry extends DockedCrawler {
+export interface SupervisedEntry extends SupervisedCrawler {
   readonly online: boolean;
   readonly runsVersion: string;
   readonly dockVersion: string;
   readonly policy: string;
+}
+
+// Tables release_key and release_key_rotation: whose signatures count on releases and statements about them.
+
+/** The release keys: the initial ones, and the rotations and roots that follow. */
+export type ReleaseKeyStore = ReturnType<typeof createReleaseKeyStore>;
+
+export function createReleaseKeyStore(pool: Pool) {
+  return {
+    roles: async (): Promise<Roles> => (await releaseRoles(pool)).roles,
+
+    trusted: async (): Promise<readonly string[]> => (await releaseRoles(pool)).roles.releases.keys,
+
+    /** What an invitation pins: the keys that may change the roles. */
+    pinned: async (): Promise<Role> => (await releaseRoles(pool)).roles.root,
+
+    rotations: async (): Promise<readonly Envelope[]> => await rotationsOf(pool),
+
+    /**
+     * Adds an initial key. Supervisors that joined before do not know it. Returns false and changes nothing when a root states
+     * who signs.
+     */
+    async trustFirst(publicKey: string, now: Date): Promise<boolean> {
+      if ((await releaseRoles(pool)).hasRoot) return false;
+      await pool.query(
+        "insert into release_key (public_key, added_at) values ($1, $2) on conflict (public_key) do nothing",
+        [publicKey, now],
+      );
+      await tellOfReleases(pool);
+      return true;
+    },
+
+    /** As `trustFirst`, but only while no key counts; otherwise returns false. */
+    trustIfNone: async (publicKey: string, now: Date): Promise<boolean> =>
+      await inTransaction(pool, async (client) => {
+        await client.query("lock table release_key in exclusive mode");
+        const { rowCount } = await client.query(
+          "insert into release_key (public_key, added_at) select $1, $2 where not exists (select from release_key)",
+          [publicKey, now],
+        );
+        if (rowCount === 1) await tellOfReleases(client);
+        return rowCount === 1;
+      }),
+
+    /** Adds a rotation or root. Returns null on success, otherwise why it is invalid. */
+    rotate: async (signed: Envelope, now: Date): Promise<string | null> =>
+      await changing(pool, "release_key_rotation", (client) => rotate(client, signed, now)),
+  };
+}
+
+/** The initial keys, followed by rotations, roots and `more`. */
+async function releaseRoles(
+  pool: Pick<Pool, "query">,
+  more: readonly Envelope[] = [],
+): Promise<FollowedRoles> {
+  const { rows } = await pool.query<{ public_key: string }>(
+    "select public_key from release_key order by added_at, public_key",
+  );
+  return followRoles(anyOf(rows.map((row) => row.public_key)), [...(await rotationsOf(pool)), ...more]);
+}
+
+async function rotationsOf(pool: Pick<Pool, "query">): Promise<readonly Envelope[]> {
+  const { rows } = await pool.query<{ signed: string }>(
+    "select signed from release_key_rotation order by sequence limit $1",
+    [maxRotations],
+  );
+  return rows.map(({ signed }) => storedEnvelope(signed));
+}
+
+async function rotate(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
+  const before = await releaseRoles(client);
+  const kept = await rotationsOf(client);
+  if (kept.length >= maxRotations) return `there have been ${maxRotations} rotations: reinvite the crawlers`;
+  const sequence = numberOfLink(signed);
+  const last = Math.max(0, ...kept.map(numberOfLink));
+  if (sequence <= last)
+    return `it has number ${sequence}, the last rotation or root had ${last}: sign it with a higher one`;
+  const ahead = aheadOfClock("it", sequence, now);
+  if (ahead !== null) return ahead;
+  const after = await releaseRoles(client, [signed]);
+  if (after.followed.length === before.followed.length) return notFollowed(signed, before);
+  await client.query(
+    "insert into release_key_rotation (sequence, signed, published_at) values ($1, $2, $3)",
+    [sequence, formatEnvelope(signed), now],
+  );
+  return null;
+}
+
+function notFollowed(signed: Envelope, { roles, hasRoot }: FollowedRoles): string {
+  const { keys, threshold } = roles.root;
+  const names = keys.join(", ") || "none does";
+  return hasRoot
+    ? `only a root changes who signs here, signed by ${threshold} of the root keys (${names}) and as many ` +
+        `of its own as it takes; this is signed by ${signed.signatures.map(({ key }) => key).join(", ")}`
+    : `it is not signed by a valid key (${names}), or by too few of the root keys that it names`;
 }

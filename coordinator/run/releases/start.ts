@@ -1,5 +1,4 @@
 /** Releases in a running coordinator: offered when crawlers arrive and stages change, moved on periodically, counted. */
-
 import type { Pool } from "pg";
 import type { Gauge } from "prom-client";
 import type { CrawlerId } from "#core/ids";
@@ -12,9 +11,13 @@ import { createInvitationStore } from "../../place/crawlers/invitation-store.ts"
 import type { ReleaseReport } from "../gateway/gateway-settings.ts";
 import { addReleaseFiles } from "./download-routes.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
-import { createReleaseKeyStore } from "./key-store.ts";
 import { advanceReleases, type OfferPorts, ReleaseOffers, releaseMoved } from "./move-stage.ts";
-import { createReleaseFileStore, createReleaseStore, dockFile } from "./release-store.ts";
+import {
+  createReleaseFileStore,
+  createReleaseKeyStore,
+  createReleaseStore,
+  partnerProgram,
+} from "./release-store.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;
 /** Also how soon a failed offer is retried. */
@@ -37,7 +40,6 @@ interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
 interface ReleaseDuties {
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   onReleaseReport(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
-  /** Schedules the periodic jobs and listens for changes. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -113,8 +115,8 @@ export const releaseFilePart =
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
       keys: createReleaseKeyStore(pool),
-      dock: dockFile(),
-      onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
+      program: partnerProgram(),
+      onProgram: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
       ...{ now, version },
       // All downloads come from the proxy's one address.
       ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),

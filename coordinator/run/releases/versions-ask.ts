@@ -17,19 +17,23 @@ import { dateTime, record } from "../../web/api-operation.ts";
 import { crawlerOr, small } from "../../web/components.ts";
 import { countText, instant } from "../../web/format.ts";
 import { type HtmlValue, html } from "../../web/html.ts";
-import { defaultSoakMinutes } from "./decide-stage.ts";
 import type { ReleaseFleetStore } from "./fleet-store.ts";
 import { holdRelease, judgeStage, stageRelease } from "./move-stage.ts";
 import type { ReleaseStore } from "./release-store.ts";
+import { defaultSoakMinutes, noCounts } from "./staging.ts";
 
 interface VersionPorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
-  readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "docks" | "watched">;
+  readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "crawlers" | "watched">;
 }
 
 const stage = z.enum(["none", "one", "percent", "all"]);
 const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
-const noCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
+
+const counted = {
+  ...{ offered: z.int(), refused: z.int(), pinned: z.int() },
+  ...{ delayed: z.int(), running: z.int(), returned: z.int() },
+};
 
 const release = z.strictObject({
   version: z.string(),
@@ -45,18 +49,11 @@ const release = z.strictObject({
   stageWords: z.string(),
   soakMinutes: z.int().nullable(),
   firstCrawler: z.string().nullable().describe("That got it first."),
-  crawlers: z.strictObject({
-    offered: z.int(),
-    refused: z.int(),
-    pinned: z.int(),
-    delayed: z.int(),
-    running: z.int(),
-    returned: z.int(),
-  }),
+  crawlers: z.strictObject(counted),
   standing: z.string().nullable().describe("Of a release that moves by itself: how far it is."),
 });
 
-const dock = z.strictObject({
+const crawler = z.strictObject({
   crawlerId: z.int(),
   name: z.string(),
   online: z.boolean(),
@@ -168,7 +165,7 @@ const fleetVersions = get({
   alsoFound: "releases software upgrade",
   summary: "Releases, who is offered each, and who runs what",
   input: z.object({}),
-  output: record("FleetVersions", { releases: z.array(release), docks: z.array(dock) }),
+  output: record("FleetVersions", { releases: z.array(release), docks: z.array(crawler) }),
   command: { name: "release list" },
   run: async ({ ports, now }) => await versionsNow(ports, now),
   view: ({ releases, docks }, seen) => ({
@@ -183,7 +180,7 @@ valid. It is then offered to one crawler, to a percentage, to all; crawlers roll
           html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it;
 <code>nearcrawl release publish</code> takes one that you signed.`,
         ),
-      section("Crawlers by release", [dockTable(docks)]),
+      section("Crawlers by release", [crawlerTable(docks)]),
     ]),
   }),
 });
@@ -199,7 +196,7 @@ async function versionsNow({ releases, releaseFleet }: VersionPorts, now: Date) 
   const [entries, counts, docks] = await Promise.all([
     releases.list(),
     releaseFleet.counts(),
-    releaseFleet.docks(),
+    releaseFleet.crawlers(),
   ]);
   const judged = entries.map(async (entry) => {
     const { firstCrawlerId, ...shown } = entry;
@@ -258,7 +255,7 @@ function remark(one: ReleaseLine, now: Date): HtmlValue {
   return html`Since ${instant(stageSince)}${stageWords === "" ? "." : `: ${stageWords}.`}`;
 }
 
-const dockTable = (docks: Versions["docks"]): Node =>
+const crawlerTable = (docks: Versions["docks"]): Node =>
   table<Versions["docks"][number]>({
     ...{ label: "Crawlers by release", rows: docks },
     empty: [

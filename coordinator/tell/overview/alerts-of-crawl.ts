@@ -17,7 +17,7 @@ import {
   warning,
 } from "./alert-facts.ts";
 
-/** A share of fewer fetches says nothing (as in releases/decide-stage). */
+/** A share of fewer fetches says nothing (as in releases/staging). */
 const leastFetches = 50;
 
 export const crawlerRules = [
@@ -145,7 +145,7 @@ export const crawlerRules = [
     find: crawlersWho(({ distrusted }) => distrusted, "Crawlers whose reports are not trusted"),
   }),
   warning("crawler-errors", "/fleet/failures?blame=crawler", {
-    /** A share. A release is held back from 2 % more of these than others have (releases/decide-stage). */
+    /** A share. A release is held back from 2 % more of these than others have (releases/staging). */
     threshold: 0.1,
     looksFor: `over {%} of a crawler's fetches in the last hour (${leastFetches} at least) failed through its own fault`,
     advice: "Its failures say what: a full disk, a resolver, a proxy. Tell the partner, or drain it.",

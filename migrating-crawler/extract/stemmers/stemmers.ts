@@ -64,7 +64,6 @@ function endings(...words: readonly string[]): readonly string[] {
   return words.flatMap((each) => each.split(" ")).sort((a, b) => b.length - a.length);
 }
 
-/** Returns the longest matching ending, or an empty string. */
 function endingOf(word: string, ordered: readonly string[]): string {
   return ordered.find((ending) => word.endsWith(ending)) ?? "";
 }
@@ -132,7 +131,6 @@ function withoutSecondPrefix(word: Word): Word {
   return ber === undefined ? word : { text: text.slice(ber.length), vowels, prefix: "ber", fixed: 0 };
 }
 
-/** Returns null when there is no removable suffix. */
 function withoutSuffix(word: Word): Word | null {
   if (word.vowels <= 2) return null;
   const { prefix, fixed } = word;
@@ -239,7 +237,6 @@ export interface TextSearchEdition {
 /** The version of the embedded server. */
 export const newestVersion = 18;
 
-/** `majorVersion` is that of the coordinator's Postgres, such as 15. */
 export function textSearchEdition(majorVersion: number): TextSearchEdition {
   return { stems: majorVersion < 18 ? "older" : "newer", formatCharactersBreakWords: majorVersion < 16 };
 }

@@ -1,15 +1,12 @@
 /** `nearcrawl crawler`: one migrating crawler in the foreground, as a partner runs it. */
 import { join } from "node:path";
 import { Command } from "commander";
-import { addPartnerCommands } from "#crawler/cli/partner-commands";
-import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
+import { addPartnerCommands, partnerSurroundings } from "#crawler/cli/partner-commands";
 import { type CrawlerLog, lineLog, outliveLog } from "#crawler/core/log";
-import { keepPriority } from "#crawler/core/priority";
 import { endSoon } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
-import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
-import { watchSettings } from "#crawler/settings/settings-watch";
+import { keepPriority, placedFaults, readSettingsFile, watchSettings } from "#crawler/settings/settings-file";
 import { askToLeave } from "#crawler/status/drain";
 import { openStatus } from "#crawler/status/open-status";
 import { commandContext } from "../command-context.ts";

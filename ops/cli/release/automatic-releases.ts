@@ -14,16 +14,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Pool } from "pg";
-import { defaultSoakMinutes } from "#coordinator/run/releases/decide-stage";
 import { createReleaseFleetStore, type ReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
-import { createReleaseKeyStore, type ReleaseKeyStore } from "#coordinator/run/releases/key-store";
 import { stageRelease } from "#coordinator/run/releases/move-stage";
 import {
+  createReleaseKeyStore,
   createReleaseStore,
   type ReleaseEntry,
+  type ReleaseKeyStore,
   type ReleaseStore,
 } from "#coordinator/run/releases/release-store";
-import { mayRun } from "#coordinator/run/releases/staging";
+import { defaultSoakMinutes, mayRun } from "#coordinator/run/releases/staging";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
@@ -44,7 +44,7 @@ import { type DatabaseOptions, readDatabase } from "../read-database.ts";
 import { notedCommit, projectFolder } from "./build-bundle.ts";
 import { type BundleFile, readBundle } from "./offline-commands.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
-import { defaultExpiresDays, firstDock, signManifest, signTimestamp } from "./sign-release.ts";
+import { defaultExpiresDays, firstSupervisor, signManifest, signTimestamp } from "./sign-release.ts";
 
 interface AutomaticReleases {
   readonly stores: ReleaseStores;
@@ -213,7 +213,7 @@ async function publish(
       version,
       notes: "signed by its coordinator",
       expiresDays: defaultExpiresDays,
-      oldestDock: firstDock,
+      oldestDock: firstSupervisor,
     },
     ...{ builtFrom: notedCommit(bundleFile, bundle.digest), sequence: null },
   };
@@ -231,9 +231,9 @@ async function stage(
   now: Date,
 ): Promise<void> {
   const isReplacing = others.some((release) => release.stage === "all" && mayRun(release, now));
-  const hasDocks = (await stores.releaseFleet.docks()).length > 0;
+  const hasSupervisors = (await stores.releaseFleet.crawlers()).length > 0;
   const wished =
-    isReplacing && hasDocks
+    isReplacing && hasSupervisors
       ? { version, to: "one", soakMinutes: defaultSoakMinutes, words: "by the coordinator" }
       : { version, to: "all", words: "by the coordinator" };
   await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));

@@ -18,7 +18,7 @@ import {
   unusable,
   writeNewKey,
 } from "./release-key-file.ts";
-import { defaultExpiresDays, firstDock, signManifest, signRotation } from "./sign-release.ts";
+import { defaultExpiresDays, firstSupervisor, signManifest, signRotation } from "./sign-release.ts";
 
 interface Json {
   readonly json?: boolean;
@@ -105,7 +105,7 @@ export function signCommand(): Command {
       defaultExpiresDays,
     )
     .option("--notes <words>", "what changes, for partners' administrators", "")
-    .option("--oldest-dock <version>", "the oldest supervisor that can run it", firstDock)
+    .option("--oldest-dock <version>", "the oldest supervisor that can run it", firstSupervisor)
     .option(
       "--sequence <n>",
       "its number, higher than every earlier one (default: the time in ms)",

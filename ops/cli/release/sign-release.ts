@@ -26,7 +26,7 @@ import { type KeyRotation, keyRotation, type RootRoles, rootRoles } from "#proto
 
 export const defaultExpiresDays = 90;
 /** The first version of the supervisor; a release may require a later one. */
-export const firstDock = "1.0.0";
+export const firstSupervisor = "1.0.0";
 
 const dayMs = 86_400_000;
 const product = "nearcrawl-crawler";

@@ -3,7 +3,7 @@ import { lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { keepCheck } from "#crawler/check/machine-check";
-import { keepAsked } from "#crawler/limits/pause";
+import { keepAsked } from "#crawler/limits/state-file";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;

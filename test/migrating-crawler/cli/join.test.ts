@@ -20,7 +20,7 @@ import { describe, expect, it } from "vitest";
 import { limitWords, proposedLimits } from "#crawler/check/proposed-limits";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { readMembership, writeMembership } from "#crawler/core/membership";
-import { homeSettings } from "#crawler/membership/home-settings";
+import { homeSettings } from "#crawler/membership/home-folder";
 import { openIdentity } from "#crawler/membership/identity";
 import { Spool } from "#crawler/spool/spool";
 import { pinOf } from "#protocol/identity";
@@ -53,7 +53,7 @@ const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
 describe("join", () => {
-  it("refuses an invitation that pins no release key, before anything is made or redeemed", async () => {
+  it("refuses an invitation without a pinned release key, before it makes or redeems anything", async () => {
     const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
@@ -63,7 +63,7 @@ describe("join", () => {
     expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
   });
 
-  it("leaves a folder of the owner's alone, with identity, key and limits, and says what comes next", async () => {
+  it("leaves a folder with identity, key and limits that only its owner can read, and says what comes next", async () => {
     const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation());
@@ -83,7 +83,7 @@ describe("join", () => {
     expect(secrets.map((file) => modeOf(join(home, file)))).toEqual(["600", "600", "600"]);
   });
 
-  it("run again changes nothing, and with --again becomes a new member", async () => {
+  it("changes nothing when it is run again, and makes a new member with --again", async () => {
     const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
     const { publicKey } = openIdentity(home);
@@ -102,7 +102,7 @@ describe("join", () => {
     expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
   });
 
-  it("takes a link for the folder that it leads to, as systemd's state folders are", async () => {
+  it("follows a symbolic link to the folder, as systemd's state folders have", async () => {
     const { world, home, run } = await invited();
     mkdirSync(`${home}-private`);
     symlinkSync(`${home}-private`, home);
@@ -113,7 +113,7 @@ describe("join", () => {
     expect(readMembership(`${home}-private`)?.key).toBe(keyGiven);
   });
 
-  it("tells programs in JSON where everything is", async () => {
+  it("reports the paths in JSON for programs", async () => {
     const { world, home, run } = await invited();
 
     const { text } = await run("join", world.invitation(), "--json");
@@ -129,7 +129,7 @@ describe("join", () => {
   });
 
   // Issue 41: joining silently allowed 50 GiB a day at any speed.
-  it("proposes limits by what it measured, says what they come to, and has them in force; nobody has to be asked", async () => {
+  it("proposes limits from its measurements, explains them and applies them without a question", async () => {
     const { world, home, run } = await invited({ program: Buffer.alloc(1_000_000) });
 
     const { code, text } = await run("join", world.invitation());
@@ -144,7 +144,7 @@ describe("join", () => {
     expect(text.indexOf("MB a day")).toBeLessThan(text.indexOf("Joined as amber."));
   });
 
-  it("takes the limits that are named, and lifts those that may be; what cannot be is refused before anything is made", async () => {
+  it("takes limits from flags, removes those that may be removed, and refuses invalid ones before it makes anything", async () => {
     const world = await startSmallCoordinator();
     const [named, wrong] = [partnerConsole(), partnerConsole()];
     const flags = ["--kilobytes-per-second", "300.5", "--cpu-share", "0.25", "--memory-bytes", "none"];
@@ -169,7 +169,7 @@ describe("join", () => {
     expect(refused.text).toMatch(/bytesPerDay[\s\S]*diskBytes/);
   });
 
-  it("makes nothing where a person does not agree to the limits, and says how others are named", async () => {
+  it("makes nothing when a person rejects the limits, and names the flags for others", async () => {
     const world = await startSmallCoordinator();
     const questions: string[] = [];
     const { home, run } = partnerConsole({ ask: async (question) => questions.push(question) > 99 });
@@ -181,7 +181,7 @@ describe("join", () => {
     expect(text).toContain("--kilobytes-per-second");
   });
 
-  it("keeps the settings that somebody has put there before", async () => {
+  it("keeps settings that are already in the folder", async () => {
     const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 77\n");
@@ -207,7 +207,7 @@ it.each([
     { linkBytesPerSecond: null, processors: 64, memoryBytes: 2 * 1024 ** 3, freeDiskBytes: null },
     [1000, 1, 512, null],
   ],
-])("of %j a part is proposed", (measured, proposed) => {
+])("a part of %j is proposed", (measured, proposed) => {
   const { kilobytesPerSecond, cpuShare, memoryBytes, diskBytes } = proposedLimits(measured);
 
   expect([
@@ -217,14 +217,14 @@ it.each([
   ]).toEqual(proposed);
 });
 
-describe("a join that was cut short", () => {
+describe("an interrupted join", () => {
   it.each([
     ["after the folder", []],
     ["after the identity", ["identity.json"]],
     ["within the identity's file", ["identity.json.4711.new"]],
     ["after the settings", ["identity.json", "settings.toml"]],
     ["after the invitation's secret", ["identity.json", "settings.toml", "membership.json"]],
-  ])("%s goes on, as whom it began", async (_when, left) => {
+  ])("%s continues with the same identity", async (_when, left) => {
     const { world, home, run } = await invited();
     mkdirSync(home);
     if (left.includes("identity.json.4711.new")) writeFileSync(join(home, "identity.json.4711.new"), '{"pub');
@@ -240,7 +240,7 @@ describe("a join that was cut short", () => {
     if (identity !== null) expect(world.hellos[0]?.identity?.publicKey).toBe(identity);
   });
 
-  it("by a lost link between welcome and key says so, and goes on when it is run again", async () => {
+  it("reports a connection lost between welcome and key, and continues when it is run again", async () => {
     const { world, home, run } = await invited({ cutsAfterWelcome: 1 });
 
     const first = await run("join", world.invitation());
@@ -255,7 +255,7 @@ describe("a join that was cut short", () => {
     expect(new Set(world.hellos.map(({ identity }) => identity?.publicKey)).size).toBe(1);
   });
 
-  it("by a kill while it waits for its key goes on when it is run again", async () => {
+  it("continues when it is run again after a kill while it waits for its key", async () => {
     const { world, home, run } = await invited({ keyNeverFirst: true });
     await builtDoors();
     const child = spawnJoin(world.invitation(), home);
@@ -272,7 +272,7 @@ describe("a join that was cut short", () => {
 
   function spawnJoin(token: string, home: string): ChildProcess {
     const script = `import { runPartnerProgram } from "#crawler/cli/partner-program";
-      import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
+      import { partnerSurroundings } from "#crawler/cli/partner-commands";
       await runPartnerProgram(["join", ${JSON.stringify(token)}, "--home", ${JSON.stringify(home)}],
         partnerSurroundings({ env: {}, program: "test" }));`;
     const args = ["--input-type=module", "-e", script];
@@ -295,10 +295,10 @@ describe("a join with --again", () => {
   const filesOf = (home: string) =>
     ["identity.json", "membership.json"].map((name) => readFileSync(join(home, name), "utf8"));
 
-  it("that is refused leaves the crawler who it was", async () => {
+  it("keeps the old identity when it is refused", async () => {
     const { world, home, run } = await joined();
     const before = filesOf(home);
-    writeFileSync(join(home, "releases/state.json"), "what its dock knows");
+    writeFileSync(join(home, "releases/state.json"), "what its supervisor knows");
 
     const { code } = await run("join", world.invitation({ secret: "inv_of_somebody_else_99" }), "--again");
 
@@ -311,10 +311,10 @@ describe("a join with --again", () => {
   it.each([
     ["the membership was set aside", ["membership.json"]],
     ["both were set aside", ["membership.json", "identity.json"]],
-  ])("cut short when %s goes on as a new member", async (_when, asideFiles) => {
+  ])("continues as a new member when it was interrupted after %s", async (_when, asideFiles) => {
     const { world, home, run } = await joined();
     const { publicKey } = openIdentity(home);
-    writeFileSync(join(home, "releases/state.json"), "what the dock of the old one knows");
+    writeFileSync(join(home, "releases/state.json"), "what the supervisor of the old one knows");
     for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
 
     const { code } = await run("join", world.invitation());
@@ -325,7 +325,7 @@ describe("a join with --again", () => {
     expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
   });
 
-  it("waits for nobody: a crawler that runs is to be stopped first", async () => {
+  it("is refused while the crawler runs", async () => {
     const { world, home, run } = await joined();
     const spool = new Spool({ home, maxBytes: 1024 * 1024 });
 
@@ -338,7 +338,7 @@ describe("a join with --again", () => {
 });
 
 describe("join refuses", () => {
-  it("an invitation that has run out, and makes nothing", async () => {
+  it("an expired invitation, and makes nothing", async () => {
     const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ expiresAt: "2026-01-02T03:04:05.000Z" }));
@@ -348,7 +348,7 @@ describe("join refuses", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("a folder that belongs to another crawler, and leaves it as it is", async () => {
+  it("a folder of another crawler, and leaves it unchanged", async () => {
     const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
 
@@ -361,7 +361,7 @@ describe("join refuses", () => {
     expect(readFileSync(join(home, "membership.json"), "utf8")).toBe(before);
   });
 
-  it("a folder with a torn membership, and does not write over it", async () => {
+  it("a folder with a truncated membership, and does not overwrite it", async () => {
     const { world, home, run } = await joined();
     writeFileSync(join(home, "membership.json"), '{"coordinatorUrl": "ws');
 
@@ -372,7 +372,7 @@ describe("join refuses", () => {
     expect(readFileSync(join(home, "membership.json"), "utf8")).toBe('{"coordinatorUrl": "ws');
   });
 
-  it("a folder with somebody's files in it", async () => {
+  it("a folder with foreign files", async () => {
     const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "thesis.tex"), "years of work");
@@ -385,7 +385,7 @@ describe("join refuses", () => {
     expect(world.hellos).toEqual([]);
   });
 
-  it("a folder in another that does not exist, and makes neither", async () => {
+  it("a folder whose parent does not exist, and makes neither", async () => {
     const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
@@ -428,7 +428,7 @@ describe("join over TLS", () => {
     expect(code).toBe(0);
   });
 
-  it("says no word to another certificate than the pinned one, and names who issued it", async () => {
+  it("sends nothing to a server with another certificate than the pinned one, and names its issuer", async () => {
     const { world, home, run } = await invited({ tls });
 
     const { code, text } = await run("join", world.invitation({ certificatePin: "A".repeat(43) }));
@@ -467,7 +467,7 @@ describe("join over TLS", () => {
     },
   );
 
-  it("says which proxy did not let it through", async () => {
+  it("names the proxy that refused it", async () => {
     const world = await startSmallCoordinator({ tls });
     const proxy = await startConnectProxy({ wantsPassword: true });
     const { home, run } = partnerConsole();

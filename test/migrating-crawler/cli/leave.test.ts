@@ -1,14 +1,29 @@
 /** Leaving and uninstalling: who is told, what remains on the machine, and what is never touched. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { leaveCoordinator } from "#crawler/cli/leave-as-owner";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { leaveCoordinator } from "#crawler/cli/leave-command";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { readMembership } from "#crawler/core/membership";
+import { readStopWords } from "#crawler/extract/stop-words";
+import { bundlePartnerProgram } from "../../../ops/bundle-crawler.mjs";
 import { atEnd } from "../../support/at-end.ts";
 import { builtProgram } from "../../support/built-command.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../support/small-coordinator.ts";
@@ -40,7 +55,7 @@ async function runCrawler(
 const everythingBelow = (folder: string) => readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
 
 describe("leave", () => {
-  it("says goodbye for good in a session of its own where no crawler runs, and keeps the folder", async () => {
+  it("says a final goodbye in its own session when no crawler runs, and keeps the folder", async () => {
     const { world, home, run } = await joined();
 
     const { code, text } = await run("leave");
@@ -54,7 +69,7 @@ describe("leave", () => {
     expect(existsSync(join(home, "identity.json"))).toBe(true);
   });
 
-  it("says what to do when the coordinator is gone, and leaves everything as it is", async () => {
+  it("says what to do when the coordinator is unreachable, and changes nothing", async () => {
     const { world, home, run } = await joined();
     await world.close();
     const before = readMembership(home);
@@ -71,7 +86,7 @@ describe("leave", () => {
 });
 
 describe("uninstall", () => {
-  it("leaves nothing on the file system of what was there before the join", async () => {
+  it("restores the file system to its state before the join", async () => {
     const world = await startSmallCoordinator();
     const partner = partnerConsole();
     const before = everythingBelow(dirname(partner.home));
@@ -88,7 +103,7 @@ describe("uninstall", () => {
     expect((await partner.run("uninstall", "--yes")).code).toBe(3);
   });
 
-  it("removes nothing unless somebody said yes", async () => {
+  it("removes nothing without confirmation", async () => {
     const asked: string[] = [];
     const ask = async (question: string) => question.startsWith("Join with") || asked.push(question) < 0;
     const { home, run } = await joined({ ask });
@@ -102,7 +117,7 @@ describe("uninstall", () => {
     expect(existsSync(join(home, "membership.json"))).toBe(true);
   });
 
-  it("lets a crawler that runs, from its folder alone, leave by itself, and waits for its end", async () => {
+  it("asks a running crawler, found from its folder alone, to leave, and waits until it ends", async () => {
     const { world, home, run } = await joined();
     const crawler = await runCrawler(home);
     await until(() => world.hellos.length === 2, 20_000);
@@ -119,7 +134,7 @@ describe("uninstall", () => {
     expect(second?.spoolId).toBe(first?.spoolId);
   });
 
-  it("touches no folder that is not a crawler's, nor what a link in it leads to", async () => {
+  it("touches no folder that is not a crawler's, and no target of a link", async () => {
     const { home, run } = await joined();
     const foreign = join(dirname(home), "documents");
     mkdirSync(foreign);
@@ -135,7 +150,7 @@ describe("uninstall", () => {
     expect(readdirSync(foreign)).toEqual(["thesis.tex"]);
   });
 
-  it("goes on, told to, from damaged files and from a removal that was cut short", async () => {
+  it("continues on request despite damaged files and after an interrupted removal", async () => {
     const { home, run } = await joined();
     writeFileSync(join(home, "membership.json"), "{");
 
@@ -155,5 +170,120 @@ describe("uninstall", () => {
 
     expect(code).toBe(0);
     expect(readdirSync(dirname(home))).toEqual([]);
+  });
+});
+
+/** Root leaves and uninstalls as the crawler's user, or not at all, in a folder that an attacker of the crawler may have filled. Needs root, because the kernel enforces the users. */
+describe("leaving as the owner", () => {
+  const nobody = 65_534;
+  const isRoot = process.getuid?.() === 0;
+  let scratch: string;
+  let self: readonly string[];
+  beforeAll(async () => {
+    scratch = temporaryFolder("nearcrawl-as-owner-");
+    chmodSync(scratch, 0o755);
+    const outfile = join(scratch, "nearcrawl-crawler.mjs");
+    await bundlePartnerProgram({
+      root: join(import.meta.dirname, "../../.."),
+      outfile,
+      stopWords: readStopWords(),
+    });
+    self = [outfile];
+  }, 60_000);
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+  /** Joins and gives the folder to nobody; only root may enter its parent, as with systemd's. */
+  async function nobodysFolder(): Promise<PartnerConsole & { readonly world: SmallCoordinator }> {
+    const world = await startSmallCoordinator();
+    const partner = partnerConsole({ self });
+    const { code, text } = await partner.run("join", world.invitation());
+    if (code !== 0) throw new Error(text);
+    for (const name of ["", ...readdirSync(partner.home, { recursive: true, encoding: "utf8" })])
+      lchownSync(join(partner.home, name), nobody, nobody);
+    return { ...partner, world };
+  }
+
+  function innocent(): ChildProcess {
+    const child = spawn("sleep", ["60"], { stdio: "ignore" });
+    atEnd(() => child.kill("SIGKILL"));
+    return child;
+  }
+
+  /** A folder that only root may write, linked from the crawler's folder. */
+  function rootsFolder(): string {
+    const folder = mkdtempSync(join(scratch, "root-"));
+    writeFileSync(join(folder, "kept"), "root's");
+    return folder;
+  }
+
+  describe.runIf(isRoot)("root in a folder of the crawler's user", () => {
+    it("leaves as the folder's user, and removes the folder", async () => {
+      const { home, run, world } = await nobodysFolder();
+
+      const left = await run("leave");
+      const owners = readdirSync(home, { recursive: true, encoding: "utf8" }).map(
+        (name) => statSync(join(home, name)).uid,
+      );
+      const { code, text } = await run("uninstall", "--yes");
+
+      expect([left.code, code]).toEqual([0, 0]);
+      expect(new Set(owners)).toEqual(new Set([nobody]));
+      expect(world.goodbyes.at(-1)?.forGood).toBe(true);
+      expect(text).toContain(`${home} is removed.`);
+      expect(existsSync(home)).toBe(false);
+    });
+
+    it("signals no process of another user that a forged process id names", async () => {
+      const { home, run } = await nobodysFolder();
+      const victim = innocent();
+      writeFileSync(join(home, "dock.pid"), JSON.stringify({ pid: victim.pid, startTicks: null }));
+
+      const { code, text } = await run("uninstall", "--yes");
+
+      expect(code).toBe(1);
+      expect(text).toMatch(/process \d+, which the folder names as its crawler, is not of the user/);
+      expect(victim.signalCode).toBe(null);
+      expect(existsSync(join(home, "membership.json"))).toBe(true);
+    });
+
+    it("writes and removes nothing behind a link in the folder, and runs nothing as root", async () => {
+      const { home, run } = await nobodysFolder();
+      const folder = rootsFolder();
+      rmSync(join(home, "spool"), { recursive: true });
+      symlinkSync(folder, join(home, "spool"));
+      symlinkSync(join(folder, "made"), join(home, "status.json.new"));
+
+      const { code, text } = await run("uninstall", "--yes");
+
+      expect(text).toMatch(/Not left: .*spool/);
+      expect(code).toBe(0);
+      expect(readdirSync(folder)).toEqual(["kept"]);
+    });
+
+    it("keeps and names files of another user", async () => {
+      const { home, run } = await nobodysFolder();
+      const folder = join(home, "backup");
+      mkdirSync(folder);
+      writeFileSync(join(folder, "kept"), "root's");
+      chownSync(folder, 0, 0);
+
+      const { code, text } = await run("uninstall", "--yes");
+
+      expect(code).toBe(1);
+      expect(text).toContain(`could not remove: "backup". Look at it first.`);
+      expect(readdirSync(folder)).toEqual(["kept"]);
+    });
+
+    it("signals no process of another user in its own folder either", async () => {
+      const { home } = await nobodysFolder();
+      chownSync(home, 0, 0);
+      const other = spawn("sleep", ["60"], { stdio: "ignore", uid: nobody, gid: nobody });
+      atEnd(() => other.kill("SIGKILL"));
+      mkdirSync(join(home, "spool"), { recursive: true });
+      writeFileSync(join(home, "spool/lock"), String(other.pid));
+
+      expect(await leaveCoordinator(home)).toMatchObject({ type: "still-runs" });
+      expect(other.signalCode).toBe(null);
+    });
   });
 });

@@ -16,7 +16,7 @@ const line = (msg: string) =>
   JSON.stringify({ level: "warn", time: "2026-11-22T12:00:00.000Z", name: "amber", host: "a.example", msg });
 
 describe("the log", () => {
-  it("is shown in words, or as it was written for programs", async () => {
+  it("is shown as text, or as written for programs", async () => {
     const log = new RotatingLog({ home: partner.home });
     for (const words of ["one", "two", "three"]) log.write(line(words));
 
@@ -30,7 +30,7 @@ describe("the log", () => {
     expect(JSON.parse(json.text)).toMatchObject({ msg: "three" });
   });
 
-  it("says where it is not, and takes no number that is none", async () => {
+  it("says where the log is missing, and refuses an invalid number", async () => {
     const none = await partner.run("log");
     const wrong = await partner.run("log", "--lines", "many");
 
@@ -38,7 +38,7 @@ describe("the log", () => {
     expect(wrong.code).toBe(2);
   });
 
-  it("goes on in the file before where the newest has too few lines", async () => {
+  it("continues in the previous file when the newest has too few lines", async () => {
     const log = new RotatingLog({ home: partner.home, fileBytes: 250 });
     for (let i = 1; i <= 5; i++) log.write(line(`line ${i}`));
 
@@ -47,7 +47,7 @@ describe("the log", () => {
     expect(text.match(/line \d/g)).toEqual(["line 3", "line 4", "line 5"]);
   });
 
-  it("lets no line steer the terminal", () => {
+  it("sends no control sequences to the terminal", () => {
     expect(readable("panic\u001b[31m")).toBe("panic [31m");
     expect(readable(line("a\u001bb"))).toBe("2026-11-22 12:00:00 warn: a b host=a.example");
   });

@@ -1,7 +1,7 @@
 /** What is shipped of sitemaps and feeds. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { extractList, type FetchedList } from "#crawler/extract/extract-list";
+import { extractList, type FetchedList, robotsDirectives } from "#crawler/extract/extract-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
 import { inZone } from "../../support/in-zone.ts";
 import { noWaiting } from "../support/extracted.ts";
@@ -35,7 +35,7 @@ async function urlsOf(
 }
 
 describe("a sitemap", () => {
-  it("names its URLs, and when they changed", async () => {
+  it("gives its URLs and when they changed", async () => {
     const page = await listOf(
       `<?xml version="1.0" encoding="UTF-8"?>\n<!-- made today --><urlset xmlns="${sitemapNamespace}">
         <url><loc> https://site.example/a?x=1&amp;y=2&#38;z=3 </loc><lastmod>2026-03-04</lastmod><changefreq> Weekly
@@ -84,7 +84,7 @@ describe("a sitemap", () => {
     ["Mon, 08 Jan 2024 10:20:30 CET", undefined],
     ["2024", undefined],
     ["May 2024", undefined],
-  ])("changed at %s, at the same moment on every machine", async (lastmod, modifiedAt) => {
+  ])("reads the date %s as the same moment on every machine", async (lastmod, modifiedAt) => {
     for (const zone of ["Asia/Tokyo", "America/New_York"]) {
       const page = await inZone(zone, () =>
         listOf(urlset(`<url><loc>https://site.example/a</loc><lastmod>${lastmod}</lastmod></url>`)),
@@ -93,7 +93,7 @@ describe("a sitemap", () => {
     }
   });
 
-  it("of sitemaps names these", async () => {
+  it("index gives its sitemaps", async () => {
     const index =
       "<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>" +
       "https://site.example/part-2.xml</loc></sitemap></sitemapindex>";
@@ -114,7 +114,7 @@ describe("a sitemap", () => {
     },
   );
 
-  it("may have a prefix, and elements of other vocabularies", async () => {
+  it("may have a prefix and elements of other vocabularies", async () => {
     const prefixed = `<sm:urlset xmlns:sm="${sitemapNamespace}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
       <sm:url><image:image><image:loc>https://site.example/pic.png</image:loc></image:image><sm:loc>https://site.example/a</sm:loc>
       <gallery xmlns="urn:other"><loc>https://site.example/not</loc></gallery></sm:url></sm:urlset>`;
@@ -122,7 +122,7 @@ describe("a sitemap", () => {
     expect(await urlsOf(prefixed)).toEqual(["https://site.example/a"]);
   });
 
-  it("speaks for its host and what is below it, and tells apart what is of others", async () => {
+  it("covers its host and the hosts below it, and separates other hosts", async () => {
     const page = await listOf(
       urlset(
         url("https://site.example/a"),
@@ -163,7 +163,7 @@ describe("a sitemap", () => {
   it.each([
     ["once", (xml: string) => gzipSync(xml)],
     ["twice", (xml: string) => gzipSync(gzipSync(xml))],
-  ])("may be packed %s, whatever its type", async (_times, pack) => {
+  ])("may be compressed %s, whatever its type", async (_times, pack) => {
     const packed = pack(urlset(url("https://site.example/a")));
 
     for (const contentType of ["application/x-gzip", "application/xml", "application/octet-stream"]) {
@@ -187,7 +187,7 @@ describe("a sitemap", () => {
     ]);
   });
 
-  it("that is broken gives what is whole", async () => {
+  it("that is broken gives its whole entries", async () => {
     const broken = `<urlset><url><loc>https://site.example/a</loc><url><loc>https://site.example/b<lastmod>2026-01-01</lastmod></url>
       <url/><url><loc></loc></url></image:loc></p><url><loc>https://site.example/c?x=1&y=2</loc></url>
       <url><loc>https://site.example/d</loc><priority>0.5</prio`;
@@ -203,7 +203,7 @@ describe("a sitemap", () => {
     ).toEqual(["https://site.example/a"]);
   });
 
-  it("that is packed and cut off gives what came", async () => {
+  it("that is compressed and truncated gives what arrived", async () => {
     const many = urlset(
       ...Array.from({ length: 5000 }, (_, index) => url(`https://site.example/${index * 7919}`)),
     );
@@ -215,7 +215,7 @@ describe("a sitemap", () => {
     expect(urls?.[999]).toBe(`https://site.example/${999 * 7919}`);
   });
 
-  it("with more URLs than a message holds gives those that changed last", async () => {
+  it("with more URLs than a message holds gives the most recently changed ones", async () => {
     const entries = Array.from(
       { length: maxListedUrls + 500 },
       (_, index) =>
@@ -229,7 +229,7 @@ describe("a sitemap", () => {
     expect(page?.leftOutLinks).toBe(500);
   });
 
-  it("of the longest URLs still fits a message", async () => {
+  it("of URLs of the maximum length still fits a message", async () => {
     const long = "x".repeat(1900);
     const entries = Array.from({ length: 2600 }, (_, index) =>
       url(`https://${index % 2 === 0 ? "site" : "other"}.example/${index}-${long}`),
@@ -246,7 +246,7 @@ describe("a sitemap", () => {
 });
 
 describe("entities", () => {
-  it("of the document's own are never expanded, and a URL with one is no URL", async () => {
+  it("declared in the document are never expanded, and a URL with one is none", async () => {
     const levels = "bcdefghij"
       .split("")
       .map((name, index) => `<!ENTITY ${name} "${`&${"abcdefghij"[index]};`.repeat(10)}">`);
@@ -257,7 +257,7 @@ describe("entities", () => {
     expect(await urlsOf(laughs)).toEqual(["https://site.example/a"]);
   });
 
-  it("from outside are not fetched and give nothing", async () => {
+  it("that are external are not fetched and give nothing", async () => {
     const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>
       ${urlset(url("https://site.example/a?&f;"))}`;
 
@@ -266,7 +266,7 @@ describe("entities", () => {
 });
 
 describe("a feed", () => {
-  it("in RSS 2.0 names its items' pages, wherever they are", async () => {
+  it("in RSS 2.0 gives its items' pages on any host", async () => {
     const page = await listOf(
       `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>News</title><link>https://site.example/</link>
         <atom:link href="https://site.example/feed" rel="self"/>
@@ -290,7 +290,7 @@ describe("a feed", () => {
     ]);
   });
 
-  it("in RSS 1.0 does so, too", async () => {
+  it("in RSS 1.0 does the same", async () => {
     const rdf = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">
       <channel><link>https://site.example/</link></channel>
       <item rdf:about="https://site.example/1"><link>https://site.example/1</link><dc:date>2026-03-04</dc:date></item></rdf:RDF>`;
@@ -300,7 +300,7 @@ describe("a feed", () => {
     ]);
   });
 
-  it("in Atom names its entries' alternates, against its base", async () => {
+  it("in Atom gives its entries' alternates, resolved against its base", async () => {
     const atom = `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://site.example/blog/"><link href="/"/>
       <entry><title type="html">A &amp;amp; B</title><link rel="edit" href="e"/><link href="a?x=1&amp;y=2"/><link rel="alternate" href="later"/>
         <published>2026-01-01T00:00:00Z</published><updated>2026-03-04T10:00:00.123Z</updated>
@@ -336,7 +336,7 @@ describe("a feed", () => {
     expect((await urlsOf(atom, { contentType: "application/atom+xml" }))?.at(-1)).toBe(url);
   });
 
-  it("takes a base for its own links, too, and in RSS", async () => {
+  it("applies a base to its own links too, and in RSS", async () => {
     const own = `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/"><entry><link href="a"/></entry></feed>`;
     const rss = `<rss version="2.0" xml:base="/blog/"><channel><item xml:base="2026/"><link>a</link></item></channel></rss>`;
 
@@ -373,15 +373,98 @@ describe("a document", () => {
     expect(await listOf(body, { contentType, url: "https://site.example/sitemap.xml" })).toBeNull();
   });
 
-  it("that is a list is one under any type that is read", async () => {
+  it("that is a list is read as one under every accepted type", async () => {
     expect(await urlsOf(urlset(url("https://site.example/a")), { contentType: "text/html" })).toEqual([
       "https://site.example/a",
     ]);
   });
 });
 
-it("a header's nofollow holds for a list's URLs", async () => {
+it("a header's nofollow applies to a list's URLs", async () => {
   const page = await listOf(urlset(url("https://site.example/a")), { robotsTag: "noindex, nofollow" });
 
   expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
+});
+
+// Meta robots and X-Robots-Tag: the stricter of what addresses everybody and us applies.
+
+const nowMs = Date.parse("2026-11-22T12:00:00Z");
+const unbounded = Number.POSITIVE_INFINITY;
+
+function said(metas: readonly string[], header?: string | readonly string[]) {
+  return robotsDirectives({ metas, header, nowMs });
+}
+
+describe("robots directives", () => {
+  it("forbid nothing when there are none or they only allow", () => {
+    const nothing = { noindex: false, nofollow: false, excerptCharacters: unbounded };
+
+    expect(said([])).toEqual(nothing);
+    expect(said(["all", "index, follow, max-snippet:-1, max-image-preview:large"])).toEqual(nothing);
+  });
+
+  it.each([
+    ["none", true, true],
+    ["NoIndex", true, false],
+    ["noindex nofollow", true, true],
+    ["noindex;nofollow", true, true],
+    ["  nofollow ,noarchive", false, true],
+    ["nosnippet", false, false],
+  ])("%j: noindex %s, nofollow %s", (value, noindex, nofollow) => {
+    expect(said([value])).toMatchObject({ noindex, nofollow });
+    expect(said([], value)).toMatchObject({ noindex, nofollow });
+  });
+
+  it("combine: the more restrictive one wins, wherever it is", () => {
+    expect(said(["index, follow"], ["noindex", "follow"])).toMatchObject({ noindex: true, nofollow: false });
+    expect(said(["noindex", "nofollow"], "all")).toMatchObject({ noindex: true, nofollow: true });
+  });
+
+  it("apply when they name us, and not when they name another crawler", () => {
+    expect(said([], "googlebot: noindex, nofollow")).toMatchObject({ noindex: false, nofollow: false });
+    expect(said([], "Nearcrawl: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawl*: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawl/0.1: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawler: noindex")).toMatchObject({ noindex: false });
+    expect(said([], "nofollow, otherbot: noindex, nearcrawl: nosnippet")).toEqual({
+      noindex: false,
+      nofollow: true,
+      excerptCharacters: 0,
+    });
+  });
+
+  it.each([
+    ["unavailable_after: 21-Nov-26 15:00:00 GMT", true],
+    ["unavailable_after: Wednesday, 25-Nov-26 15:00:00 GMT", false],
+    ["nofollow, unavailable_after: Sat, 21 Nov 2026 15:00:00 GMT, noarchive", true],
+    ["unavailable_after: 2026-11-23", false],
+    ["unavailable_after: 2026-11-21T00:00:00Z", true],
+    ["unavailable_after: soon", false],
+    ["unavailable_after: May", false],
+    ["unavailable_after: Sat Nov 21 15:00:00 2026", true],
+    ["unavailable_after: 21 November 2026 15:00 PST", true],
+    ["otherbot: unavailable_after: 2020-01-01", false],
+  ])("%s: the page is over: %s", (value, noindex) => {
+    expect(said([value]).noindex).toBe(noindex);
+    expect(said([], value).noindex).toBe(noindex);
+  });
+
+  it.each([
+    ["nosnippet", 0],
+    ["noarchive", unbounded],
+    ["nocache, noimageindex, notranslate", unbounded],
+    ["noarchive, max-snippet:20", 20],
+    ["max-snippet:0", 0],
+    ["max-snippet: 50, max-snippet:80", 50],
+    ["max-snippet:-1", unbounded],
+    ["max-snippet:many", unbounded],
+  ])("%s: an excerpt of %d characters", (value, excerptCharacters) => {
+    expect(said([value])).toEqual({ noindex: false, nofollow: false, excerptCharacters });
+  });
+
+  it("of endless length are read up to the bound of real ones", () => {
+    const many = Array.from({ length: 10_000 }, () => "x:".repeat(5000));
+
+    expect(said(many.slice(0, 10), many).noindex).toBe(false);
+  });
 });

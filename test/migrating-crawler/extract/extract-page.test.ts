@@ -4,7 +4,7 @@ import { extractPage } from "#crawler/extract/extract-page";
 import { simhashDistance } from "#protocol/result";
 import { bodyOf, extracted as extract } from "../support/extracted.ts";
 
-it("a page's lexemes are the newest Postgres' unless it is for an older one", async () => {
+it("a page's lexemes are those of the newest Postgres unless an older one is asked for", async () => {
   const html = "<html lang=de><p>Goethe und die Lehrerinnen sammeln Bücher";
 
   const newest = await extract(html);
@@ -15,7 +15,7 @@ it("a page's lexemes are the newest Postgres' unless it is for an older one", as
   expect(await extract(html, { postgresVersion: 18 })).toEqual(newest);
 });
 
-it("letters written with marks are the composed ones in every text of a page, and addresses stay as written", async () => {
+it("letters with combining marks are composed in every text of a page, and addresses stay as written", async () => {
   const html = (
     text: string,
   ) => `<html lang="de"><title>${text}</title><meta name="description" content="${text} kurz">
@@ -44,7 +44,7 @@ it("letters written with marks are the composed ones in every text of a page, an
   expect(link).toMatchObject({ url: "https://site.example/Zu%CC%88rich", anchor: "Zürcher Gemäuer lesen" });
 });
 
-describe("the language of a page that is written with combining marks", () => {
+describe("the language of a page with combining marks", () => {
   const vietnamese =
     "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được " +
     "tạo hoá ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu.";
@@ -104,7 +104,7 @@ describe("the language of a page that is written with combining marks", () => {
 });
 
 it.each([20, 1500])(
-  "furniture is told by its class, of %i classes and when they are met again",
+  "boilerplate is recognised by its class among %i classes, also when they recur",
   async (classes) => {
     const parts = Array.from(
       { length: classes },
@@ -122,7 +122,7 @@ it.each([20, 1500])(
   },
 );
 
-it("soft hyphens, as characters or references, are in no text of a page", async () => {
+it("no text of a page contains soft hyphens, as characters or as references", async () => {
   const page = await extract(
     `<html lang=de><title>Häuser&shy;zeile</title><meta name=description content="Häuser&#xAD;zeilen am Fluss">
     <h1>Straßen\u00adbahn</h1><p>Donau&#173;dampf\u00ad<b>schiff</b> <a href=/fahr&shy;plan>Fahr&shy;plan</a>
@@ -143,7 +143,7 @@ it("soft hyphens, as characters or references, are in no text of a page", async 
   expect(plain.lexemes).toBe("'donaudampfschiff':1");
 });
 
-describe("what a page says of itself", () => {
+describe("a page's metadata", () => {
   it("is read from its head", async () => {
     const page = await extract(`<html lang="de-AT"><head><title> Zwei
       Wörter </title><meta name=Description content="Kurz &amp; gut"><link rel="nofollow Canonical" href="/kanon">
@@ -162,11 +162,11 @@ describe("what a page says of itself", () => {
     });
   });
 
-  it("without a closed head still has its text", async () => {
+  it("leaves the text whole when the head is not closed", async () => {
     expect((await extract("<head><title>T</title><p>visible words")).excerpt).toBe("visible words");
   });
 
-  it("weighs words by where they stand", async () => {
+  it("weighs words by their place", async () => {
     const page = await extract("<title>tree</title><h1>branch</h1><p>leaf <h2>root</h2> stem");
 
     expect(page.lexemes).toBe("'tree':1A 'branch':2B 'leaf':3 'root':4B 'stem':5");
@@ -182,7 +182,7 @@ describe("what a page says of itself", () => {
 });
 
 describe("links", () => {
-  it("are absolute, each once, without fragments, with their words and rel", async () => {
+  it("are absolute and unique, without fragments, with anchor text and rel", async () => {
     const page = await extract(
       `<a href="b#part">first <i>words</i></a><a href="b">again</a><a rel="nofollow ugc" href="//other.example/">o</a>
        <a href="javascript:alert(1)">j</a><a href="mailto:x@y.example">m</a><a href="http://[bad">b</a><a href="/pic"><img alt="a picture"></a>`,
@@ -195,7 +195,7 @@ describe("links", () => {
     ]);
   });
 
-  it("are followed where one of several to a page is, whichever comes first", async () => {
+  it("are followed when any of several to the same page is, in any order", async () => {
     const page = await extract(
       '<a rel="nofollow" href="a">1</a><a href="a">2</a><a href="b">1</a><a rel="nofollow" href="b">2</a>',
     );
@@ -203,7 +203,7 @@ describe("links", () => {
     expect(page.links.map(({ nofollow }) => nofollow)).toEqual([false, false]);
   });
 
-  it("stand against the first base element", async () => {
+  it("are resolved against the first base element", async () => {
     const page = await extract(
       '<base href="https://base.example/x/"><base href="https://no.example/"><a href=y>z</a>',
     );
@@ -211,7 +211,7 @@ describe("links", () => {
     expect(page.links[0]?.url).toBe("https://base.example/x/y");
   });
 
-  it("count once for the cap, however often and with whatever fragment they stand there", async () => {
+  it("count once towards the cap, however often they occur and with any fragment", async () => {
     const menu =
       "<a href=/menu> </a><a href='/menu#a' rel=nofollow>Menu</a><a href=//site.example/menu>more</a>";
 
@@ -224,7 +224,7 @@ describe("links", () => {
     expect(page.leftOutLinks).toBeUndefined();
   });
 
-  it("are 2,000 URLs at most, and those beyond are counted, also beyond the 20,000 that are kept", async () => {
+  it("are 2,000 URLs at most; the others are counted, also beyond the 20,000 that are kept", async () => {
     const page = await extract(Array.from({ length: 21_000 }, (_, index) => `<a href=/${index}>`).join(""));
 
     expect(page.links).toHaveLength(2000);
@@ -232,7 +232,7 @@ describe("links", () => {
   });
 });
 
-it("what forbids to index takes the text away, and what forbids to follow marks the links", async () => {
+it("noindex removes the text, and nofollow marks the links", async () => {
   const page = await extract("<meta name=nearcrawl content=NOFOLLOW><p>words <a href=/x>y</a>", {
     robotsTag: "noindex",
   });
@@ -243,7 +243,7 @@ it("what forbids to index takes the text away, and what forbids to follow marks 
   });
 });
 
-it("the charset is the header's, and else what the bytes look like", async () => {
+it("the charset is the header's, or else detected from the bytes", async () => {
   const cyrillic = Buffer.from("<p>\xef\xf0\xe8\xe2\xe5\xf2", "latin1");
   const stated = await extract(cyrillic, { contentType: "text/html; charset=windows-1251" });
   const unstated = await extract(Buffer.from("\x93hi\x94", "latin1"), { contentType: "text/html" });
@@ -252,24 +252,24 @@ it("the charset is the header's, and else what the bytes look like", async () =>
   expect(unstated).toMatchObject({ charset: "windows-1252", excerpt: "“hi”" });
 });
 
-describe("a page that is not good for the reader", () => {
+describe("a hostile page", () => {
   const nested = (tag: string) => extractPage(bodyOf(`<p>top${`<${tag}>`.repeat(300_000)}deep`));
 
-  it("and nests without end is read as far as real pages go, in no time to speak of", async () => {
+  it("that nests without end is read quickly up to the bound of real pages", async () => {
     const { page, cut } = await nested("div");
 
     expect(cut).toBe(true);
     expect(page.excerpt).toBe("top");
   });
 
-  it("and never closes its phrasing is read to its end: that costs nothing", async () => {
+  it("that never closes its inline elements is read to its end at no cost", async () => {
     const { page, cut } = await nested("b");
 
     expect(cut).toBe(false);
     expect(page.excerpt).toBe("topdeep");
   });
 
-  it("and holds NUL, lone surrogates and unclosed comments gives clean strings", async () => {
+  it("with NUL, lone surrogates and unclosed comments gives clean strings", async () => {
     const page = await extract("<title>a\0b&#xd800;c</title><p>text<!-- never closed <a href=/x>");
 
     expect(page.title).not.toMatch(/\0|\p{Surrogate}/u);
@@ -278,7 +278,7 @@ describe("a page that is not good for the reader", () => {
 });
 
 describe("fingerprints", () => {
-  it("are the body's SHA-256 and a simhash that similar texts nearly share", async () => {
+  it("are the body's SHA-256 and a simhash that is close for similar texts", async () => {
     const words = Array.from({ length: 300 }, (_, index) => `word${index * 7919}`);
     const one = await extract(`<p>${words.join(" ")}`);
     const near = await extract(`<p>${words.with(5, "changed").join(" ")}`);

@@ -37,7 +37,7 @@ function manyWords(characters: number): string {
 }
 
 describe("extraction in threads", { timeout: 60_000 }, () => {
-  it("gives what the main thread would give, and leaves the body's bytes where they are", async () => {
+  it("gives the main thread's result, and keeps the body's bytes", async () => {
     const pool = poolOf({ threads: 1 });
     const body = small("harbour");
 
@@ -48,7 +48,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(body.bytes.length).toBeGreaterThan(0);
   });
 
-  it("makes lexemes for the Postgres that the body names", async () => {
+  it("makes lexemes for the Postgres version that was asked for", async () => {
     const pool = poolOf({ threads: 1 });
     const html = '<html lang="de"><p>Goethe und die Lehrerinnen sammeln Bücher';
 
@@ -57,7 +57,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(page.lexemes).toBe("'goeth':1 'lehrerinn':4 'sammeln':5 'buch':6");
   });
 
-  it("answers each of many pages with its own", async () => {
+  it("answers each of many pages with its own result", async () => {
     const pool = poolOf({ threads: 2 });
     const words = Array.from({ length: 60 }, (_, index) => `word${index}`);
 
@@ -66,7 +66,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(all.map(({ page }) => page.title)).toEqual(words);
   });
 
-  it("gives up a page that takes too long, and goes on with the others in a new thread", async () => {
+  it("gives up a page that takes too long, and continues with the others in a new thread", async () => {
     const pool = poolOf({ threads: 1, pageMs: 3000, heldMs: 300 });
 
     const stuck = pool.extract({ ...large(), quiet: onlyOnce() });
@@ -76,7 +76,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect((await behind).page.title).toBe("behind");
   });
 
-  it("does not count against a page what its thread is made to wait", async () => {
+  it("does not count a thread's waiting time against the page", async () => {
     const pool = poolOf({ threads: 1, pageMs: 8000 });
     let waits = 0;
     const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 8100 : 0));
@@ -94,7 +94,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(extracted.page.title).toBe("here");
   });
 
-  it("waits for quiet before a page, and again while a long one is under way", async () => {
+  it("waits for the processor share before a page, and again during a long one", async () => {
     const pool = poolOf({ threads: 1 });
     let asked = 0;
     const quiet = async () => {
@@ -106,7 +106,7 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(asked).toBeGreaterThan(1);
   });
 
-  it("rejects what is not done when it is closed", async () => {
+  it("rejects unfinished pages when it is closed", async () => {
     const pool = poolOf({ threads: 1 });
     const waiting = [pool.extract(large()), pool.extract(large()), pool.extract(large())];
     const ends = Promise.allSettled(waiting);

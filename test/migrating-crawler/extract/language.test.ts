@@ -27,15 +27,15 @@ const asked = (declared: string | null, text: string) =>
   languageOf({ declared, contentLanguage: null, text });
 
 describe("a page that declares no language", () => {
-  it.each(Object.entries(texts))("is in the one of its words: %s", async (language, text) => {
+  it.each(Object.entries(texts))("is in the language of its words: %s", async (language, text) => {
     expect(await asked(null, text)).toEqual({ language, detected: language });
   });
 
-  it("is undecided when it has hardly any text", async () => {
+  it("is undecided when it has almost no text", async () => {
     expect(await asked(null, "Login")).toEqual({ language: null, detected: null });
   });
 
-  it("is what the model says where words don't tell", async () => {
+  it("is in the model's language when its words do not decide", async () => {
     const names =
       "Vaduz, Schaan, Triesen, Balzers, Eschen; Gemeindeverwaltung Öffnungszeiten Bürgerdienste Bauverwaltung Einwohnerkontrolle Zivilstandsamt";
 
@@ -49,17 +49,17 @@ describe("a declaration", () => {
     expect(await asked("de-AT", texts.de!)).toEqual({ language: "de", detected: "de" });
   });
 
-  it("loses against a text that clearly says otherwise", async () => {
+  it("loses against a text that is clearly in another language", async () => {
     expect(await asked("en", texts.fr!)).toEqual({ language: "fr", detected: "fr" });
     expect(await asked("en-US", texts.ja!)).toEqual({ language: "ja", detected: "ja" });
     expect(await asked("ru", texts.uk!)).toEqual({ language: "uk", detected: "uk" });
   });
 
-  it("is believed where the text says too little", async () => {
+  it("is believed when the text is too short", async () => {
     expect(await asked("fr", "Contact Support Login")).toEqual({ language: "fr", detected: null });
   });
 
-  it("is overruled by another script only where nearly all is written in that", async () => {
+  it("is overruled by another script only when nearly all text is in it", async () => {
     const persian =
       "گزارش های تازه درباره ی آب و هوا در این صفحه منتشر شد؛ بندر، پل، ایستگاه، خیابان، فرودگاه.";
     const half = (a: string, b: string) => `${a} ${b}`;
@@ -72,7 +72,7 @@ describe("a declaration", () => {
     expect((await asked("ru", texts.en!)).language).toBe("en");
   });
 
-  it("is believed of Japanese with few kana, not of what has none, and of Serbian in either script", async () => {
+  it("is believed for Japanese with few kana but not with none, and for Serbian in either script", async () => {
     const headline =
       "東京都知事選挙候補者討論会開催、経済政策争点。日本銀行金融政策決定会合の結果発表、長期金利上昇。";
     const serbian =
@@ -83,7 +83,7 @@ describe("a declaration", () => {
     expect((await asked("sr", serbian)).language).toBe("sr");
   });
 
-  it("stands for its relatives, and for a language that is not known here", async () => {
+  it("covers related languages and languages that are unknown here", async () => {
     const norwegian =
       "Roboten spør etter siden en gang om dagen, og hvis den ikke har endret seg siden da, er det ikke noe mer å gjøre for den.";
 
@@ -92,7 +92,7 @@ describe("a declaration", () => {
     expect((await asked("yue", texts.zh!)).language).toBe("yue");
   });
 
-  it("gives way to what most words and the model say, where the text is short, terse or has foreign lines in it", async () => {
+  it("gives way to most words and the model when the text is short, terse or partly foreign", async () => {
     const rows = [
       "Wasserdichte Wanderschuhe aus Leder, Größe 42. Rutschfeste Sohle, atmungsaktives Innenfutter, 14 Tage Rückgabe, versandkostenfrei ab 50 Euro.",
       "In the press archive. Read more. Der Verein wurde 1904 gegründet und hat heute etwa 300 Mitglieder, die " +
@@ -128,7 +128,7 @@ describe("a declaration", () => {
     expect(languageCode(tag)).toBe(code);
   });
 
-  it("in the HTTP header counts where the page has none, and nonsense never", async () => {
+  it("in the HTTP header counts when the page has none, and an invalid one never", async () => {
     const text = "Contact Support Login";
 
     expect((await languageOf({ declared: null, contentLanguage: "pt-BR, en", text })).language).toBe("pt");
@@ -136,7 +136,7 @@ describe("a declaration", () => {
   });
 });
 
-it("a text of a million characters is looked at in part", () => {
+it("only a part of a text of a million characters is examined", () => {
   const text = `${texts.en} `.repeat(10_000);
 
   expect(detectLanguage(text)?.language).toBe("en");
@@ -151,7 +151,7 @@ describe.skipIf(samples === null)("the Universal Declaration in many languages",
     "en de fr es it pt nl sv da nb nn fi hu tr ro ru uk pl cs ca el ar he ja ko zh hi id vi th fa".split(" "),
   );
 
-  it("is recognised in the major ones in at least 95 of 100 samples, and hardly ever clearly wrong", () => {
+  it("is recognised in at least 95 of 100 samples of major languages, and hardly ever clearly wrong", () => {
     const known = all().filter(({ bcp47 }) => /^[a-z]{2}(-|$)/.test(bcp47) && major.has(bcp47.slice(0, 2)));
 
     const seen = known.map(({ bcp47, paragraphs }) => ({

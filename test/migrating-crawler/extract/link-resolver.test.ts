@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
-import { linkResolver } from "#crawler/extract/link-resolver";
-import { resolveUrl } from "#crawler/extract/resolve-url";
+import { linkResolver, resolveUrl } from "#crawler/extract/resolve-url";
 import { sharedData } from "../../support/shared-data.ts";
 
 const bases = [
@@ -50,7 +49,7 @@ describe("a page's links", () => {
       expect(resolve(reference), reference).toBe(resolveUrl(reference, base));
   });
 
-  it("resolve as URLs do when they are put together at random", () => {
+  it("resolve as URLs do when they are composed at random", () => {
     const seed = 5;
     const random = seededRandom(seed);
     const parts = [
@@ -83,7 +82,7 @@ const shipped = (href: string | undefined) => {
 const wpt = sharedData("suites/url/wpt-urltestdata.json");
 const commons = sharedData("suites/url/crawler-commons-resolve.json");
 
-describe("a link that is written in several ways", () => {
+describe("a link with several spellings", () => {
   it.each([
     ["/%7Eann", "/~ann"],
     ["%7Eann", "/folder/~ann"],

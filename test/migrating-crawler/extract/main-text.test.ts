@@ -189,14 +189,14 @@ describe("the text of", () => {
     },
   );
 
-  it("a list of links is all of them, whatever notice stands over it", async () => {
+  it("of a list of links is the whole list, whatever notice precedes it", async () => {
     const text = await textOf(`<body><h1>Directory</h1><p>${sentence.en}</p>${links(400, "Place")}`);
 
     expect(text).toContain("Place 7");
   });
 });
 
-it("pictures are main text where the text around them is", async () => {
+it("includes pictures when the text around them is main text", async () => {
   const text = await textOf(`<body><div><img alt="site logo"></div>
     <div><div><img alt="banner beside"> Advertising partner of ours</div></div>
     <div class=story><h1>Pier closed</h1><img alt="the pier from above">

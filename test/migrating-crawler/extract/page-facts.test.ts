@@ -1,5 +1,6 @@
 /** What a page says about itself besides its text (titles, dates, structured data, feeds), and its main text. */
 import { describe, expect, it } from "vitest";
+import { readMoment } from "#crawler/extract/page-dates";
 import { extracted as extract } from "../support/extracted.ts";
 
 describe("a page's title", () => {
@@ -24,7 +25,7 @@ describe("a page's address", () => {
     expect((await extract(html, { linkHeader })).canonicalUrl).toBe(canonicalUrl);
   });
 
-  it("is not changed by a base that only browsers without scripts see", async () => {
+  it("is not changed by a base within noscript", async () => {
     const page = await extract("<noscript><base href=https://other.example/></noscript><a href=x>y</a>");
 
     expect(page.links[0]?.url).toBe("https://site.example/folder/x");
@@ -73,11 +74,11 @@ describe("a page's refresh", () => {
     "0; url=''",
     "0; url=page#here",
     "0; url=javascript:alert(1)",
-  ])("is none where the content is %j", async (content) => {
+  ])("is none when the content is %j", async (content) => {
     expect(await refreshed(content)).toBeUndefined();
   });
 
-  it("may stand in the header, is bounded in time, and is not to be followed where the page says so", async () => {
+  it("may be in the header, has a maximum delay, and is not followed when the page forbids it", async () => {
     const page = await extract("<meta name=robots content=nofollow><p>x", { refreshHeader: "0; url=/next" });
     const startedMs = performance.now();
 
@@ -120,13 +121,13 @@ describe("a page's dates", () => {
     expect((await extract(html)).publishedAt).toBe(publishedAt);
   });
 
-  it("come last of all from its address", async () => {
+  it("come from its address as a last resort", async () => {
     const page = await extract("<p>text", { url: "https://site.example/2019/04/28/story" });
 
     expect(page.publishedAt).toBe("2019-04-28");
   });
 
-  it("tell when it was changed", async () => {
+  it("include when it was changed", async () => {
     const page = await extract(
       "<meta property=article:modified_time content=2020-01-02><meta property=article:published_time content=2019-01-02>",
     );
@@ -166,14 +167,14 @@ describe("structured data", () => {
     ["blank", `{${" ".repeat(400_000)}x`],
     ["wide", `[${'{"@type":"Person"},'.repeat(20_000)}1]`],
     ["strange", '{"@type":{},"headline":["x"],"datePublished":7}'],
-  ])("that is %s says nothing and stops nothing", async (_how, json) => {
+  ])("that is %s is ignored", async (_how, json) => {
     const page = await extract(`<script type=application/ld+json>${json}</script><p>text`);
 
     expect(page.structured).toBeUndefined();
     expect(page.excerpt).toBe("text");
   });
 
-  it("may hold line ends and comment marks", async () => {
+  it("may contain line ends and comment marks", async () => {
     const page = await extract(
       '<script type="application/ld+json">//<![CDATA[\n{"@type":"Article","headline":"one\ntwo"};\n//]]></script>',
     );
@@ -192,7 +193,7 @@ it("feeds are the alternates that are RSS or Atom, each once", async () => {
 });
 
 describe("links", () => {
-  it("of readers' and advertisers' making are not to be followed", async () => {
+  it("of readers and advertisers are not to be followed", async () => {
     const page = await extract(
       "<a rel=ugc href=/a>a</a><a rel='Sponsored noopener' href=/b>b</a><a href=/c>c</a>",
     );
@@ -200,7 +201,7 @@ describe("links", () => {
     expect(page.links.map(({ nofollow }) => nofollow)).toEqual([true, true, false]);
   });
 
-  it("in templates are none, those of image maps are", async () => {
+  it("in templates do not count, those of image maps do", async () => {
     const page = await extract(
       "<template><a href=/{{x}}>x</a></template><map><area href=/m alt='to M'></map>",
     );
@@ -208,7 +209,7 @@ describe("links", () => {
     expect(page.links).toEqual([{ url: "https://site.example/m", anchor: "to M", nofollow: false }]);
   });
 
-  it("end where the next begins", async () => {
+  it("end where the next one begins", async () => {
     const page = await extract("<a href=/a>one <a href=/b>two</a> three");
 
     expect(page.links.map(({ anchor }) => anchor)).toEqual(["one", "two"]);
@@ -233,7 +234,7 @@ describe("the main text", () => {
     expect(page.links).toHaveLength(4);
   });
 
-  it("has the paragraphs around links, whatever white space stands in these", async () => {
+  it("includes the paragraphs around links, whatever white space is in the links", async () => {
     const blank = "\n\t\t".repeat(300);
     const page = await extract(
       `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
@@ -243,19 +244,19 @@ describe("the main text", () => {
     expect(page.lexemes).toMatch(/'beta'/);
   });
 
-  it("is all text where a page has little but links", async () => {
+  it("is the whole text when a page has little but links", async () => {
     const page = await extract("<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>");
 
     expect(page.lexemes).toBe("'menu':1 'alpha':2 'beta':3");
   });
 
-  it("is where the prose is, whatever a class name says", async () => {
+  it("is the prose, whatever its class name", async () => {
     const page = await extract(`<div class="with-sidebar menu"><p>${prose.repeat(4)}</div><p>Little.`);
 
     expect(page.excerpt).toContain("nearest of many crawlers");
   });
 
-  it("leaves out what is hidden, and not all that follows", async () => {
+  it("omits hidden elements, but not what follows them", async () => {
     const page = await extract(
       `<p>${prose.repeat(3)}<span hidden>secret <span>words</span></span> shown</p><div style="color:red; display: none">secret</div><p>${prose}`,
     );
@@ -264,14 +265,14 @@ describe("the main text", () => {
     expect(page.lexemes).not.toMatch(/secret/);
   });
 
-  it("has the words of pictures, in the index and not in the excerpt", async () => {
+  it("has the words of pictures in the index but not in the excerpt", async () => {
     const page = await extract(`<p>${prose.repeat(3)}<img alt="a lighthouse"></p>`);
 
     expect(page.lexemes).toMatch(/'lighthous'/);
     expect(page.excerpt).not.toMatch(/lighthouse/);
   });
 
-  it("is kept out of the excerpt where the page says so", async () => {
+  it("is kept out of the excerpt when the page says so", async () => {
     const html = `<p>${prose.repeat(3)}`;
 
     expect((await extract(html, { robotsTag: "nosnippet" })).excerpt).toBe("");
@@ -279,7 +280,7 @@ describe("the main text", () => {
     expect((await extract(html, { robotsTag: "nosnippet" })).lexemes).not.toBe("");
   });
 
-  it("is shown in a description as far as in an excerpt, and all of both is searched", async () => {
+  it("is shown in a description up to an excerpt's length, and both are searched whole", async () => {
     const html = `<meta name=description content="A lighthouse keeper's diary"><p>${prose.repeat(3)}`;
     const data = `<script type=application/ld+json>{"@type":"Article","description":"A lighthouse keeper"}</script>`;
 
@@ -296,14 +297,14 @@ describe("the main text", () => {
     expect(none.lexemes).toMatch(/'lighthous'/);
   });
 
-  it("of a page that forbids a cached copy alone is searched and shown", async () => {
+  it("of a page that only forbids a cached copy is searched and shown", async () => {
     const page = await extract(`<meta name=robots content="noarchive, nocache"><p>${prose.repeat(3)}`);
 
     expect(page.excerpt).toContain("nearest of many crawlers");
     expect(page.lexemes).not.toBe("");
   });
 
-  it("is searched and not shown where an element has data-nosnippet", async () => {
+  it("is searched but not shown within an element with data-nosnippet", async () => {
     const page = await extract(
       `<p>${prose}The price is <span data-nosnippet>seventeen <b>guilders</b></span> today.</p>
        <div data-nosnippet><p>${prose}Not to be quoted.</p></div><p>${prose}</p>`,
@@ -315,7 +316,7 @@ describe("the main text", () => {
     expect(page.lexemes).toMatch(/'quot'/);
   });
 
-  it("leaves out what is hidden of a heading, and no more of it", async () => {
+  it("omits only the hidden part of a heading", async () => {
     const page = await extract(`<h1>Pier <span hidden>secretly</span> closed</h1><p>${prose.repeat(3)}`);
 
     expect(page.headings).toEqual([{ level: 1, text: "Pier closed" }]);
@@ -330,7 +331,7 @@ describe("the main text", () => {
     expect(page.excerpt).toBe("one two three four five six");
   });
 
-  it("of XHTML closes what closes itself", async () => {
+  it("of XHTML closes self-closing elements", async () => {
     const html = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head><body><p>seen <![CDATA[a<b]]></p></body></html>`;
 
     expect((await extract(html, { contentType: "application/xhtml+xml; charset=utf-8" })).excerpt).toBe(
@@ -341,7 +342,7 @@ describe("the main text", () => {
 });
 
 /** Each took seconds for 1 MB before limits were added. */
-describe("a page of 1 MB that is made to be slow", () => {
+describe("a hostile page of 1 MB", () => {
   const deep = "<div>".repeat(450);
 
   it.each([
@@ -351,9 +352,62 @@ describe("a page of 1 MB that is made to be slow", () => {
     ["hidden words", "", "<span hidden>"],
     ["properties", "", "<b itemprop=name>x"],
     ["a tag with endless attributes", "<a ", 'b="c" '],
-  ])("because of %s is read all the same", async (_why, before, part) => {
+  ])("with %s is read quickly all the same", async (_why, before, part) => {
     const html = before + part.repeat(Math.ceil(1_000_000 / part.length));
 
     expect((await extract(html)).links).toEqual([]);
+  });
+});
+
+describe("a moment", () => {
+  it.each([
+    ["2019-04-28", "2019-04-28"],
+    ["2019-04-28T06:01", "2019-04-28T06:01"],
+    ["2019-04-28 06:01:07", "2019-04-28T06:01:07"],
+    ["2019-04-28T06:01:07.123Z", "2019-04-28T06:01:07Z"],
+    ["2019-04-28T06:01:07+0530", "2019-04-28T06:01:07+05:30"],
+    ["2019-04-28T06:01+02:00", "2019-04-28T06:01+02:00"],
+    ["2019-04-28T06:01:07 UTC", "2019-04-28T06:01:07Z"],
+    ["2019/4/8", "2019-04-08"],
+    ["20190428", "2019-04-28"],
+    ["20190428T060107Z", "2019-04-28T06:01:07Z"],
+    ["Sun, 28 Apr 2019 06:01:07 GMT", "2019-04-28T06:01:07Z"],
+    ["April 28, 2019 at 6:01 pm", "2019-04-28T18:01"],
+    ["Posted on the 3rd of May 2020", "2020-05-03"],
+    ["1. Dezember 2021, 09:30 Uhr", "2021-12-01T09:30"],
+    ["le 1er août 2018", "2018-08-01"],
+    ["5 de enero de 2020", "2020-01-05"],
+    ["3 мая 2021 г.", "2021-05-03"],
+    ["2020年7月3日", "2020-07-03"],
+    ["28.04.2019", "2019-04-28"],
+    ["1556431267", "2019-04-28T06:01:07Z"],
+    ["1556431267000", "2019-04-28T06:01:07Z"],
+  ])("%s is %s", (written, moment) => {
+    expect(readMoment(written)).toBe(moment);
+  });
+
+  it.each([
+    "",
+    "yesterday",
+    "2019",
+    "2019-13-01",
+    "2019-02-30",
+    "1850-01-01",
+    "version 10.2.1",
+    "12 elephants 2019",
+    "3".repeat(100_000),
+  ])("is not found in %.30j", (written) => {
+    expect(readMoment(written)).toBeNull();
+  });
+
+  it("with slashes is read in the order of the page's language", () => {
+    expect(readMoment("03/04/2020", "en-US")).toBe("2020-03-04");
+    expect(readMoment("03/04/2020", "en-GB")).toBe("2020-04-03");
+    expect(readMoment("03/04/2020", "fr")).toBe("2020-04-03");
+    expect(readMoment("28/04/2020", "en")).toBe("2020-04-28");
+  });
+
+  it("with an impossible time is a whole day", () => {
+    expect(readMoment("2019-04-28T25:61:00Z")).toBe("2019-04-28");
   });
 });

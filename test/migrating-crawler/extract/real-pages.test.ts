@@ -110,7 +110,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
     expect(feeds.length, feeds.join()).toBeLessThanOrEqual(most(0.99));
   });
 
-  it("the charset is the browsers', but for pages in ASCII, which are UTF-8 as well", () => {
+  it("the charset is the browsers', except for pages in ASCII, which are also UTF-8", () => {
     const charsets = wrong(
       (page, real) => real.bytesAreAscii || page.charset === real.encoding.toLowerCase(),
     );
@@ -118,7 +118,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
     expect(charsets).toEqual([]);
   });
 
-  it("the headline that people see is shipped as title, first heading or name for 85 %", () => {
+  it("the visible headline is the title, first heading or name for 85 %", () => {
     const spelled = (text: string) =>
       tidy(text.normalize("NFC"))
         .toLowerCase()
@@ -135,7 +135,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
     expect(right.length / titled.length).toBeGreaterThan(0.85);
   });
 
-  it("the main text has 94 % of what people call the page's own, and leaves out 78 % of the rest", () => {
+  it("the main text has 94 % of what people marked as content, and omits 78 % of the rest", () => {
     const met = (which: "with" | "without") =>
       pages.flatMap(({ real, text, all }) =>
         (real.human[which] ?? [])
@@ -149,7 +149,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
     expect(share(met("without"))).toBeLessThan(0.22);
   });
 
-  it("the day of publication is the people's for 80 %", () => {
+  it("the day of publication agrees with people for 80 %", () => {
     const dated = pages.flatMap(({ page, real }) => {
       const date = real.human.date ?? real.human.date_published ?? real.human.publishedTime;
       return date ? [(page.publishedAt ?? "").slice(0, 10) === date.slice(0, 10)] : [];

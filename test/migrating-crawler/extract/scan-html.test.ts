@@ -2,10 +2,14 @@
 import { readFileSync } from "node:fs";
 import { Parser } from "htmlparser2";
 import { describe, expect, it } from "vitest";
+import { extractPage } from "#crawler/extract/extract-page";
 import type { HtmlTag } from "#crawler/extract/html-tags";
 import { decodeText, HtmlScanner, type HtmlSink } from "#crawler/extract/scan-html";
+import { generateWorld } from "#ops/world/generate-world";
+import { pageHtml, siteFurniture } from "#ops/world/page-html";
+import { planSite } from "#ops/world/site-plan";
 import { sharedData } from "../../support/shared-data.ts";
-import { readOf } from "../support/extracted.ts";
+import { bodyOf, readOf } from "../support/extracted.ts";
 
 type Token =
   | readonly ["StartTag", string, Readonly<Record<string, string>>]
@@ -104,7 +108,7 @@ describe("the scanner", () => {
     expect(tokensOf(html)).toEqual(tokens);
   });
 
-  it("takes CDATA for text where XML rules", () => {
+  it("treats CDATA as text in XML", () => {
     const html = "<title/><![CDATA[a<b]]>c";
 
     expect(tokensOf(html, false, true)).toEqual([start("title"), text("a<bc")]);
@@ -124,7 +128,7 @@ describe("the scanner", () => {
     "<title>",
     "&",
     "<![CDATA[",
-  ])("comes to the end of 2 MB of %j, which takes no time only when it is linear", (part) => {
+  ])("reads 2 MB of %j in linear time", (part) => {
     const html = part.repeat(Math.ceil(2_000_000 / part.length));
 
     expect(tokensOf(html).length).toBeGreaterThanOrEqual(0);
@@ -161,7 +165,7 @@ describe.skipIf(suite === null)("html5lib's tokenizer tests", () => {
   const plain = (value: string) => value.replaceAll("\0", "\ufffd");
   const read = (tokens: readonly Token[]) => plain(JSON.stringify(tokens).replaceAll("\\u0000", "\ufffd"));
 
-  it("give the tags, attributes and text that are reported, in every state that a page can be in", () => {
+  it("give the expected tags, attributes and text in every state that a page can have", () => {
     const cases = JSON.parse(readFileSync(suite!, "utf8")) as Html5libCase[];
     const wrong: string[] = [];
     let run = 0;
@@ -229,4 +233,27 @@ describe.skipIf(manifest === null)("real pages", () => {
     parser.end(html);
     return [...hrefs];
   }
+});
+
+// Compares links of generated pages with an independent parser (node-html-parser).
+
+const world = generateWorld({ seed: 21, sites: 12, crawlers: 2 });
+
+describe("extraction", () => {
+  it("finds the same links as another parser on every page of generated sites", async () => {
+    let links = 0;
+    for (const site of world.sites) {
+      const plan = planSite(world, site);
+      for (const page of plan.pages) {
+        const url = `http://${site.host}${page.path}`;
+        const html = pageHtml(plan, page, siteFurniture(1));
+
+        const extracted = await extractPage(bodyOf(html, { url, wantsSecondOpinion: true }));
+
+        expect(extracted.secondOpinion, url).toEqual({ onlyOurs: [], onlyTheirs: [] });
+        links += extracted.page.links.length;
+      }
+    }
+    expect(links).toBeGreaterThan(200);
+  });
 });

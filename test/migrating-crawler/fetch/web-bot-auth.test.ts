@@ -10,7 +10,7 @@ import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store"
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
-import { homeSettings } from "#crawler/membership/home-settings";
+import { homeSettings } from "#crawler/membership/home-folder";
 import { pinOf } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../../gateway/joining-world.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { Governor, type GovernorSettings } from "#crawler/limits/governor";
+import { Governor, type GovernorSettings, WorkPace } from "#crawler/limits/governor";
 import { type CrawlerLimits, limitsSchema } from "#crawler/settings/limits-config";
 import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -55,7 +55,7 @@ describe("the governor", () => {
     expect(tomorrow.mayFetch()).toBe(true);
   });
 
-  it("stops at the day's bytes, and says once that what is under way is to be broken off", () => {
+  it("stops at the day's bytes, and says once that running requests must be aborted", () => {
     const one = governor(freshHome(), { bytesPerDay: 1000 });
     const told: string[] = [];
     one.onSpent = (reason) => void told.push(reason);
@@ -68,7 +68,7 @@ describe("the governor", () => {
     expect(told).toEqual(["the day's 1000 bytes are used up"]);
   });
 
-  it("makes pieces wait that come faster than the rate, and tells how many", async () => {
+  it("delays pieces that exceed the rate, and reports how many wait", async () => {
     const one = governor(freshHome(), { kilobytesPerSecond: 1000 });
 
     const waiting = one.takeBytes(150 * 1024);
@@ -79,7 +79,7 @@ describe("the governor", () => {
     expect(one.holdingBack(0)).toEqual([]);
   });
 
-  it("lets nobody wait any more when it is closed", async () => {
+  it("releases everything that waits when it is closed", async () => {
     const one = governor(freshHome(), { kilobytesPerSecond: 1 });
     const waiting = one.takeBytes(10_000 * 1024);
 
@@ -97,7 +97,7 @@ describe("the governor", () => {
     expect(one.holdingBack(4)).toEqual(["all 4 places for hosts are taken"]);
   });
 
-  it("stays paused over a restart, until it is resumed", () => {
+  it("stays paused across a restart until it is resumed", () => {
     const home = freshHome();
     governor(home, {}).pause("by the administrator");
 
@@ -118,7 +118,7 @@ describe("the governor", () => {
     expect(one.silence()).toBe("outside the hours that are set for crawling until Sat 08:00");
   });
 
-  it("takes lowered limits at once, and raised ones, too", async () => {
+  it("applies lowered and raised limits at once", async () => {
     const one = governor(freshHome(), { kilobytesPerSecond: 1, bytesPerDay: 1e9 });
     const waiting = one.takeBytes(100 * 1024);
 
@@ -130,7 +130,7 @@ describe("the governor", () => {
     expect([one.stop(), one.freeHosts(1)]).toEqual(["", 1]);
   });
 
-  it("lets no request begin while it is paused, and lets those go that wait", async () => {
+  it("begins no request while it is paused, and releases those that wait", async () => {
     const one = governor(freshHome(), { kilobytesPerSecond: 1 });
     (await one.admit(soon()))?.end();
     void one.takeBytes(100 * 1024);
@@ -141,7 +141,7 @@ describe("the governor", () => {
     expect(await waiting).toBeNull();
   });
 
-  it("shows every limit with what is used of it and when it starts over", () => {
+  it("reports every limit with its use and when it starts over", () => {
     const one = governor(freshHome(), { bytesPerDay: 5000, bytesPerMonth: 9000, kilobytesPerSecond: 10 });
 
     one.takeBytes(1234);
@@ -163,5 +163,51 @@ describe("the governor", () => {
     const names =
       "pause pagesPerDay bytesPerDay bytesPerMonth kilobytesPerSecond concurrentHosts openConnections";
     expect([...usage.keys()].join(" ")).toBe(`${names} cpuShare memoryBytes diskBytes hours onlyWhenIdle`);
+  });
+});
+
+// The coordinator changes the number of hosts at a time and never exceeds the host's limit.
+
+const asked = (pace: "slow-down" | "steady" | "hurry-up", due: number) => ({
+  ...({ type: "coordinator:work-pace", pace, due, reason: `${due} due` } as const),
+});
+
+describe("places for hosts", () => {
+  it("follow the due work with each message, up and down, and never exceed the limit", () => {
+    const pace = new WorkPace();
+    const told = [
+      asked("slow-down", 0),
+      asked("steady", 30),
+      asked("slow-down", 0),
+      asked("hurry-up", 65),
+      asked("steady", 5),
+      asked("slow-down", 3),
+    ];
+
+    const places = told.map((message) => {
+      pace.take(message);
+      return `${pace.places(32)}/${pace.places(14)}`;
+    });
+
+    expect(places.join(" ")).toBe("1/1 30/14 1/1 32/14 5/5 3/3");
+  });
+
+  it("are the limit until the coordinator asks, follow a lower limit at once, and are the limit again in a new session", () => {
+    const pace = new WorkPace();
+    const before = pace.places(32);
+    pace.take(asked("slow-down", 16));
+    const slowed = [pace.places(32), pace.places(5)];
+    pace.forget();
+
+    expect([before, slowed, pace.places(32), pace.asked]).toEqual([32, [16, 5], 32, null]);
+  });
+
+  it("record since when a pace is asked for, and why", () => {
+    const pace = new WorkPace();
+    const noon = new Date("2030-01-01T12:00:00Z");
+    pace.take(asked("slow-down", 2), noon);
+    pace.take(asked("slow-down", 1), new Date("2030-01-01T12:00:10Z"));
+
+    expect(pace.asked).toEqual({ pace: "slow-down", due: 1, reason: "1 due", since: noon, places: 1 });
   });
 });

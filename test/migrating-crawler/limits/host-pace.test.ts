@@ -54,7 +54,7 @@ describe("429 and 503 without Retry-After", () => {
     expect(second.notBeforeMs - first.notBeforeMs).toBe(2 * minute);
   });
 
-  it("back off a day at most, and up to a quarter more by chance before that", () => {
+  it("back off a day at most, with up to a quarter more at random before that", () => {
     let pace = newPace;
     for (let turn = 0; turn < 20; turn++) pace = paceAfter(pace, { status: 503 }, 0);
 
@@ -62,7 +62,7 @@ describe("429 and 503 without Retry-After", () => {
     expect(paceAfter(newPace, { status: 503 }, 0, 0.999).notBeforeMs).toBeGreaterThan(1.24 * minute);
   });
 
-  it("begin after a good answer with half of the pause that was of use, until that is a day ago", () => {
+  it("start after a good answer at half of the last effective pause, for a day", () => {
     let pace = newPace;
     for (let turn = 0; turn < 4; turn++) pace = paceAfter(pace, { status: 429 });
     const better = paceAfter(pace, {}, pace.notBeforeMs);
@@ -72,7 +72,7 @@ describe("429 and 503 without Retry-After", () => {
     expect(paceAfter(better, { status: 429 }, 25 * 60 * minute).backOffMs).toBe(minute);
   });
 
-  it("lower the rate once, however many follow each other, silence between them included", () => {
+  it("lower the rate once in a row, however many follow, even with silence between them", () => {
     const first = paceAfter(newPace, { status: 429 });
     let pace = first;
     for (const status of [429, 503, null, null, 429]) pace = paceAfter(pace, { status }, pace.notBeforeMs);
@@ -81,14 +81,14 @@ describe("429 and 503 without Retry-After", () => {
     expect(pace.rate.perHour).toBe(1800);
   });
 
-  it("are in a row though robots.txt is answered between them", () => {
+  it("are consecutive even if robots.txt is answered between them", () => {
     const first = paceAfter(newPace, { status: 429 });
     const rules = paceAfter(first, { isSmall: true }, first.notBeforeMs);
 
     expect(paceAfter(rules, { status: 429 }, rules.notBeforeMs).backOffMs).toBe(2 * minute);
   });
 
-  it("with a Retry-After that is of no use are not asked at its pace", () => {
+  it("with a Retry-After that does not help back off further than it says", () => {
     const first = paceAfter(newPace, { status: 429, retryAfterSeconds: 1 });
     const second = paceAfter(first, { status: 429, retryAfterSeconds: 1 }, first.notBeforeMs);
     const third = paceAfter(second, { status: 429, retryAfterSeconds: 1 }, second.notBeforeMs);
@@ -113,7 +113,7 @@ describe("a host that answers", () => {
     });
   }
 
-  it("several times slower than usual, twice in a row, is asked half as often as it was, and once more when that was no use", () => {
+  it("several times slower than usual, twice in a row, is asked half as often, and again when that does not help", () => {
     const [once, twice, third, , fifth, sixth] = delaysFor(...Array<number>(6).fill(1800));
 
     expect([once, third]).toEqual([9000, twice]);
@@ -121,7 +121,7 @@ describe("a host that answers", () => {
     expect(sixth).toBeGreaterThan(1.8 * fifth!);
   });
 
-  it("slower and slower is asked once a minute in the end, and no less", () => {
+  it("slower and slower is finally asked once a minute, and not less often", () => {
     const delays = delaysFor(
       ...Array.from({ length: 200 }, (_, turn) => Math.min(60_000, 300 * 1.1 ** turn)),
     );
@@ -129,11 +129,11 @@ describe("a host that answers", () => {
     expect(Math.max(...delays)).toBeLessThanOrEqual(minute);
   });
 
-  it("slowly once in a while is not", () => {
+  it("slowly once in a while is not slowed down", () => {
     expect(delaysFor(1800, 300, 1800, 300)).toEqual([9000, 1500, 9000, 1500]);
   });
 
-  it("as usual again is only by and by asked as fast as before", () => {
+  it("as usual again is only gradually asked as fast as before", () => {
     const delays = delaysFor(1800, 1800, ...Array<number>(30).fill(300)).slice(2);
 
     expect(delays[0]).toBeGreaterThan(15_000);
@@ -141,11 +141,11 @@ describe("a host that answers", () => {
     expect(delays.at(-1)).toBe(1500);
   });
 
-  it("slowly all the time is taken as it is: the new time becomes the usual one", () => {
+  it("slowly all the time has a new usual time", () => {
     expect(delaysFor(...Array<number>(80).fill(1800)).at(-1)).toBe(9000);
   });
 
-  it("robots.txt quickly is not taken for one that answers pages quickly", () => {
+  it("robots.txt quickly is not assumed to answer pages quickly", () => {
     let pace = newPace;
     for (let turn = 0; turn < 5; turn++) pace = paceAfter(pace, { tookMs: 5, isSmall: true });
     for (let turn = 0; turn < 2; turn++) pace = paceAfter(pace, { tookMs: 400 });
@@ -155,7 +155,7 @@ describe("a host that answers", () => {
 });
 
 describe("a host that does not answer", () => {
-  it("is left alone a minute from the second time on, doubling to an hour, until it answers", () => {
+  it("rests a minute from the second failure on, doubling to an hour, until it answers", () => {
     const waits: number[] = [];
     let pace = newPace;
     for (let turn = 0; turn < 10; turn++) {
@@ -170,7 +170,7 @@ describe("a host that does not answer", () => {
   });
 });
 
-describe("what goes with a host to another crawler", () => {
+describe("a host's pace that moves to another crawler", () => {
   const known = { crawlDelayMs: 5000, backOffMs: 120_000, backedOffMsAgo: minute, usualMs: 400 };
 
   const at = (nowMs: number) => ({ settings, nowMs });
@@ -179,7 +179,7 @@ describe("what goes with a host to another crawler", () => {
     ...{ refusedMsAgo: 5 * minute, saidMsAgo: minute },
   };
 
-  it("is what it comes to there", () => {
+  it("is the same there", () => {
     const there = withReport(newPace, known, at(10 * minute));
 
     expect(paceReport(there, 10 * minute)).toEqual(known);
@@ -194,7 +194,7 @@ describe("what goes with a host to another crawler", () => {
     expect(there).toMatchObject({ crawlDelayMs: 8000, backOffMs: 240_000, backedOffAtMs: 9 * minute });
   });
 
-  it("is forgiven there, too", () => {
+  it("expires there too", () => {
     const forgiven = withReport(
       newPace,
       { ...known, backedOffMsAgo: 25 * 60 * minute },
@@ -204,7 +204,7 @@ describe("what goes with a host to another crawler", () => {
     expect(forgiven.backOffMs).toBe(0);
   });
 
-  it("is the rate that it tolerates, with the memory of the refusal", () => {
+  it("includes the tolerated rate and its last refusal", () => {
     const there = withReport(newPace, { ...known, tolerated }, at(10 * minute));
 
     expect(paceReport(there, 10 * minute)!.tolerated).toEqual({ ...tolerated, saidMsAgo: 0 });
@@ -213,7 +213,7 @@ describe("what goes with a host to another crawler", () => {
     );
   });
 
-  it("is no rate where it is higher, or where this crawler has asked since", () => {
+  it("includes no rate that is higher, or older than this crawler's last request", () => {
     const lower = paceAfter(paceAfter(newPace, { status: 429 }), { status: 429 });
     const own = { ...lower, rate: { ...lower.rate, perHour: 300 } };
     const since = { ...newPace, endedAtMs: 9.5 * minute };
@@ -274,7 +274,7 @@ describe("Retry-After", () => {
     },
   );
 
-  it("as the Unix time at which to come back is no wait of decades", () => {
+  it("as a Unix time is not a wait of decades", () => {
     expect(retryAfterSeconds(String(now.getTime() / 1000 + 600), now)).toBe(600);
     expect(retryAfterSeconds(String(now.getTime() + 600_000), now)).toBe(600);
     expect(retryAfterSeconds(String(now.getTime() / 1000 - 600), now)).toBe(0);

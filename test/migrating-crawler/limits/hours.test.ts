@@ -1,9 +1,8 @@
 /** Weekly hours, and days and months in local time. */
-
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { isTimeZone, LocalTime } from "#crawler/core/local-time";
-import { Schedule } from "#crawler/limits/schedule";
+import { Schedule } from "#crawler/limits/governor";
 import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/settings/limits-config";
 
 const weekOf = (days: object) => limitsSchema.parse({ hours: days }).hours!;
@@ -30,7 +29,7 @@ describe("hours of the week", () => {
     expect(read ?? null).toEqual(spans);
   });
 
-  it("that begin in the evening last into the next morning, also from Sunday to Monday", () => {
+  it("that begin in the evening last until the next morning, also from Sunday to Monday", () => {
     const week = weekOf({ sunday: "22:00-06:00" });
 
     expect(isOpen(week, sunday, at("21:59"))).toBe(false);
@@ -41,11 +40,11 @@ describe("hours of the week", () => {
     expect(openMinutesPerWeek(week)).toBe(8 * 60);
   });
 
-  it("have nothing on days that are not named", () => {
+  it("are closed on days that are not named", () => {
     expect(isOpen(weekOf({ monday: "always" }), tuesday, at("12:00"))).toBe(false);
   });
 
-  it("follow the clock on the wall through the night that summer time begins", () => {
+  it("follow local time through the night when summer time begins", () => {
     let now = new Date("2026-03-28T20:00:00Z");
     const limits = { hours: weekOf({ sunday: "02:00-05:00" }), timeZone: "Europe/Athens" };
     const schedule = new Schedule(limits, () => now);
@@ -64,7 +63,7 @@ describe("hours of the week", () => {
   });
 });
 
-describe("when hours open or close next, on nights when clocks change", () => {
+describe("the next opening or closing on nights when clocks change", () => {
   const days = "monday tuesday wednesday thursday friday saturday sunday".split(" ");
   const every = (hours: string) => weekOf(Object.fromEntries(days.map((day) => [day, hours])));
 
@@ -91,7 +90,7 @@ describe("when hours open or close next, on nights when clocks change", () => {
     expect(schedule.usage().resetsAt?.toISOString() ?? null).toBe(truth?.replace("Z", ".000Z") ?? null);
   });
 
-  it("is the first minute at which it does, in a hundred nights of zones and hours drawn at random", () => {
+  it("is the first such minute, in a hundred random nights, zones and hours", () => {
     const random = seededRandom(41);
     const zones = ["Europe/Athens", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "UTC"];
     const nights = "2026-10-24T20 2027-03-27T20 2026-11-01T02 2026-10-03T12".split(" ");
@@ -129,14 +128,14 @@ describe("a day in a time zone", () => {
     expect(time.dayEnd(new Date(now))).toEqual(new Date(end));
   });
 
-  it("lies in a month that ends there, too", () => {
+  it("is in a month that also ends in local time", () => {
     const athens = new LocalTime("Europe/Athens");
 
     expect(athens.monthEnd(new Date("2026-10-05T12:00:00Z"))).toEqual(new Date("2026-10-31T22:00:00Z"));
     expect(athens.monthEnd(new Date("2026-10-31T22:00:00Z"))).toEqual(new Date("2026-11-30T22:00:00Z"));
   });
 
-  it("is refused for a zone that there is not", () => {
+  it("is refused for an unknown zone", () => {
     expect([isTimeZone("Europe/Athens"), isTimeZone("Europe/Atlantis")]).toEqual([true, false]);
   });
 });

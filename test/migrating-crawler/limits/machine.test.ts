@@ -2,10 +2,15 @@
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { ConnectionSlots } from "#crawler/limits/connection-slots";
-import { DiskWatch } from "#crawler/limits/disk-watch";
-import { IdleWatch, type MachineSigns, readMachineSigns } from "#crawler/limits/idle-watch";
-import { MemoryWatch, youngMegabytes } from "#crawler/limits/memory-watch";
+import {
+  DiskWatch,
+  IdleWatch,
+  type MachineSigns,
+  MemoryWatch,
+  readMachineSigns,
+  youngMegabytes,
+} from "#crawler/limits/machine-watch";
+import { ConnectionSlots } from "#crawler/limits/shares";
 import { addressGuard } from "#crawler/net/address-guard";
 import { ownNetworks } from "#crawler/net/connector";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -41,7 +46,7 @@ function session(type: number, line: string): Buffer {
 }
 
 describe("a machine's signs", () => {
-  it("are untold where the system has none", () => {
+  it("are unknown where the system has none", () => {
     expect(signsHere()).toMatchObject({ onMainsPower: null, usersAwayMinutes: null });
   });
 
@@ -58,14 +63,14 @@ describe("a machine's signs", () => {
     ],
     ["a server", {}, true],
     ["a mouse with a battery", { "M/type": "Battery", "M/status": "Discharging", "M/scope": "Device" }, true],
-  ])("tell the power of %s", (_what, files, expected) => {
+  ])("give the power state of %s", (_what, files, expected) => {
     mkdirSync(join(folder, "power"));
     for (const [path, text] of Object.entries(files)) put(`power/${path}`, `${text}\n`);
 
     expect(signsHere().onMainsPower).toBe(expected);
   });
 
-  it("tell how long the last user has been away, and that one at a screen is not", () => {
+  it("give how long the last user has been away, and that one at a screen is present", () => {
     put("utmp", Buffer.concat([session(2, "~"), session(7, "pts/0"), session(8, "pts/9")]));
     const terminal = put("dev/pts/0", "");
     utimesSync(terminal, new Date("2026-11-22T11:48:00Z"), now);
@@ -76,7 +81,7 @@ describe("a machine's signs", () => {
     expect([away, signsHere().usersAwayMinutes]).toEqual([12, 0]);
   });
 
-  it("tell that nobody is logged in", () => {
+  it("say that nobody is logged in", () => {
     put("utmp", session(2, "~"));
 
     expect(signsHere().usersAwayMinutes).toBe(Number.POSITIVE_INFINITY);
@@ -99,14 +104,14 @@ describe("only when idle", () => {
     expect(watchOf(signs).usage().holdingBack).toBe(words);
   });
 
-  it("says what the system does not tell", () => {
+  it("names the signs that the system lacks", () => {
     expect(watchOf({ onMainsPower: null, usersAwayMinutes: null }).untold()).toEqual([
       "this system does not tell whether it runs on its battery",
       "this system does not tell whether anybody uses it",
     ]);
   });
 
-  it("is not chased away by the crawler's own load", () => {
+  it("does not stop for the crawler's own load", () => {
     let nowMs = 0;
     const signs = () => ({ ...idle, load: 2.4 });
     const watch = new IdleWatch(limits, { signs, ownLoad: () => 1, nowMs: () => nowMs });
@@ -119,7 +124,7 @@ describe("only when idle", () => {
 });
 
 describe("memory", () => {
-  it("near its limit means fewer hosts, then one request at a time, and garbage is collected", () => {
+  it("near its limit reduces hosts, then allows one request at a time, and collects garbage", () => {
     let bytes = 0;
     let nowMs = 0;
     let collected = 0;
@@ -141,7 +146,7 @@ describe("memory", () => {
     expect(collected).toBe(1);
   });
 
-  it("leaves extraction half a gigabyte's room where there is that much, or no limit", () => {
+  it("leaves extraction half a gigabyte when there is that much, or no limit", () => {
     const gibibyte = 1024 ** 3;
 
     expect([null, gibibyte / 2, gibibyte / 2 - 1].map(youngMegabytes)).toEqual([48, 48, 8]);
@@ -153,7 +158,7 @@ describe("memory", () => {
 });
 
 describe("open connections", () => {
-  it("are waited for in order when all are taken, the link's among them", async () => {
+  it("are waited for in order when all are taken, including the coordinator's", async () => {
     const slots = new ConnectionSlots(4);
     const ends = await Promise.all([slots.take(10), slots.take(10), slots.take(10)]);
     const order: string[] = [];
@@ -173,7 +178,7 @@ describe("open connections", () => {
     expect(slots.usage()).toMatchObject({ used: 4, cap: 4, holdingBack: "" });
   });
 
-  it("that do not come in time are given up", async () => {
+  it("that are not free in time are given up", async () => {
     const slots = new ConnectionSlots(2);
     await slots.take(10);
 
@@ -181,7 +186,7 @@ describe("open connections", () => {
     expect(slots.usage().holdingBack).toBe("");
   });
 
-  it("of a lowered limit end by themselves and are not replaced", async () => {
+  it("above a lowered limit end normally and are not replaced", async () => {
     const slots = new ConnectionSlots(10);
     const ends = await Promise.all([slots.take(10), slots.take(10), slots.take(10)]);
 
@@ -195,7 +200,7 @@ describe("open connections", () => {
 });
 
 describe("the disk", () => {
-  it("counts everything in the folder, and leaves the spool what is left", async () => {
+  it("counts everything in the folder, and leaves the rest to the spool", async () => {
     const mebibyte = 1024 * 1024;
     put("releases/one.mjs", Buffer.alloc(3 * mebibyte));
     put("spool/results-1.log", Buffer.alloc(2 * mebibyte));
@@ -221,11 +226,11 @@ describe("the machine's own networks", () => {
     eth1: [face("10.1.2.3/16")],
   };
 
-  it("are the public ones of its interfaces", () => {
+  it("are its interfaces' public ones", () => {
     expect(ownNetworks(interfaces)).toEqual(["198.41.0.0/24", "2a00:1450::/64"]);
   });
 
-  it("are not contacted, also as mapped addresses, unless they are allowed", () => {
+  it("are not contacted, even as mapped addresses, unless they are allowed", () => {
     const lists = { allowRanges: [], denyRanges: [], denyDomains: [], ownNetworks: ownNetworks(interfaces) };
     const guard = addressGuard(lists);
     const open = addressGuard({ ...lists, allowRanges: ["198.41.0.8/30"] });

@@ -55,14 +55,14 @@ it.each([
   expect(await flood(gateOf(limits), errands, 2000)).toMatchObject({ out });
 });
 
-it("waits for the rate, and turns away at once those behind a thousand that wait", async () => {
+it("waits for the rate, and rejects at once those behind a thousand that wait", async () => {
   const gate = gateOf({}, 50);
 
   expect(await flood(gate, many(1001))).toEqual({ out: 0, last: "1000 probes wait already" });
   expect(gate.mayGoOn()).toBe(false);
 });
 
-it("lets out all of an honest coordinator: eight at a time, twenty a second, six tries", async () => {
+it("admits all probes of an honest coordinator: eight at a time, twenty a second, six tries", async () => {
   const gate = gateOf({});
   const budget = new ProbeBudget({
     ...{ perCrawlerAtOnce: 8, perCrawlerPerSecond: 20, perTargetPerSecond: 3 },

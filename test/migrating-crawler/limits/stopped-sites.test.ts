@@ -58,8 +58,8 @@ async function crawlerAtWork() {
   return { gateway, origin, grant, endOf, cutOff };
 }
 
-describe("a site that is to be stopped", () => {
-  it("gets no further request, the one under way is cut off, and its lease goes back with the reason", async () => {
+describe("a site that was stopped", () => {
+  it("gets no further request, the running one is aborted, and its lease goes back with the reason", async () => {
     const { gateway, origin, grant, endOf, cutOff } = await crawlerAtWork();
     grant("1", "www.site.localhost", ["/slow", "/next"]);
     await vi.waitFor(() => expect(origin.requests).toContain("GET /slow"), 20_000);
@@ -73,7 +73,7 @@ describe("a site that is to be stopped", () => {
     expect(gateway.seen.batches).toEqual([]);
   });
 
-  it("is refused when a lease of it was under way, and when it is to be probed; its neighbour is not, nor asked by another", async () => {
+  it("is refused in a later lease, as a probe's target and behind a redirect; its neighbour is not", async () => {
     const { gateway, origin, grant, endOf } = await crawlerAtWork();
     gateway.gateway.send(amber, stop("site.localhost"));
 
@@ -101,8 +101,8 @@ describe("a site that is to be stopped", () => {
   });
 });
 
-describe("a part of a site that is to be stopped", () => {
-  it("gets no request, and what was being fetched is not kept, while the lease goes on with the rest", async () => {
+describe("a part of a site that was stopped", () => {
+  it("gets no request, and its pages are not kept, while the lease continues with the rest", async () => {
     const { gateway, origin, grant, endOf } = await crawlerAtWork();
     const at = (path: string) => `//site.localhost:${origin.port}${path}`;
     gateway.gateway.send(amber, stopParts("prefix", at("/private")));
@@ -124,8 +124,8 @@ describe("a part of a site that is to be stopped", () => {
   });
 });
 
-describe("what was stopped", () => {
-  it("is forgotten after 15 minutes, and of very many the oldest are", () => {
+describe("a stop", () => {
+  it("is forgotten after 15 minutes, and the oldest of very many are", () => {
     const sites = new StoppedSites();
     sites.stop(["a.example"], words, 0);
 

@@ -29,7 +29,7 @@ beforeEach(() => {
 const modeOf = (file: string) => statSync(file).mode & 0o777;
 
 describe("a membership", () => {
-  it("is none in a folder without one, and comes back as it was written, for its owner alone", () => {
+  it("is null in a folder without one, and is read as it was written, readable by its owner only", () => {
     expect(readMembership(home)).toBeNull();
 
     writeMembership(home, membership);
@@ -39,7 +39,7 @@ describe("a membership", () => {
     expect(readdirSync(home)).toEqual(["membership.json"]);
   });
 
-  it("that is torn is told of by file, and left as it is", () => {
+  it("that is truncated is reported by file name, and left unchanged", () => {
     const torn = JSON.stringify(membership).slice(0, 60);
     writeFileSync(membershipFile(home), torn);
 
@@ -59,13 +59,13 @@ describe("a membership", () => {
     [{ ...membership, certificatePin: 5 }, /certificatePin/],
     [[], /membership\.json: content/],
     ["x".repeat(70_000), /are more than it ever has/],
-  ])("with something else in it is refused", (content, why) => {
+  ])("with unknown content is refused", (content, why) => {
     writeFileSync(membershipFile(home), JSON.stringify(content));
 
     expect(() => readMembership(home)).toThrow(why);
   });
 
-  it("that a crash left half-written beside the whole one is not seen", () => {
+  it("that a crash left half-written beside the whole one is ignored", () => {
     writeMembership(home, membership);
     writeFileSync(`${membershipFile(home)}.4711.new`, '{"coordinatorUrl":');
 
@@ -97,7 +97,7 @@ describe("settings of a folder with a membership", () => {
 });
 
 describe("an identity", () => {
-  it("is made at the first need, for its owner alone, and is the same ever after", () => {
+  it("is made when it is first needed, readable by its owner only, and never changes", () => {
     const made = openIdentity(home);
     const again = openIdentity(home);
 
@@ -108,7 +108,7 @@ describe("an identity", () => {
     expect(isSignedBy(made.publicKey, "a text", made.sign(Buffer.from("a text")))).toBe(true);
   });
 
-  it("goes with its folder to a rebuilt machine", () => {
+  it("moves with its folder to a rebuilt machine", () => {
     const { publicKey } = openIdentity(home);
     const moved = `${home}-moved`;
     renameSync(home, moved);
@@ -122,7 +122,7 @@ describe("an identity", () => {
     ["torn", (text: string) => text.slice(0, 30), /identity\.json: this is no whole JSON file/],
     ["with another's public key", otherPublicKey, /the two keys do not belong together/],
     ["without its private key", () => JSON.stringify({ publicKey: "A".repeat(43) }), /privateKey/],
-  ])("that is %s is told of, and not made anew", (_name, damage, why) => {
+  ])("that is %s is reported, and not replaced", (_name, damage, why) => {
     openIdentity(home);
     const damaged = damage(readFileSync(identityFile(home), "utf8"));
     writeFileSync(identityFile(home), damaged);
@@ -143,7 +143,7 @@ describe("a member", () => {
   const challenge = "c".repeat(43);
   const connection = { challenge, binding: "b".repeat(43) };
 
-  it("signs its hello with what it keeps, for this connection alone", () => {
+  it("signs its hello with its identity, for this connection only", () => {
     writeMembership(home, { ...membership, ticket: "t".repeat(43) });
     const member = new Member(home, readMembership(home)!);
 
@@ -159,7 +159,7 @@ describe("a member", () => {
       expect(isSignedBy(publicKey, helloText({ challenge, ...said, binding }), signature)).toBe(false);
   });
 
-  it("has tickets and keys on the disk before they count", () => {
+  it("stores tickets and keys before they count", () => {
     writeMembership(home, membership);
     const member = openMember(home)!;
 
@@ -180,7 +180,7 @@ describe("a member", () => {
     [-59, []],
     [120, [120]],
     [-120, [-120]],
-  ])("tells of a clock that is %i s ahead: %o", (seconds, told) => {
+  ])("reports a clock that is %i s ahead: %o", (seconds, told) => {
     writeMembership(home, membership);
     const now = new Date("2026-11-22T12:00:00.000Z");
     const member = new Member(home, membership, () => new Date(now.getTime() + seconds * 1000));
@@ -192,7 +192,7 @@ describe("a member", () => {
     expect(warned).toEqual(told);
   });
 
-  it("does not claim to have kept a key that the disk did not take", () => {
+  it("does not confirm a key that could not be stored", () => {
     writeMembership(home, membership);
     const member = openMember(home)!;
     rmSync(home, { recursive: true });

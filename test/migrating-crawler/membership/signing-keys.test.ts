@@ -44,7 +44,7 @@ function crawlerIn(
 const last = <T>(list: readonly T[]): T => list.at(-1)!;
 
 describe("a crawler's signing key", () => {
-  it("is made at the first welcome that wants one, readable to its owner alone, and signed for by both", () => {
+  it("is made at the first welcome that wants one, readable by its owner only, and signed by both keys", () => {
     const { keys, sent, identity, home } = crawlerIn();
     keys.onWelcome(false);
     const before = existsSync(signingKeysFile(home));
@@ -61,7 +61,7 @@ describe("a crawler's signing key", () => {
     expect(statSync(dirname(signingKeysFile(home))).mode & 0o777).toBe(0o700);
   });
 
-  it("signs nothing until it is published and copies of the key set have it, and nothing once it has ended", () => {
+  it("signs nothing until copies of the key set have it, and nothing after its end", () => {
     const { keys, sent, pass, publish } = crawlerIn();
     keys.onWelcome(true);
     const { publicKey } = last(sent);
@@ -78,7 +78,7 @@ describe("a crawler's signing key", () => {
     expect(inUse?.publicKey).toBe(publicKey);
   });
 
-  it("is the same after a restart, and is announced again with each welcome, for a coordinator may have lost it", () => {
+  it("survives a restart, and is announced with each welcome, because a coordinator may have lost it", () => {
     const first = crawlerIn();
     first.keys.onWelcome(true);
     first.publish(last(first.sent).publicKey, 0);
@@ -94,7 +94,7 @@ describe("a crawler's signing key", () => {
     expect(second.keys.current?.publicKey).toBe(inUse);
   });
 
-  it("gives way to the next one only when that may be used, and both are announced until then", () => {
+  it("is replaced only when the next one may be used, and both are announced until then", () => {
     const { keys, sent, pass, publish, refuse, home } = crawlerIn();
     keys.onWelcome(true);
     const old = last(sent).publicKey;
@@ -125,7 +125,7 @@ describe("a crawler's signing key", () => {
     expect(restarted.sent.map(({ publicKey }) => publicKey)).toEqual([next]);
   });
 
-  it("is another one where the coordinator says that it is somebody else's; too many are not made", () => {
+  it("is replaced when the coordinator says that it belongs to another crawler, but not without end", () => {
     const { keys, sent, refuse } = crawlerIn();
     keys.onWelcome(true);
 
@@ -135,7 +135,7 @@ describe("a crawler's signing key", () => {
     expect(keys.current).toBeNull();
   });
 
-  it("that was refused for the clock, or was not answered, is announced again later", () => {
+  it("that was refused because of the clock, or not answered, is announced again later", () => {
     const warnings: string[] = [];
     const log: CrawlerLog = { ...quietLog, warn: (fields) => warnings.push(JSON.stringify(fields)) };
     const { keys, sent, pass, refuse } = crawlerIn(undefined, { log });
@@ -163,7 +163,7 @@ describe("a crawler's signing key", () => {
       "two halves that do not belong together",
       (text: string) => text.replace(/"privateKey": "[^"]{4}/, '"privateKey": "AAAA'),
     ],
-  ])("is made anew where its file is %s", (_how, damage) => {
+  ])("is made again when its file is %s", (_how, damage) => {
     const first = crawlerIn();
     first.keys.onWelcome(true);
     const path = signingKeysFile(first.home);
@@ -176,7 +176,7 @@ describe("a crawler's signing key", () => {
     expect(second.sent[0]?.publicKey).not.toBe(first.sent[0]?.publicKey);
   });
 
-  it("is not announced where the disk does not take it, since it could get lost", () => {
+  it("is not announced when it cannot be stored, because it could get lost", () => {
     const errors: string[] = [];
     const log: CrawlerLog = { ...quietLog, error: (_fields, message) => errors.push(message) };
     const { keys, sent, home } = crawlerIn(undefined, { log });
@@ -199,7 +199,7 @@ describe("requests to sites", () => {
   const introductionOf = ({ identity, keys }: { identity: Identity; keys: SigningKeys }) =>
     new Introduction(identity, keys);
 
-  it("are signed with the identity where an older coordinator publishes nothing else", () => {
+  it("are signed with the identity when an older coordinator publishes nothing else", () => {
     const crawler = crawlerIn(undefined, { clock: { now: new Date() } });
     const introduction = introductionOf(crawler);
 
@@ -210,7 +210,7 @@ describe("requests to sites", () => {
     expect(crawler.sent).toEqual([]);
   });
 
-  it("are signed with the signing key alone where the coordinator knows of them, and not before", () => {
+  it("are signed with the signing key only, once the coordinator supports it, and not before", () => {
     const crawler = crawlerIn(undefined, { clock: { now: new Date() } });
     const introduction = introductionOf(crawler);
     introduction.onWelcome({ userAgent, signatureAgent, signingKeys: true });

@@ -1,11 +1,9 @@
 /** Folders of two hosts: one whose crawler moves with waiting results, and one that receives it. */
-
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeMembership } from "#crawler/core/membership";
 import { openIdentity } from "#crawler/membership/identity";
-import { type Pack, readPart, writeJournal, writePack } from "#crawler/move/pack";
-import { PackReceiver } from "#crawler/move/receive-pack";
+import { type Pack, PackReceiver, readPart, writeJournal, writePack } from "#crawler/move/pack";
 import { Spool } from "#crawler/spool/spool";
 import { partsOf } from "#protocol/move";
 import { packResult } from "#protocol/packed/message-frames";

@@ -22,7 +22,7 @@ const listOf = (wanted = { days: 30, maxBytes: mebibyte }) =>
   new FetchedList({ kept: { home: partner.home, warn: () => {} }, wanted: () => wanted, now: () => now });
 const asked = (url: string) => ({ url, how: "GET", status: 200, address: "192.0.2.7" });
 
-it("is read by time and by host, with what is below it, or by address; in words or as it was written", async () => {
+it("is filtered by time, by host and its subdomains, or by address, and shown as text or as written", async () => {
   const list = listOf();
   now = new Date("2026-11-27T11:00:00Z");
   list.note(asked("https://example.org/old"));
@@ -64,7 +64,7 @@ it.each(["yesterday", "2026-02-30", "2026-11-28T10:00", "-1h", "99999999d"])(
   },
 );
 
-it("says when it begins where nothing of that is in it, and that there is none", async () => {
+it("says when it begins if nothing matches, and when there is no list", async () => {
   const none = await partner.run("fetched");
   const list = listOf();
   list.note(asked("https://example.org/"));
@@ -78,7 +78,7 @@ it("says when it begins where nothing of that is in it, and that there is none",
   });
 });
 
-it("stays within its bytes and days, the newest is there, and a line that was cut off is left out", async () => {
+it("stays within its bytes and days, keeps the newest, and skips a truncated line", async () => {
   const list = listOf();
   now = new Date("2026-10-01T00:00:00Z");
   list.note(asked("https://example.org/long-ago"));
@@ -101,7 +101,7 @@ it("stays within its bytes and days, the newest is there, and a line that was cu
   expect(text).not.toMatch(/torn|long-ago/);
 });
 
-it("is kept by nobody who wants none", () => {
+it("is not kept when it is turned off", () => {
   const list = listOf({ days: 0, maxBytes: mebibyte });
   list.note(asked("https://example.org/"));
   list.write();

@@ -18,8 +18,7 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
-import { frame } from "#crawler/spool/segment";
-import { Spool, type SpooledResult } from "#crawler/spool/spool";
+import { frame, Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import { type FetchResult, failedResult } from "#protocol/result";
@@ -60,7 +59,7 @@ const urlsOf = (spool: Spool) => {
 };
 
 describe("a spool", () => {
-  it("numbers results from one, and gives them back by number", () => {
+  it("numbers results from one, and returns them by number", () => {
     const spool = open(freshHome());
 
     expect([1, 2, 3].map((number) => spool.append("7", packed(number)))).toEqual([1, 2, 3]);
@@ -71,7 +70,7 @@ describe("a spool", () => {
     expect(spool.read(4)).toBeNull();
   });
 
-  it("keeps its name, its results and its numbering over a restart", () => {
+  it("keeps its name, its results and its numbering across a restart", () => {
     const home = freshHome();
     const before = open(home);
     before.append("7", packed(1));
@@ -97,7 +96,7 @@ describe("a spool", () => {
     expect(after.append("7", packed(301))).toBe(301);
   });
 
-  it("goes on after what the coordinator has, when its own tail was lost", () => {
+  it("continues after the coordinator's last number when its own tail was lost", () => {
     const spool = open(freshHome());
     spool.append("7", packed(1));
 
@@ -124,7 +123,7 @@ describe("a spool", () => {
     expect(spool.first).toBeNull();
   });
 
-  it("keeps nothing of what was acknowledged when pages are erased, and of what waits nothing once that is", () => {
+  it("keeps no acknowledged result of erased pages, and no waiting one once it is acknowledged", () => {
     const home = freshHome();
     const spool = open(home);
     const onDisk = () =>
@@ -152,7 +151,7 @@ describe("a spool", () => {
     expect(urlsOf(open(home))).toEqual([result(4).url]);
   });
 
-  it("says when it has no room, and has it again after an acknowledgement", () => {
+  it("says when it is full, and has room again after an acknowledgement", () => {
     const spool = open(freshHome(), 10_000_000);
     let kept = 0;
     while (spool.append("7", packed(kept + 1, "x".repeat(1_000_000))) !== null) kept++;
@@ -164,7 +163,7 @@ describe("a spool", () => {
     expect(spool.append("7", packed(10))).toBe(10);
   });
 
-  it("is for one process at a time", () => {
+  it("is open in one process at a time", () => {
     const home = freshHome();
     open(home);
     writeFileSync(join(home, "spool", "lock"), String(process.ppid));
@@ -174,7 +173,7 @@ describe("a spool", () => {
     );
   });
 
-  it("takes over from a process that is gone", () => {
+  it("takes over from a process that has ended", () => {
     const home = freshHome();
     open(home).close();
     writeFileSync(join(home, "spool", "lock"), "999999999");
@@ -193,7 +192,7 @@ describe("a damaged file", () => {
   }
   const fileOf = (home: string) => join(home, "spool", filesOf(home)[0]!);
 
-  it("with half a record at its end loses that record and no other", () => {
+  it("with half a record at its end loses only that record", () => {
     const home = spoolOf(3);
     const file = fileOf(home);
     truncateSync(file, readFileSync(file).length - 5);
@@ -205,7 +204,7 @@ describe("a damaged file", () => {
     expect(spool.append("7", packed(3))).toBe(3);
   });
 
-  it("with garbage at its end loses the garbage", () => {
+  it("with garbage at its end loses only the garbage", () => {
     const home = spoolOf(2);
     appendFileSync(fileOf(home), Buffer.alloc(1000, 0xff));
 
@@ -227,7 +226,7 @@ describe("a damaged file", () => {
 });
 
 describe("kill -9 in the middle of writing", () => {
-  it("loses nothing that was reported as kept", async () => {
+  it("loses nothing that was reported as stored", async () => {
     const home = freshHome();
     await builtDoors();
     const child = fork(join(import.meta.dirname, "spool-writer.mjs"), [home], {
@@ -256,8 +255,8 @@ describe("kill -9 in the middle of writing", () => {
   }
 });
 
-describe("a disk that takes nothing", () => {
-  it("makes a spool without room that says why, and keeps what it has", () => {
+describe("a disk that cannot be written", () => {
+  it("makes the spool full with a reason, and keeps its results", () => {
     const home = freshHome();
     const spool = open(home);
     const next = fillUp(spool);
@@ -273,7 +272,7 @@ describe("a disk that takes nothing", () => {
     expect(resultOf(spool.read(1))).toEqual(result(1, filler));
   });
 
-  it("is tried again, and goes on with the same number", () => {
+  it("is tried again, and the numbers continue", () => {
     const home = freshHome();
     const spool = open(home);
     const next = fillUp(spool);
@@ -292,7 +291,7 @@ describe("a disk that takes nothing", () => {
 
   const isFullDevice = existsSync("/dev/full");
   if (!isFullDevice) process.stderr.write("skipped: a full disk: there is no /dev/full here\n");
-  it.skipIf(!isFullDevice)("that is full is said to be full", () => {
+  it.skipIf(!isFullDevice)("that is full is reported as full", () => {
     const home = freshHome();
     const spool = open(home);
     const next = fillUp(spool);
@@ -306,7 +305,7 @@ describe("a disk that takes nothing", () => {
     expect(spool.last).toBe(next - 1);
   });
 
-  it("is a fault in words when the folder cannot be made", () => {
+  it("is a readable error when the folder cannot be made", () => {
     expect(() => new Spool({ home: "/dev/null/home", maxBytes: 1e6 })).toThrow(UsageError);
     expect(() => new Spool({ home: "/dev/null/home", maxBytes: 1e6 })).toThrow(
       /the spool cannot be opened: .*ENOTDIR/,
@@ -323,8 +322,8 @@ describe("a disk that takes nothing", () => {
   }
 });
 
-describe("what is found at the opening", () => {
-  it("are the leases with their latest results, without reading the results", () => {
+describe("what a spool finds when it is opened", () => {
+  it("is the leases with their latest results, without reading the results", () => {
     const home = freshHome();
     const before = open(home);
     for (const leaseId of ["7", "18446744073709551615", "7", "9"])
@@ -338,7 +337,7 @@ describe("what is found at the opening", () => {
     ]);
   });
 
-  it("is cut off where it is whole, and none of ours", () => {
+  it("is refused when a whole record is not ours", () => {
     const home = freshHome();
     open(home).close();
     writeFileSync(
@@ -352,7 +351,7 @@ describe("what is found at the opening", () => {
     expect(spool.append("7", packed(3))).toBe(1);
   });
 
-  it("is remembered in a few bytes for each result", async () => {
+  it("takes a few bytes of memory for each result", async () => {
     const home = freshHome();
     const before = open(home, 1e9);
     for (let number = 1; number <= 30_000; number++) before.append("7", packed(number, "x".repeat(200)));

@@ -7,9 +7,8 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
-import { readKnownCoordinators } from "#crawler/membership/known-coordinators";
-import { askCrawler } from "#crawler/status/ask-crawler";
-import { openControl } from "#crawler/status/control-server";
+import { readKnownCoordinators } from "#crawler/membership/coordinator-route";
+import { askCrawler, openControl } from "#crawler/status/control-server";
 import { childCommand } from "#crawler/supervisor/crawler-child";
 import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -38,7 +37,7 @@ const nameAt = async (home: string) => {
 };
 
 describe("the control socket", () => {
-  it("is for the crawler's own user alone, and gone when the crawler is", async () => {
+  it("is accessible to the crawler's own user only, and removed when the crawler ends", async () => {
     const home = folder();
     const control = await open(home);
 
@@ -52,7 +51,7 @@ describe("the control socket", () => {
     expect(await nameAt(home)).toBeNull();
   });
 
-  it("takes the place of one that a killed process left behind", async () => {
+  it("replaces one that a killed process left behind", async () => {
     const home = folder();
     const script = `require("node:net").createServer().listen(${JSON.stringify(join(home, "control.sock"))}, () => console.log("up"))`;
     const killed = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "ignore"] });
@@ -67,7 +66,7 @@ describe("the control socket", () => {
     expect(await nameAt(home)).toBe("amber");
   });
 
-  it("takes no other's place that answers, and the log says so", async () => {
+  it("does not replace one that answers, and the log says so", async () => {
     const home = folder();
     const told: object[] = [];
     await open(home, { name: "first" });
@@ -97,12 +96,12 @@ describe("the control socket", () => {
     },
   );
 
-  it("works in the dock's sandbox, in which addresses of coordinators are kept, and a drained crawler asks to leave", async () => {
+  it("works in the supervisor's sandbox, where coordinators' addresses are kept and a drained crawler can leave", async () => {
     const home = folder();
     const bundle = join(folder(), "bundle.mjs");
     const source = `import { askToLeave } from "./drain.ts";
       import { openControl } from "./control-server.ts";
-      import { keepKnownCoordinators } from "../membership/known-coordinators.ts";
+      import { keepKnownCoordinators } from "../membership/coordinator-route.ts";
       process.on("message", () => {});
       const log = { debug() {}, info() {}, warn: console.error, error: console.error };
       keepKnownCoordinators(process.argv[2], ["wss://search.example/crawler"], log);
@@ -129,7 +128,7 @@ describe("the control socket", () => {
     expect(await asked).toContain("SIGUSR2");
   });
 
-  it("is not believed when what answers is endless, or no crawler", async () => {
+  it("is not trusted when the answer is endless or no crawler's", async () => {
     const home = folder();
     const server = createServer((request, response) => {
       if (request.url === "/status.json") response.writeHead(503).end("busy");
@@ -145,7 +144,7 @@ describe("the control socket", () => {
     await expect(askCrawler(home, { method: "GET", path: "/" })).rejects.toThrow("more than 1048576 bytes");
   });
 
-  it("is nobody's where a file of that name lies, or no folder is", async () => {
+  it("does not exist where a file has that name, or without a folder", async () => {
     const home = folder();
     writeFileSync(join(home, "control.sock"), "no socket");
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepAsked, readAsked } from "#crawler/limits/pause";
+import { keepAsked, readAsked } from "#crawler/limits/state-file";
 import { Drain } from "#crawler/status/drain";
 import {
   contributionOf,
@@ -53,7 +53,7 @@ const failed = (url: string, reason = "nobody there") =>
   result(url, { type: "failed", blame: "network", code: "connect-timeout", reason });
 
 describe("the record", () => {
-  it("counts URLs by what became of them, and keeps failures with blame and host", () => {
+  it("counts URLs by outcome, and keeps failures with blame and host", () => {
     const record = open();
 
     record.fetched(result("http://a.example/", { type: "fetched", status: 200, truncated: false }));
@@ -74,7 +74,7 @@ describe("the record", () => {
     ]);
   });
 
-  it("is there again after a restart, and counts anew with the day while errors stay", () => {
+  it("survives a restart, and starts its counts over each day while errors stay", () => {
     const first = open();
     first.fetched(failed("http://b.example/"));
     first.close();
@@ -92,7 +92,7 @@ describe("the record", () => {
     });
   });
 
-  it("keeps a hundred errors, the latest, within the size of its file", () => {
+  it("keeps the latest hundred errors within the size of its file", () => {
     const record = open();
 
     for (let i = 0; i < 150; i++) record.fetched(failed(`http://h${i}.example/`, "é".repeat(300)));
@@ -103,7 +103,7 @@ describe("the record", () => {
     expect(readStory(home).blames.network).toBe(150);
   });
 
-  it("tells of a lost link once, however often the next attempt fails in the same way", () => {
+  it("records a lost link once, however often the next attempts fail in the same way", () => {
     const record = open();
 
     for (let i = 0; i < 3; i++) record.down("connect ECONNREFUSED");
@@ -112,7 +112,7 @@ describe("the record", () => {
     expect(record.downReason).toBe("no link to the coordinator: connect ECONNREFUSED");
   });
 
-  it("tells since when the coordinator is not reached, however often it is tried for whatever reason", () => {
+  it("records since when the coordinator is unreachable, however often and for whatever reason attempts fail", () => {
     const record = open();
     const atStart = record.notConnectedSince;
     record.welcomed({} as CoordinatorWelcome);
@@ -126,7 +126,7 @@ describe("the record", () => {
     expect(record.notConnectedSince).toEqual(new Date("2026-11-22T13:00:00Z"));
   });
 
-  it("keeps how processes before it ended, each end once", () => {
+  it("keeps how previous processes ended, each end once", () => {
     const end = { at: "2026-11-22T11:00:00.000Z", reason: "it was ended by SIGKILL" };
 
     open(end).close();
@@ -155,7 +155,7 @@ describe("the record", () => {
 });
 
 describe("a drain", () => {
-  it("goes on after a restart, leaves once when nothing is left, and is over then", async () => {
+  it("continues after a restart, leaves once when nothing is left, and ends", async () => {
     keepAsked("drain", home, "the machine goes away");
     let [isEmpty, left] = [false, 0];
     const drain = new Drain({ home, isEmpty: () => isEmpty, onDrained: () => left++ });
@@ -170,7 +170,7 @@ describe("a drain", () => {
     expect(readAsked("drain", home)).toBeNull();
   });
 
-  it("is none where its file says nothing sensible: leaving cannot be taken back", () => {
+  it("does not begin from an invalid file, because leaving is final", () => {
     writeFileSync(join(home, "draining.json"), "yes");
 
     expect(readAsked("drain", home)).toBeNull();

@@ -3,7 +3,7 @@ import { quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
 import type { Resident } from "#crawler/resident-crawler";
 import type { CrawlerConfig } from "#crawler/settings/config";
-import { askCrawler } from "#crawler/status/ask-crawler";
+import { askCrawler } from "#crawler/status/control-server";
 import { openStatus } from "#crawler/status/open-status";
 import type { StatusReport } from "#crawler/status/status-report";
 import type { Lease } from "#protocol/lease";
@@ -70,7 +70,7 @@ const run = (name: string, ...args: string[]) => partner.run(name, "--home", con
 const reportOf = async () => JSON.parse((await run("status", "--json")).text) as StatusReport;
 
 describe("a crawler at work", () => {
-  it("tells what it did, for whom, and what went wrong by blame", async () => {
+  it("reports what it did, for whom, and what went wrong by blame", async () => {
     const report = await reportOf();
 
     expect(report).toMatchObject({
@@ -94,7 +94,7 @@ describe("a crawler at work", () => {
     expect(report.coordinator.connectedSince).not.toBeNull();
   });
 
-  it("says the same in words, with exit code 0", async () => {
+  it("prints the same as text, with exit code 0", async () => {
     const { code, text } = await run("status");
 
     expect(code).toBe(0);
@@ -102,7 +102,7 @@ describe("a crawler at work", () => {
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
   });
 
-  it("is paused at once, with the reason, and goes on when it is resumed", async () => {
+  it("pauses at once, with the reason, and continues when it is resumed", async () => {
     const paused = await run("pause", "--reason", "backup tonight");
     const report = await reportOf();
     const resumed = await run("resume");
@@ -122,7 +122,7 @@ describe("a crawler at work", () => {
     expect(after).toMatchObject({ state: "waiting", pause: null });
   });
 
-  it("is steered by POST alone, and by nothing that it does not know", async () => {
+  it("is controlled by POST only, and refuses unknown commands", async () => {
     const refused = await Promise.allSettled([
       askCrawler(config.home, { method: "GET", path: "/pause" }),
       askCrawler(config.home, { method: "POST", path: "/status.json" }),
@@ -133,7 +133,7 @@ describe("a crawler at work", () => {
     expect(crawler.report().pause).toBeNull();
   });
 
-  it("drains by the host's word, and is taken back as long as something is open", async () => {
+  it("drains at the host's request, which can be withdrawn while something is open", async () => {
     await openSlowPage("2");
 
     const asked = await run("drain", "--no-wait", "--json");
@@ -149,7 +149,7 @@ describe("a crawler at work", () => {
     await until(() => crawler.report().work?.openHosts === 0, 5000);
   });
 
-  it("finishes what is open, takes nothing new, ships all, and then leaves for good", async () => {
+  it("finishes its open work, takes nothing new, ships all results, and then leaves permanently", async () => {
     await openSlowPage("3");
 
     const drained = run("drain", "--reason", "the machine goes away");
@@ -170,7 +170,7 @@ describe("a crawler at work", () => {
     expect(world.seen.leaves[0]).toMatchObject({ forGood: true });
   });
 
-  it("is told of from its files when it runs no more, with exit code 3", async () => {
+  it("is described from its files when it no longer runs, with exit code 3", async () => {
     const { code, text } = await run("status");
     const drain = await run("drain");
     const pause = await run("pause");
@@ -187,7 +187,7 @@ describe("a crawler at work", () => {
     expect((await reportOf()).pause).toMatchObject({ reason: "by hand" });
   });
 
-  it("is none where no crawler has ever been", async () => {
+  it("is refused where no crawler has ever been", async () => {
     const elsewhere = await partner.run("status", "--home", "/nonexistent");
 
     expect(elsewhere).toMatchObject({ code: 2, text: expect.stringContaining("is no crawler's folder") });

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyState, releaseState } from "#crawler/core/release-state";
 import { ReleaseShelf } from "#crawler/supervisor/release-store";
-import { runningDock } from "#crawler/supervisor/supervisor-home";
+import { runningSupervisor } from "#crawler/supervisor/supervisor-home";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -53,10 +53,10 @@ async function newWorld(): Promise<ReleaseWorld> {
 }
 
 function startProcess(home: Home): ChildProcess {
-  const dock = spawn(process.execPath, [program, home.path], { stdio: ["ignore", "pipe", "inherit"] });
-  dock.stdout?.resume();
-  processes.push(dock);
-  return dock;
+  const supervisor = spawn(process.execPath, [program, home.path], { stdio: ["ignore", "pipe", "inherit"] });
+  supervisor.stdout?.resume();
+  processes.push(supervisor);
+  return supervisor;
 }
 
 const stateOf = ({ path }: Home) =>
@@ -73,12 +73,12 @@ const isGood = (home: Home, digest: string) => {
 const isLike = (report: object, wanted: object) => expect.objectContaining(wanted).asymmetricMatch(report);
 
 /** Code in a bundle that kills the supervisor once. */
-const killDock = `if (!existsSync(home + "/crawler/killed")) {
+const killSupervisor = `if (!existsSync(home + "/crawler/killed")) {
   appendFileSync(home + "/crawler/killed", "");
   process.kill(process.ppid, "SIGKILL");
 }`;
 
-describe("a dock that is killed", () => {
+describe("a supervisor that is killed", () => {
   /** The bundles' texts at each moment; `well` means that the new release must run in the end. */
   const moments: readonly [string, (text: string) => string, (text: string) => string, boolean][] = [
     [
@@ -86,7 +86,7 @@ describe("a dock that is killed", () => {
       (first) =>
         first.replace(
           `if (message.type === "stop") process`,
-          `if (message.type === "stop") {${killDock}} $&`,
+          `if (message.type === "stop") {${killSupervisor}} $&`,
         ),
       (next) => next,
       true,
@@ -94,13 +94,13 @@ describe("a dock that is killed", () => {
     [
       "when the new crawler was just started",
       (first) => first,
-      (next) => next.replace(`if (message.type !== "dock") return;`, `$&${killDock}`),
+      (next) => next.replace(`if (message.type !== "dock") return;`, `$&${killSupervisor}`),
       true,
     ],
     [
       "while it watches the new crawler",
       (first) => first,
-      (next) => next.replace(`process.send({ type: "healthy" });`, `$&${killDock}`),
+      (next) => next.replace(`process.send({ type: "healthy" });`, `$&${killSupervisor}`),
       true,
     ],
     [
@@ -109,7 +109,7 @@ describe("a dock that is killed", () => {
         first.replace(
           `if (message.type !== "dock") return;`,
           `$&
-        if (message.reports.length > 0) {${killDock}}`,
+        if (message.reports.length > 0) {${killSupervisor}}`,
         ),
       (next) => next.replace(`process.send({ type: "healthy" });`, `throw new Error("broken");`),
       false,
@@ -131,14 +131,14 @@ describe("a dock that is killed", () => {
     settle(home, world, first);
     offer(home, next);
 
-    let dock = startProcess(home);
+    let supervisor = startProcess(home);
     const ended: (string | null)[] = [];
     const watch = async () => {
       for (;;) {
-        const [, signal] = await once(dock, "exit");
+        const [, signal] = await once(supervisor, "exit");
         ended.push(signal);
         if (signal !== "SIGKILL") return;
-        dock = startProcess(home);
+        supervisor = startProcess(home);
       }
     };
     const watching = watch();
@@ -149,27 +149,27 @@ describe("a dock that is killed", () => {
     await until(() => stateOf(home).current?.digest === wanted.digest, soonMs);
     await until(() => stateOf(home).reports.some((report) => isLike(report, outcome)), soonMs);
     await until(() => home.notes().at(-1)?.startsWith(`${wanted.version} started`) ?? false, soonMs);
-    dock.kill("SIGTERM");
+    supervisor.kill("SIGTERM");
     await watching;
     expect(home.notes().at(-1)).toBe(`${wanted.version} ended`);
     expect(overlaps(home.notes())).toEqual([]);
-    expect(runningDock(home.path)).toBe(null);
+    expect(runningSupervisor(home.path)).toBe(null);
   });
 
-  it("while it downloads a release begins the download anew", async () => {
+  it("while it downloads a release starts the download over", async () => {
     const world = await newWorld();
     const home = world.newHome();
     const first = world.publish("2.0", bundleText("2.0"));
     const next = world.publish("2.1", bundleText("2.1"));
     settle(home, world, first);
     offer(home, next);
-    const dock = startProcess(home);
+    const supervisor = startProcess(home);
     world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
       answer.write(next.bytes.subarray(0, 50));
       world.handlers.clear();
-      dock.kill("SIGKILL");
+      supervisor.kill("SIGKILL");
     });
-    await once(dock, "exit");
+    await once(supervisor, "exit");
 
     const after = startProcess(home);
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { releaseState } from "#crawler/core/release-state";
 import { readStopWords } from "#crawler/extract/stop-words";
-import { runningDock } from "#crawler/supervisor/supervisor-home";
-import { bundleDock } from "../../../ops/bundle-crawler.mjs";
+import { runningSupervisor } from "#crawler/supervisor/supervisor-home";
+import { bundlePartnerProgram } from "../../../ops/bundle-crawler.mjs";
 import { until } from "../../support/until.ts";
 import { bundleText, type Home, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
@@ -16,7 +16,7 @@ let file: string;
 beforeAll(async () => {
   world = await startReleaseWorld();
   file = join(world.newHome().path, "nearcrawl-crawler.mjs");
-  await bundleDock({
+  await bundlePartnerProgram({
     root: join(import.meta.dirname, "../../.."),
     outfile: file,
     stopWords: readStopWords(),
@@ -34,7 +34,7 @@ async function run(home: string): Promise<{ readonly code: number; readonly erro
   return { code, errors };
 }
 
-it("run fetches the release, runs it in the sandbox without the dock's secrets, and ends in order", async () => {
+it("run fetches the release, runs it in the sandbox without the supervisor's secrets, and ends in order", async () => {
   const home = world.newHome();
   world.offerToAll(world.publish("1.0", curiousBundle));
   const env = { PATH: process.env.PATH, SECRET_OF_THE_DOCK: "s3cret", TZ: "Europe/Athens" };
@@ -42,7 +42,7 @@ it("run fetches the release, runs it in the sandbox without the dock's secrets, 
   await until(() => existsSync(join(home.path, "crawler/found")), 20_000);
   const other = await run(home.path);
 
-  const isRunning = runningDock(home.path);
+  const isRunning = runningSupervisor(home.path);
   program.kill("SIGTERM");
   const [code] = await once(program, "exit");
 
@@ -63,7 +63,7 @@ it("run fetches the release, runs it in the sandbox without the dock's secrets, 
   });
   expect(code).toBe(0);
   expect(stateOf(home).current?.version).toBe("1.0");
-  expect(runningDock(home.path)).toBe(null);
+  expect(runningSupervisor(home.path)).toBe(null);
   const log = join(home.path, "log/crawler.log");
   expect(readFileSync(log, "utf8")).toMatch(/"msg":"the supervisor has stopped"/);
   for (const path of [log, join(home.path, "releases/state.json")])

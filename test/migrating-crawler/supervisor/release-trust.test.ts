@@ -1,14 +1,19 @@
 /** Which signed lists on disk a supervisor trusts after keys have changed. */
-import { rmSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import { emptyState } from "#crawler/core/release-state";
+import { limitsSchema } from "#crawler/settings/limits-config";
 import { releasePolicy } from "#crawler/settings/release-policy";
-import { ReleaseSource } from "#crawler/supervisor/release-source";
+import { DownloadAllowance, ReleaseSource } from "#crawler/supervisor/release-source";
 import { ReleaseShelf } from "#crawler/supervisor/release-store";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
 import { faultOfKept, keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
 import { anyOf, formatEnvelope, rawPublicKey, readEnvelope, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
+import { onLoopback } from "../support/loopback.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
 let world: ReleaseWorld;
@@ -40,7 +45,7 @@ const rotation = (sequence: number, from: typeof first, to: typeof first) => {
   return signBody("key", { product, sequence, newKey: newOne, retires, createdAt }, from);
 };
 
-test("a list of revoked releases counts on after the key that signed it was retired, pinned or not", () => {
+test("a list of revoked releases still counts after the key that signed it was retired, pinned or not", () => {
   const digest = "0".repeat(64);
   const list = { product, sequence: 1, createdAt, digests: [digest], reason: "it leaks" };
   shelf.write("revocations.json", signBody("revocations", list, second));
@@ -52,7 +57,7 @@ test("a list of revoked releases counts on after the key that signed it was reti
   expect(trust.revocations?.digests).toEqual([digest]);
 });
 
-test("a release on the disk may run until it is revoked, however genuine it is", async () => {
+test("a genuine release on the disk may run until it is revoked", async () => {
   const { digest, version, bytes } = world.publish("1.0.0", "// a crawler");
   const manifest = readEnvelope(String(world.files.get(`/releases/${digest}/manifest.json`)));
   if ("refused" in manifest) throw new Error(manifest.refused);
@@ -72,7 +77,7 @@ test("a release on the disk may run until it is revoked, however genuine it is",
   expect(await fault()).toBe("it was revoked: it leaks");
 });
 
-test("a statement of what is newest is asked for on, and goes stale, whatever the clock was set to", () => {
+test("the statement of the newest release is asked for again and expires, whatever the clock was set to", () => {
   const now = Date.now();
   const at = (days: number) => new Date(now + days * 86_400_000);
   const [stated, until] = [at(0).toISOString(), at(7).toISOString()];
@@ -84,7 +89,7 @@ test("a statement of what is newest is asked for on, and goes stale, whatever th
   expect([-400, 0, 6, 8].map(newness)).toEqual(["stated", "stated", "stated", "stale"]);
 });
 
-test("a statement that is older, good for longer than any is, or withheld takes the place of none", async () => {
+test("a statement that is older, valid for too long, or withheld replaces none", async () => {
   const source = sourceOf(world);
   const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
   let [days, served] = [0, 0];
@@ -107,7 +112,7 @@ test("a statement that is older, good for longer than any is, or withheld takes 
   expect(served).toBe(5);
 });
 
-test("of lists without end no more is read than they can have", async () => {
+test("endless lists are read up to their maximum length", async () => {
   world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
   world.files.set("/releases/current.json", `{"manifest":null${" ".repeat(3 * 1024 * 1024)}}`);
   const source = sourceOf(world);
@@ -122,4 +127,125 @@ test("of lists without end no more is read than they can have", async () => {
     type: "failed",
     reason: expect.stringMatching(/longer than 3145728 bytes/),
   });
+});
+
+/** What the supervisor's downloads may use, against a real server that sends as fast as possible. */
+describe("the allowance for downloads", () => {
+  const bundle = Buffer.alloc(400 * 1024, "x");
+  let server: Awaited<ReturnType<typeof onLoopback>>;
+  let home: string;
+  let asked: (string | undefined)[];
+  let sentBytes: number;
+  beforeEach(async () => {
+    home = temporaryFolder("nearcrawl-allowance-");
+    asked = [];
+    sentBytes = 0;
+    const serving = createServer((request, answer) => {
+      asked.push(request.headers.range);
+      const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
+      const body = first === undefined ? bundle : bundle.subarray(Number(first), Number(last) + 1);
+      sentBytes += body.length;
+      answer.writeHead(first === undefined ? 200 : 206, { "content-length": body.length }).end(body);
+    });
+    server = await onLoopback(serving);
+  });
+  afterEach(() => server.close());
+
+  function source(limits: object) {
+    const allowance = new DownloadAllowance({ home, limits: () => limitsSchema.parse(limits) });
+    const from = new ReleaseSource({
+      coordinatorUrl: `ws://127.0.0.1:${server.port}/crawler`,
+      route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
+      allowance,
+    });
+    return { from, allowance };
+  }
+
+  const countedBytes = () =>
+    (JSON.parse(readFileSync(join(home, "day-count.json"), "utf8")) as { bytes: number }).bytes;
+
+  it("a bundle is downloaded no faster than the partner's rate, in pieces that occupy no place at the coordinator", async () => {
+    const { from } = source({ kilobytesPerSecond: 100 });
+    const beganMs = performance.now();
+    const fetched = from.download("/releases/x", { bytes: bundle.length, file: join(home, "x.draft") });
+    const rates: number[] = [];
+    const watch = setInterval(() => rates.push(sentBytes / ((performance.now() - beganMs) / 1000)), 500);
+
+    expect(await fetched).toBe(true);
+    clearInterval(watch);
+
+    // 400 KiB at 100 KiB a second, of which a tenth of a second arrives at once.
+    expect(performance.now() - beganMs).toBeGreaterThan(3500);
+    expect(readFileSync(join(home, "x.draft")).equals(bundle)).toBe(true);
+  });
+
+  it("a supervisor that is stopped does not wait for the rate", { timeout: 20_000 }, async () => {
+    const { from } = source({ kilobytesPerSecond: 1 });
+    const file = join(home, "x.draft");
+    const fetched = from
+      .download("/releases/x", { bytes: bundle.length, file })
+      .catch((error: Error) => error);
+    await until(() => sentBytes > 0, 5000);
+
+    from.close();
+
+    expect(await fetched).toBeInstanceOf(Error);
+  });
+
+  it("a slow line downloads it in several requests", async () => {
+    const { from, allowance } = source({ kilobytesPerSecond: 1 });
+    Object.assign(allowance, { take: () => null, tell: () => true });
+
+    await from.download("/releases/x", { bytes: bundle.length, file: join(home, "x.draft") });
+
+    expect(asked).toEqual(
+      [0, 1, 2, 3, 4, 5, 6].map(
+        (at) => `bytes=${at * 65_536}-${Math.min((at + 1) * 65_536, bundle.length) - 1}`,
+      ),
+    );
+    expect(readFileSync(join(home, "x.draft")).equals(bundle)).toBe(true);
+  });
+
+  it("downloaded bytes count in the day's ledger, and nothing is asked for when the day is used up", async () => {
+    const { from } = source({ bytesPerDay: 440 * 1024 });
+    const file = join(home, "x.draft");
+    await from.download("/releases/x", { bytes: bundle.length, file });
+    await until(() => countedBytes() >= bundle.length, 5000);
+    const before = asked.length;
+
+    const again = from.download("/releases/y", { bytes: bundle.length, file: join(home, "y.draft") });
+    const bundleWords = await again.catch((error: Error) => error.message);
+    const list = await from.text("/releases/keys.json", 1024 * 1024).catch((error: Error) => error.message);
+
+    expect(bundleWords).toBe("/releases/y: the bytes that this machine's settings allow are used up");
+    expect(list).toBe("/releases/keys.json: the bytes that this machine's settings allow are used up");
+    expect(asked.length).toBe(before);
+  });
+
+  it("a running crawler is informed, and its own ledger is not touched", async () => {
+    const { from, allowance } = source({});
+    let told = 0;
+    allowance.tell = (bytes) => {
+      told += bytes;
+      return true;
+    };
+
+    await from.text("/releases/keys.json", 1024 * 1024);
+
+    await until(() => told > bundle.length, 5000);
+    expect(() => countedBytes()).toThrow(/ENOENT/);
+  });
+
+  // Issue 41: AbortSignal.timeout only accepts whole milliseconds, and most rates give fractions.
+  it.each([1, 3, 7, 100, 1000.3, 9_999_999.5])(
+    "lists and bundles arrive at %d KB a second",
+    async (kilobytesPerSecond) => {
+      const { from, allowance } = source({ kilobytesPerSecond });
+      Object.assign(allowance, { take: () => null, tell: () => true });
+      const file = join(home, "x.draft");
+
+      expect(await from.text("/releases/keys.json", 1024 * 1024)).toHaveLength(bundle.length);
+      expect(await from.download("/releases/x", { bytes: bundle.length, file })).toBe(true);
+    },
+  );
 });

@@ -10,18 +10,18 @@ import { join } from "node:path";
 import { lineLog } from "#crawler/core/log";
 import { type Membership, writeMembership } from "#crawler/core/membership";
 import type { ReleaseState } from "#crawler/core/release-state";
-import { PingService } from "#crawler/supervisor/ping-service";
+import { PingService } from "#crawler/supervisor/crawler-child";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { pinnedReleaseKeys, ReleaseShelf } from "#crawler/supervisor/release-store";
-import { Dock, type Told } from "#crawler/supervisor/supervisor";
-import { type DockTiming, readDockSettings } from "#crawler/supervisor/supervisor-home";
+import { Supervisor, type Told } from "#crawler/supervisor/supervisor";
+import { readSupervisorSettings, type SupervisorTiming } from "#crawler/supervisor/supervisor-home";
 import type { Goodbye } from "#protocol/messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { onLoopback } from "../support/loopback.ts";
 
-export const quickTiming: DockTiming = {
+export const quickTiming: SupervisorTiming = {
   watchMs: 150,
   welcomeMs: 60_000,
   mostWatchedFaults: 3,
@@ -189,28 +189,28 @@ export async function startReleaseWorld(): Promise<ReleaseWorld> {
   };
 }
 
-export interface RunningDock {
-  readonly dock: Dock;
+export interface RunningSupervisor {
+  readonly stop: () => Promise<void>;
   readonly state: () => ReleaseState;
   readonly lines: string[];
   /** Applies to supervisors that start later. */
-  readonly timing: { -readonly [Name in keyof DockTiming]: DockTiming[Name] };
+  readonly timing: { -readonly [Name in keyof SupervisorTiming]: SupervisorTiming[Name] };
 }
 
 /** Runs a supervisor in this process with crawlers as real processes. */
-export async function startDock(
+export async function startSupervisor(
   home: Home,
-  timing: Partial<DockTiming> = {},
+  timing: Partial<SupervisorTiming> = {},
   now: () => Date = () => new Date(),
   tell: (goodbye: Goodbye) => Promise<Told> = async () => ({ type: "told" }),
-): Promise<RunningDock> {
+): Promise<RunningSupervisor> {
   const { path, membership } = home;
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
-  const settings = () => readDockSettings(path, membership);
+  const settings = () => readSupervisorSettings(path, membership);
   const used = { ...quickTiming, ...timing };
   const { coordinatorUrl } = membership;
-  const dock = new Dock({
+  const supervisor = new Supervisor({
     home: path,
     pinned: pinnedReleaseKeys(path, membership),
     shelf: new ReleaseShelf({ home: path, warn: write }),
@@ -230,8 +230,8 @@ export async function startDock(
     now,
     random: () => 0.5,
   });
-  await dock.start();
-  return { dock, state: () => dock.state, lines, timing: used };
+  await supervisor.start();
+  return { stop: () => supervisor.stop(), state: () => supervisor.state, lines, timing: used };
 }
 
 function makeHome(path: string, settings: string, { port, key }: { port: number; key: KeyObject }): Home {

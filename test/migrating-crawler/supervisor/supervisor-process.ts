@@ -1,8 +1,8 @@
 /** Runs a supervisor as a process that a test can kill: `node … HOME`. */
-import { runDock, untilSignal } from "#crawler/supervisor/run-supervisor";
+import { runSupervisor, untilSignal } from "#crawler/supervisor/run-supervisor";
 import { quickTiming } from "./release-world.ts";
 
-await runDock({
+await runSupervisor({
   home: process.argv[2] ?? "",
   env: {},
   program: "nearcrawl-crawler.mjs",

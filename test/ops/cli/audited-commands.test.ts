@@ -1,11 +1,10 @@
 /** Every command that changes something records it in the audit log: real database, in this process. */
-
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/release-store";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { coordinatorCommand } from "#ops/cli/commands/coordinator";

@@ -1,5 +1,4 @@
 /** Invitations, keys and tokens by command: a real database, exit codes. */
-
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -7,7 +6,7 @@ import { createServer } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import type { IssuedInvitation } from "#coordinator/run/access/invitations";
-import { createReleaseKeyStore } from "#coordinator/run/releases/key-store";
+import { createReleaseKeyStore } from "#coordinator/run/releases/release-store";
 import { pinOf } from "#protocol/identity";
 import { parseInvitation } from "#protocol/invitation";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";

@@ -1,6 +1,13 @@
 /** The rate that a site tolerates: what lowers and raises it, and what never happens whatever sites answer. */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
+import {
+  type AddressAnswer,
+  addressAfterAnswer,
+  addressAfterProbe,
+  addressKey,
+  newAddressPace,
+} from "#crawler/limits/address-pace";
 import { afterAnswer, boundsOf, newPace, type PaceSettings, withCrawlDelay } from "#crawler/limits/host-pace";
 import {
   afterGoodAnswer,
@@ -39,7 +46,7 @@ describe("a refusal", () => {
     expect(perHour).toBeLessThanOrEqual(1800 + 10 * 60);
   });
 
-  it("is come near to and not passed at first: the memory of it fades over days", () => {
+  it("limits the rate at first, and fades over days", () => {
     const { perHour: soon } = asked(refusedAt(unlimitedRate, 0), { fromMs: 0, forMs: 90 * minute });
     const low = { ...refusedAt(unlimitedRate, 0), refusedPerHour: 1000, perHour: 500 };
     const at = (forMs: number) => Math.round(asked(low, { fromMs: 0, forMs }).perHour);
@@ -50,7 +57,7 @@ describe("a refusal", () => {
     expect(at(4 * day)).toBe(3600);
   });
 
-  it("leaves the rate at what got through since the one before, pauses included, where that is known", () => {
+  it("sets the rate to what got through since the previous one, pauses included, when that is known", () => {
     const { rate } = asked(
       { ...refusedAt(unlimitedRate, 0), perHour: 1200 },
       { fromMs: 0, forMs: 10 * minute },
@@ -63,12 +70,12 @@ describe("a refusal", () => {
     expect(known).not.toBeCloseTo(rateNow(quota, bounds, 20 * minute) / 2, 0);
   });
 
-  it("counts for the rate at which was asked, where other limits kept that lower than was tolerated", () => {
+  it("lowers the actual rate when other limits kept it below the tolerated one", () => {
     expect(refusedAt(unlimitedRate, minute, 10_000)).toMatchObject({ refusedPerHour: 360, perHour: 180 });
   });
 });
 
-it("where the settings allow less than the start's rest, it climbs to that while all goes well, and no further", () => {
+it("climbs to the fastest rest in the settings while all goes well, and no further", () => {
   const faster = boundsOf(newPace, { floorMs: 1000, fastestMs: 250, responseTimeFactor: 0 });
 
   const half = asked(unlimitedRate, { fromMs: 0, forMs: 60 * minute }, faster).perHour;
@@ -101,7 +108,7 @@ describe.each(Array.from({ length: 12 }, (_, seed) => seed))("whatever a site an
     return { status, tookMs: 60_000 * random() ** 3, retryAfterSeconds, isSmall: random() < 0.1 };
   };
 
-  it("it is never asked faster than floor and Crawl-delay, nor before Retry-After, is asked again within a day, and recovers", () => {
+  it("it is never asked faster than floor and Crawl-delay or before Retry-After, is asked again within a day, and recovers", () => {
     const leastMs = Math.max(
       crawlDelay * 1000,
       Math.min(settings.floorMs, settings.fastestMs ?? settings.floorMs),
@@ -130,4 +137,80 @@ describe.each(Array.from({ length: 12 }, (_, seed) => seed))("whatever a site an
 
     expect(nowMs).toBeLessThan(untilMs);
   });
+});
+
+// How fast one address may be asked, and what counts as one.
+
+const settings = { floorMs: 1000, responseTimeFactor: 5 };
+const rest = (answer: Partial<AddressAnswer>, pace = newAddressPace, nowMs = 0) =>
+  addressAfterAnswer(
+    pace,
+    { host: "a.example", domain: "a.example", status: 200, tookMs: 0, speed: "quick", ...answer },
+    { settings, nowMs },
+  );
+
+describe("an address rests", () => {
+  it.each([
+    ["a quarter of a host's floor", { status: 200, tookMs: 100 }, 250],
+    ["as long as it just worked", { status: 200, tookMs: 700 }, 700],
+    ["ten seconds at most", { status: 200, tookMs: 50_000 }, 10_000],
+    ["not for an answer that never came", { status: null, tookMs: 20_000 }, 250],
+  ])("%s", (_what, answer, expectedMs) => {
+    expect(rest(answer).notBeforeMs).toBe(expectedMs);
+  });
+
+  it("after a probe as after a quick answer, and never less than before", () => {
+    const probed = (pace = newAddressPace) => addressAfterProbe(pace, { settings, nowMs: 0, domain: "" });
+    const strained = rest({ tookMs: 5000 });
+
+    expect(probed().notBeforeMs).toBe(250);
+    expect(probed(strained)).toMatchObject({ notBeforeMs: strained.notBeforeMs, rate: strained.rate });
+  });
+
+  it("as before after one host's refusal, and twice as long after another's within ten minutes", () => {
+    const once = rest({ status: 429 });
+    const again = rest({ status: 503 }, once, 1000);
+    const other = rest({ status: 429, host: "b.example" }, again, 2000);
+    const late = rest({ status: 429, host: "b.example" }, again, 700_000);
+
+    expect([once.notBeforeMs, again.notBeforeMs - 1000]).toEqual([250, 250]);
+    expect(other.notBeforeMs - 2000).toBe(2000);
+    expect(late.notBeforeMs - 700_000).toBe(250);
+  });
+
+  it("longer after answers that are slow for their hosts, and gradually as before when they are quick again", () => {
+    let pace = rest({}, newAddressPace, 1);
+    pace = rest({ speed: "slow", tookMs: 200 }, pace, pace.notBeforeMs + 200);
+    const slowMs = pace.notBeforeMs - pace.endedAtMs;
+    const rests: number[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      pace = rest({}, pace, pace.notBeforeMs);
+      rests.push(Math.round(pace.notBeforeMs - pace.endedAtMs));
+    }
+
+    expect(slowMs).toBe(2 * (250 + 200) - 200);
+    expect(rests).toEqual([...rests].sort((a, b) => b - a));
+    expect(rests.at(-1)).toBe(250);
+  });
+
+  it("ten seconds at most, however low the rate, and recovers from there", () => {
+    let pace = newAddressPace;
+    for (let turn = 1; turn <= 12; turn++)
+      pace = rest({ status: 429, host: `h${turn % 2}` }, pace, turn * 1000);
+    const restMs = pace.notBeforeMs - 12_000;
+    let turns = 0;
+    while (pace.rate.perHour > 0 && turns++ < 1e5) pace = rest({}, pace, pace.notBeforeMs + 86_400);
+
+    expect(restMs).toBe(10_000);
+    expect(turns).toBeLessThan(1e4);
+  });
+});
+
+it.each([
+  ["192.0.2.1", "192.0.2.2", false],
+  ["192.0.2.1", "::ffff:192.0.2.1", true],
+  ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true],
+  ["2001:db8:1:2::1", "2001:db8:1:3::1", false],
+])("%s and %s are one address: %s", (one, other, isOne) => {
+  expect(addressKey(one) === addressKey(other)).toBe(isOne);
 });
