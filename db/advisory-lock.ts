@@ -8,7 +8,6 @@ import type { Pool, PoolClient } from "pg";
 
 const keys = "hashtext($1), hashtext($2)";
 
-/** Returns false when another session holds the lock. */
 export async function tryAdvisoryLock(client: PoolClient, name: string, schema: string): Promise<boolean> {
   const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${keys}) as locked`, [
     name,

@@ -49,7 +49,6 @@ import { type Database, wordsOf } from "./server-database.ts";
 import { estimatedRows, totalBytes } from "./table-sizes.ts";
 
 interface BackupOptions {
-  /** The parent folder of the backup; defaults to `<home>/backups`. */
   readonly folder?: string | undefined;
   /** The number of complete backups of this database to keep there, including this one; all by default. */
   readonly keep?: number | undefined;

@@ -8,7 +8,6 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { wordsOf } from "./server-database.ts";
 
-/** Increases when older programs cannot restore what newer ones write. */
 export const backupFormat = 1;
 
 const path = z
@@ -49,7 +48,6 @@ const manifestSchema = z.object({
       optOuts: z.number().min(0).nullable().default(null),
     }),
   ),
-  /** Relative to `data/`, with slashes, parents first. */
   folders: z.array(path),
   files: z.array(z.object({ path, bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 });
@@ -69,7 +67,6 @@ interface BackedUpRows {
   readonly optOuts: number | null;
 }
 
-/** Sums all schemas; null when none has a count. */
 export function rowsOf({ schemas }: Pick<BackupManifest, "schemas">): BackedUpRows {
   const sum = (of: (schema: BackedUpSchema) => number | null) => {
     const known = schemas.map(of).filter((rows) => rows !== null);

@@ -39,9 +39,7 @@ export function keptAsideWords(folder: string): string {
 }
 
 export interface OpenDatabaseOptions {
-  /** The server's URL; null uses the embedded server. */
   readonly databaseUrl: string | null;
-  /** The folder of all files of the embedded server. */
   readonly home: string;
   readonly schema: string;
   readonly maxConnections?: number;
@@ -109,7 +107,6 @@ class Presence {
   readonly #url: string;
   readonly #onServer: (event: ServerEvent) => void;
   #client: Client | null = null;
-  /** The process id of the connected server. */
   #pid: number | undefined;
   #ended = false;
   #recovery: Promise<void> = Promise.resolve();

@@ -138,7 +138,6 @@ async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
       await to.query(`create table if not exists ${name} partition of "${parent}" ${bounds}`);
 }
 
-/** Orders tables after those that they refer to. */
 function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
   const [ordered, done] = [[] as CopiedTable[], new Set<string>()];
   while (ordered.length < tables.length) {

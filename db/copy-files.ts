@@ -97,7 +97,6 @@ export async function copyTree(
   await syncAll([...files.map((name) => join(to, name)), to]);
 }
 
-/** libuv has this many threads. */
 const atOnce = 4;
 
 /** Runs `work` on a few items at a time; the first failure ends it after those under way. */

@@ -124,7 +124,6 @@ export class CopyWriter {
     return this.#length >= flushBytes;
   }
 
-  /** Sends the buffer to the server and waits for room. */
   async flush(): Promise<void> {
     if (this.#length === 0) return;
     const hasRoom = this.#stream.write(this.#bytes.subarray(0, this.#length));

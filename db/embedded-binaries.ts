@@ -132,7 +132,6 @@ function openToAll(folder: string): void {
 
 // Runs a Postgres program to its end under the server's account.
 
-/** Exceeds pg_ctl's own timeout. */
 const deadlineMs = 180_000;
 
 /** Passes nothing of the caller's environment (PGDATA, PGPORT) and starts in a folder that every account can reach. */
@@ -196,7 +195,6 @@ const [firstOwnId, ownIds] = [60_600, 500];
  */
 export const isForeignId = (id: number) => id === 0 || sharedIds.includes(id);
 
-/** Returns null when the system does not know the number. */
 const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =>
   readIfThere(file)
     .split("\n")

@@ -80,11 +80,9 @@ const swapFileOf = (home: string) => join(home, "restore-swap.json");
 interface Swap {
   /** The complete, recovered folder that replaces <home>/postgres. */
   readonly fresh: string;
-  /** Where the old folder goes; null when there was none. */
   readonly aside: string | null;
 }
 
-/** `between` is called after the first rename. */
 export function swapDataFolder(home: string, { fresh, aside }: Swap, between: () => void = () => {}): void {
   writeFileSync(swapFileOf(home), `${JSON.stringify({ fresh, aside })}\n`, { mode: 0o600, flush: true });
   if (aside !== null) renameSync(dataFolderOf(home), aside);
@@ -92,7 +90,6 @@ export function swapDataFolder(home: string, { fresh, aside }: Swap, between: ()
   finishSwap(home);
 }
 
-/** Several processes may do so at once. */
 export function finishSwap(home: string): void {
   const file = swapFileOf(home);
   if (!existsSync(file)) return;

@@ -306,7 +306,6 @@ function socketUrl(socketFolder: string, database: string): string {
   return `postgresql:///${database}?host=${host}&port=5432&user=${embeddedName}&sslmode=disable`;
 }
 
-/** Returns the last 2000 characters added to the log since it had this many bytes. */
 export async function logSince(home: string, bytes: number): Promise<string> {
   const file = logFileOf(home);
   if (!existsSync(file)) return "";
@@ -329,7 +328,6 @@ export async function logSince(home: string, bytes: number): Promise<string> {
 /** Returns null without the file. The socket's folder is missing while the server is starting. */
 export function readPidFile(home: string): { pid: number; socketFolder: string | undefined } | null {
   try {
-    // The lines are pid, data folder, start time, port, socket folder, …
     const lines = readFileSync(pidFileOf(home), "utf8").split("\n");
     const pid = Number(lines[0]);
     return Number.isInteger(pid) && pid > 0 ? { pid, socketFolder: lines[4]?.trim() } : null;

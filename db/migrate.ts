@@ -81,7 +81,6 @@ async function runPending(database: Database, folder: string): Promise<void> {
       migrationsSchema: schema,
       schema: [schema, "public"],
       singleTransaction: false,
-      // Both are handled above.
       noLock: true,
       checkOrder: false,
       logger: silent,

@@ -6,7 +6,6 @@ import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
 import type { ServerPlace, ServerUrl } from "./server-url.ts";
 
-/** The time limit per server, unless the URL states one (`connect_timeout`). */
 const usualTimeoutMs = 3000;
 
 /** After a primary is found, slower servers may still show a later timeline for this long. */

@@ -43,7 +43,6 @@ export const foundation = "0065-foundation";
 const lastBeforeFoundation = "0065-held-urls";
 const countBeforeFoundation = 55;
 
-/** A condition on table `migration`. */
 export const isFromBeforeFoundationSql = `name collate "C" < '0066' and name <> '${foundation}'`;
 
 const isFromBeforeFoundation = ({ name }: RanMigration) => name < "0066" && name !== foundation;

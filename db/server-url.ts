@@ -8,7 +8,6 @@ import { canParseUrl } from "#core/ip/url-host";
 export interface ServerPlace {
   /** Empty for libpq's default (PGHOST, localhost); a folder for a socket. */
   readonly host: string;
-  /** Null for the default. */
   readonly port: number | null;
   readonly name: string;
 }
@@ -19,9 +18,7 @@ export interface ServerUrl {
   readonly wantsPrimary: boolean;
   /** The search path of `options` for SQL; null when there is none or it is not plain. */
   readonly searchPath: string | null;
-  /** The value of `connect_timeout`, per host. */
   readonly timeoutMs: number | null;
-  /** The value of `application_name`, or null. */
   readonly sessionName: string | null;
   /** For node-postgres: one server, without parameters that it does not know. */
   connectionString(server: ServerPlace): string;

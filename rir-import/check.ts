@@ -25,7 +25,6 @@ export interface SourceCheck {
   readonly broken: readonly BrokenSource[];
 }
 
-/** Reads and reports without changes; invalid files are skipped and listed. */
 export async function checkSources(
   paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},

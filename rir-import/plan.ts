@@ -56,13 +56,11 @@ export interface ImportPlan extends ChangeBreakdown {
 export interface PlanOptions {
   readonly yesMoved?: AcceptedMoves;
   readonly onProgress?: OnProgress;
-  /** The samples of each kind of change; 20 by default. */
   readonly samples?: number;
 }
 
 const defaultSamples = 20;
 
-/** The limit of each family. */
 const mostLargest = 20;
 
 /** Throws SourceFileError for an invalid source. */

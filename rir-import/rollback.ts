@@ -175,7 +175,6 @@ const holdersAsIn = (kept: "holder_before" | "holder_after") => `
   from ${kept} x
   where x.generation = $1 and h.holder_id = x.holder_id`;
 
-/** The kind of change that each statement undoes; `counted` returns kinds itself. */
 const undoSteps: readonly (readonly [change: string | null, sql: string])[] = [
   [
     null,

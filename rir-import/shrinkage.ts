@@ -7,7 +7,6 @@ import type { Loss, RegistryChange, Shrinkage } from "./read/status-api.ts";
 
 /** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test.ts). */
 export const suspiciousShare = 0.1;
-/** With fewer subnets, a single one is a tenth. */
 const fewestSubnets = 20;
 
 export function shrunkRegistries(

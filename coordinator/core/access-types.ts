@@ -25,7 +25,6 @@ export interface Session extends Person {
   readonly lastUsedAt: Date;
   /** The latest possible end; an unused session ends earlier. */
   readonly endsAt: Date;
-  /** The address and browser of the last request. */
   readonly remoteAddress: string | null;
   readonly userAgent: string;
 }
@@ -129,6 +128,5 @@ export interface FleetKeys {
 export interface Secrets {
   /** 256 random bits in base64url after the prefix, and their hash. */
   make(prefix?: string): { readonly secret: string; readonly hash: string };
-  /** SHA-256 in hex. */
   hash(secret: string): string;
 }

@@ -55,7 +55,6 @@ const months = "january february march april may june july august september octo
   " ",
 );
 
-/** Returns 0 for a word that is no month name, short or long. */
 const monthOf = (name: string) => months.findIndex((month) => month.startsWith(name.toLowerCase())) + 1;
 
 interface CalendarDay {
@@ -118,5 +117,4 @@ export function retryAfterSeconds(header: string | readonly string[] | undefined
   return Math.min(longestRetryAfterSeconds, Math.max(0, Math.ceil((at - now.getTime()) / 1000)));
 }
 
-/** From 2001 to 2100. */
 const isUnixSeconds = (number: number) => number >= 1e9 && number < 4_102_444_800;

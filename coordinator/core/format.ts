@@ -41,7 +41,6 @@ export const leastSamples = 30;
 
 export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
 
-/** Replaces a figure that has too few samples. */
 export const tooFewWords = "too few yet";
 
 // The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and statistical
@@ -86,7 +85,6 @@ export function msText(ms: number): string {
   return `${ms.toFixed(digits)} ms`;
 }
 
-/** "1.2 MB": decimal units, as in networking. */
 export function bytesText(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let value = bytes;

@@ -13,7 +13,6 @@ export interface Incident {
   readonly words: string;
   readonly remoteAddress: string | null;
   readonly at: Date;
-  /** How often it happened; absent: once. */
   readonly count?: number;
   /** The document concerned, such as a robots.txt, or its beginning. */
   readonly file?: string;
@@ -27,7 +26,6 @@ export interface IncidentEntry {
   readonly count: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
-  /** From the latest incident, as is `file`. */
   readonly words: string;
   readonly remoteAddress: string | null;
   readonly file: string | null;
@@ -41,7 +39,6 @@ export interface IncidentQuery {
 }
 
 export interface IncidentStore {
-  /** Adds to the row of the same kind and crawler within one hour. */
   record(incident: Incident): Promise<void>;
   recordAll(incidents: readonly Incident[]): Promise<void>;
   list(query: IncidentQuery): Promise<IncidentEntry[]>;

@@ -100,7 +100,6 @@ function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
 
 // TXT records (RFC 1035 section 3.3.14) through c-ares, as for addresses.
 
-/** Further records of a name are ignored. */
 const maxRecords = 64;
 
 /** Returns the joined strings of each record; an empty list when there are none or no server answers. Never rejects. */

@@ -47,7 +47,6 @@ const doubtMs = 86_400_000;
 export class OwnClock {
   readonly #machine: MachineClock;
   readonly #onChange: (fault: ClockFault | null, jumpedMs: number) => void;
-  /** Both are read at the last moment at which the wall clock was followed. */
   #followedMs: number;
   #followedSteadyMs: number;
   /** How long the machine had slept by then, since the construction. */

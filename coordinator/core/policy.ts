@@ -8,7 +8,6 @@ export interface PolicyWords {
   readonly title: string;
   /** One sentence: what the setting does and what a higher or lower value costs. */
   readonly help: string;
-  /** Written after the value; null when it has no unit. */
   readonly unit: string | null;
   /** The source of the default: a paper's section, a measurement or our own judgement. */
   readonly origin: string;
@@ -20,7 +19,6 @@ export interface PolicyWords {
 
 declare const mark: unique symbol;
 
-/** Exists only for the type checker. */
 type Policy<Schema> = Schema & { readonly [mark]: true };
 
 export type PolicyNames<Section, Prefix extends string> =
@@ -42,7 +40,6 @@ export function policy<Schema extends z.ZodType>(schema: Schema, words: PolicyWo
 }
 
 interface PolicySetting extends PolicyWords {
-  /** Includes the section's name: `probe.pace.atOnce`. */
   readonly name: string;
   /** The schema of the value without its default, so a missing value is refused. */
   readonly schema: z.ZodType;

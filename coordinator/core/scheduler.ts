@@ -19,7 +19,6 @@ interface JobRule {
 
 /** Whether decisions by time are allowed (core/own-clock). */
 interface DutyClock {
-  /** While false, turns are skipped. */
   isRight(): boolean;
   /** Whether flows that delete old data (named `forget…`) may run. */
   mayForget(): boolean;
@@ -38,7 +37,6 @@ interface Duty {
   running: Promise<void> | null;
   /** Set when it was hurried during a run: it runs again this many ms after the end. Null: its interval applies. */
   againMs: number | null;
-  /** By `performance.now()`. */
   startedMs: number | null;
   endedMs: number | null;
   failures: number;
@@ -57,7 +55,6 @@ export interface DutyReport {
   /** Consecutive failures up to now. */
   readonly failures: number;
   readonly failingSinceMs: number | null;
-  /** The last turn's error; undefined when it succeeded. */
   readonly error: unknown;
 }
 

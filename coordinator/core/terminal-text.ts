@@ -12,12 +12,10 @@ export interface Column {
 }
 
 export interface Paper {
-  /** The width of a line in characters; null for no limit. */
   readonly width: number | null;
   readonly colours: boolean;
 }
 
-/** A narrower column makes names unreadable. */
 const leastWidth = 8;
 
 const gap = "  ";

@@ -6,7 +6,6 @@
  * text's hash: a miss costs one memory access, and growing reads the table sequentially.
  */
 
-/** A pool's content for a file: text i ends at `ends[i]` of `text`, where text i + 1 begins. */
 interface TextPoolParts {
   readonly text: Uint8Array;
   readonly ends: Uint32Array;
@@ -142,7 +141,6 @@ export class TextPool {
     this.#ends = ends;
   }
 
-  /** Doubles the slots; at least a quarter of them is always empty. */
   #growTable(): void {
     const old = this.#table;
     const places = Math.max(firstPlaces, old.length, 2 ** Math.ceil(Math.log2((4 / 3) * (this.#count + 1))));

@@ -111,7 +111,6 @@ export function rangeQuery({ name, since, until }: TimeRange): Readonly<Record<s
   return name === "" ? { since: minuteText(since), until: minuteText(until) } : { range: name };
 }
 
-/** The round steps that a chart's point may cover. */
 const stepSeconds = [
   ...[60, 120, 300, 600, 900, 1800, 3600],
   ...[2, 3, 6, 12, 24, 48, 7 * 24, 14 * 24].map((hours) => hours * 3600),

@@ -12,7 +12,6 @@ export function timerMs(ms: number): number {
   return ms < longestTimerMs ? Math.max(0, Math.ceil(ms)) : longestTimerMs;
 }
 
-/** Returns null when the work takes longer; it continues without anybody waiting. */
 export async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
   let late: NodeJS.Timeout | undefined;
   const waited = new Promise<null>((resolve) => {

@@ -23,7 +23,6 @@ export async function alone<T>(pool: Pool, lockName: string, work: () => Promise
 }
 
 export interface TurnClock {
-  /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly turnMs: number;
 }
@@ -43,7 +42,6 @@ export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise
 interface AgedTable {
   readonly table: string;
   readonly column: string;
-  /** Excludes rows that never expire. */
   readonly condition?: string;
 }
 

@@ -120,7 +120,6 @@ export const roundedMs = (column: string): string => `round((${column})::numeric
 export interface TableSample {
   /** SQL after the table's name: nothing, or a share of its blocks (db/table-sizes.ts). */
   readonly clause: string;
-  /** 1 when the whole table is read. */
   readonly factor: number;
 }
 

@@ -284,7 +284,6 @@ class Question {
   #client: PoolClient | null = null;
   #askedAtMs = 0;
   #turn = 0;
-  /** The running query; resolves to null when all is well, else to the error. */
   asked: Promise<unknown> | null = null;
 
   constructor(pool: Pool, put: (client: PoolClient) => Promise<void>) {
@@ -307,7 +306,6 @@ class Question {
     return asked;
   }
 
-  /** Abandons the running query; the next one gets another connection. */
   anew(): void {
     this.#turn += 1;
     const client = this.#client;

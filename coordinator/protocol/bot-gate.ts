@@ -13,7 +13,6 @@ export const challenge = z.object({
 
 export type Challenge = z.infer<typeof challenge>;
 
-/** A gate that is recognised only by its shape or wording. */
 export const unknownGate = "unknown";
 
 const names: Readonly<Record<string, string>> = {
@@ -86,7 +85,6 @@ const sayings: readonly RegExp[] = [
   /사람인지 확인|로봇이 아닙니다/,
 ];
 
-/** A longer text is about something else. */
 const mostCharacters = 2000;
 
 /** Whether a text asks its reader to prove to be human. */

@@ -187,7 +187,6 @@ function firstFault(issues: readonly z.core.$ZodIssue[]): string {
   return `${issue.path.join(".") || "message"}: ${issue.message.slice(0, 200)}${more}`;
 }
 
-/** The message's stated type, if it is safe to repeat. */
 function typeOf(value: unknown): string {
   const type = typeof value === "object" && value !== null && "type" in value ? value.type : undefined;
   return typeof type === "string" && /^[a-z]{1,20}:[a-z-]{1,30}$/.test(type)

@@ -110,7 +110,6 @@ const coordinatorTasks = z.object({
 /** Tells a crawler that got no work that some may be due now, so that it asks before the stated time. */
 const coordinatorWake = z.object({ type: z.literal("coordinator:wake") });
 
-/** Everything up to this sequence is committed. */
 const coordinatorAcknowledge = z.object({
   type: z.literal("coordinator:acknowledge"),
   sequence: z.int().min(0),
@@ -135,7 +134,6 @@ const coordinatorWorkPace = z.object({
   reason: coordinatorWords,
 });
 
-/** The other crawlers that it should measure. */
 const coordinatorPeers = z.object({
   type: z.literal("coordinator:peers"),
   peers: z
@@ -174,7 +172,6 @@ const coordinatorStopParts = z.object({
     .array(
       z.object({
         scope: z.enum(["url", "prefix", "host"]),
-        /** A URL without scheme, or a host's name. */
         of: z.string().min(1).max(maxUrlLength),
         erases: z.boolean(),
       }),
@@ -250,5 +247,4 @@ export function agreeOnVersion(offered: readonly number[]): number | null {
   return protocolVersions.find((version) => offered.includes(version)) ?? null;
 }
 
-/** Why a crawler is refused or disconnected. */
 export type Refusal = Omit<CoordinatorRefuse, "type">;

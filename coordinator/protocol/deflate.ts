@@ -17,7 +17,6 @@ import { ProtocolError } from "#core/errors";
 /** The end of a Z_SYNC_FLUSH: an empty stored block. */
 export const flushTail: Buffer = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
-/** An empty message is sent as the head of that block. */
 const emptyMessage = Buffer.from([0x00]);
 
 /** The maximum distance of a deflate reference (RFC 1951 section 2). */

@@ -62,10 +62,8 @@ export function listOf<Element extends z.ZodType>(element: Element, most: number
 /** The element schema of each such list, for code that walks through a schema. */
 export const elements: WeakMap<z.ZodType, z.ZodType> = new WeakMap();
 
-/** Faults of one element: only the first one is reported. */
 const mostIssues = 3;
 
-/** Removes control characters and direction marks. */
 export function plainWords(text: string): string {
   return text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }

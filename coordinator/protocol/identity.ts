@@ -42,10 +42,8 @@ export const helloIdentity = z.object({
   binding: bytes32.nullable().optional(),
 });
 
-/** What a coordinator wants signed, and for which connection. */
 export interface ChallengedConnection {
   readonly challenge: string;
-  /** See `tlsBindingOf`. */
   readonly binding: string | null;
 }
 

@@ -22,7 +22,6 @@ const validator = (most: number) =>
 export const lease = z.object({
   leaseId,
   host: hostName,
-  /** The coordinator's resolution; the crawler resolves again for itself. */
   addresses: z.array(address).max(64),
   expiresInSeconds: z.int().min(1).max(86_400),
   /** The earliest start in ms from now: politeness moves with the host. */

@@ -19,7 +19,6 @@ import { crawlerName } from "./invitation.ts";
 
 /** The limit for the whole move. A crawler with more that cannot be shipped first does not move. */
 export const maxMoveBytes = 64 * 1024 * 1024;
-/** The size of one message. */
 export const movePartBytes = 256 * 1024;
 export const partsOf = (bytes: number): number => Math.ceil(bytes / movePartBytes);
 
@@ -53,9 +52,7 @@ export const coordinatorMove = z.object({
   type: z.literal("coordinator:move"),
   moveId,
   asks: z.discriminatedUnion("what", [
-    /** `name`: the crawler that this host will run. */
     z.object({ what: z.literal("make-ready"), name: crawlerName }),
-    /** `publicKey`: of the host that will run it. */
     z.object({ what: z.literal("pack"), publicKey }),
     z.object({ what: z.literal("take"), bytes, digest }),
     z.object({ what: z.literal("send"), index }),

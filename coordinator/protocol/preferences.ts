@@ -14,7 +14,6 @@ import { listOf } from "./fields.ts";
  */
 const preferenceStandards = ["content-signal", "content-usage", "tdm", "rsl", "robots-words"] as const;
 
-/** Where it was found. */
 const preferencePlaces = ["robots.txt", "header", "meta", "link", "tdmrep.json"] as const;
 
 /** `licensed`: only by agreement with the site, which names a license or policy. */

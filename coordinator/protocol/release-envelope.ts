@@ -38,7 +38,6 @@ export interface Role {
   readonly threshold: number;
 }
 
-/** One signature of any key is enough. */
 export const anyOf = (keys: readonly string[]): Role => ({ keys, threshold: 1 });
 
 export interface Refused {

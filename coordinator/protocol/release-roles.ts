@@ -46,7 +46,6 @@ const role = z
 
 /** The content of a root, which `nearcrawl release root` reads from a file. */
 export const statedRoles = z.strictObject({
-  /** Signs changes of the roles. */
   root: role,
   releases: role,
   revocations: role,

@@ -26,7 +26,6 @@ export const releaseManifest = z.strictObject({
   sequence: z.int().min(1),
   digest,
   bytes: z.int().min(1).max(maxBundleBytes),
-  /** The source commit; null when the sources were not committed. */
   builtFrom: z
     .string()
     .regex(/^[0-9a-f]{7,64}$/)
@@ -37,7 +36,6 @@ export const releaseManifest = z.strictObject({
   /** The oldest supervisor that can run it. */
   oldestDock: releaseVersion,
   protocolVersions: z.array(z.int().min(1).max(10_000)).min(1).max(8),
-  /** What changes, for the partner's administrator. */
   notes: words,
 });
 export type ReleaseManifest = z.infer<typeof releaseManifest>;
@@ -48,7 +46,6 @@ export const releaseRevocations = z.strictObject({
   sequence: z.int().min(1),
   createdAt: z.iso.datetime(),
   digests: z.array(digest).max(1000),
-  /** The reason of the latest addition. */
   reason: words,
 });
 export type ReleaseRevocations = z.infer<typeof releaseRevocations>;

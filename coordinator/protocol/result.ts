@@ -188,7 +188,6 @@ export type PageExtract = z.infer<typeof pageExtract>;
  */
 const otherReading = z.object({
   words,
-  /** The beginning of the file. */
   file: z.string().max(16_384),
 });
 
@@ -228,7 +227,6 @@ export type ToleratedReport = z.infer<typeof toleratedReport>;
 /** A host's politeness state besides the wait, which moves with the host from crawler to crawler. */
 export const hostPaceReport = z.object({
   crawlDelayMs: milliseconds,
-  /** The current back-off (429, 503) and its age; both 0 for none. */
   backOffMs: milliseconds,
   backedOffMsAgo: z.number().min(0),
   /** The host's usual response time; 0 when unknown. */

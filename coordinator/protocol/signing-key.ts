@@ -26,7 +26,6 @@ export const mostClockDifferenceSeconds = 60;
 export const crawlerSigningKey = z.object({
   type: z.literal("crawler:signing-key"),
   publicKey,
-  /** The crawler's current time. */
   at: instant,
   signature,
   possession: signature,

@@ -11,7 +11,6 @@ import { canParseUrl } from "#core/ip/url-host";
 import { parseAddress } from "../core/ip/address.ts";
 import { specialPurposeOf } from "../core/ip/special-purpose.ts";
 
-/** The longest User-Agent in a welcome. */
 const maxUserAgent = 200;
 
 /** Printable ASCII that begins with the product that robots.txt files address. */

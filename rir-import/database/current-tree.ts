@@ -18,7 +18,6 @@ export interface CurrentFamily {
   readonly ids: Int32Array;
   readonly parentIds: Int32Array;
   readonly holderIds: Int32Array;
-  /** Packed country codes; 0 for none. */
   readonly countries: Uint16Array;
   readonly registries: Uint8Array;
   readonly names: Int32Array;

@@ -173,9 +173,7 @@ function registryChanges(
 interface Change {
   readonly kind: Counted;
   readonly family: FamilyDifference;
-  /** The row in the current tree, or −1. */
   readonly row: number;
-  /** The place in the wanted state; −1 when it is removed. */
   readonly place: number;
 }
 

@@ -23,7 +23,6 @@ const importsKept = 8;
 
 /** A list that moves more than this share of its ranges is held back. */
 const mostMovedShare = 0.3;
-/** A third of fewer ranges is insignificant. */
 const fewestRanges = 20;
 
 const samplesShown = 5;
@@ -220,7 +219,6 @@ function keyOfWords(words: 1 | 4, first: Uint32Array, last: Uint32Array): string
   return `${first[0]}.${first[1]}.${first[2]}.${first[3]}-${last[0]}.${last[1]}.${last[2]}.${last[3]}`;
 }
 
-/** Returns place by range of each list that may differ. */
 async function readCurrent(
   client: PoolClient,
   lists: readonly ListInForce[],
@@ -265,7 +263,6 @@ async function readInForce(client: PoolClient): Promise<readonly ListInForce[]> 
   return rows;
 }
 
-/** Runs in the caller's transaction, before the generation is in force. */
 export async function writePublished(
   client: PoolClient,
   generation: number,

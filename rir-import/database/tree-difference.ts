@@ -147,7 +147,6 @@ export interface HolderDifference {
   readonly wanted: HolderTable;
   readonly current: CurrentHolders;
   readonly ids: Int32Array;
-  /** Wanted holders that the database lacks. */
   readonly added: readonly number[];
   /** Wanted holders whose name or handle differs from the database. */
   readonly renamed: readonly number[];
@@ -175,7 +174,6 @@ function compareHolders(wanted: HolderTable, current: CurrentHolders): HolderDif
 }
 
 export interface HolderChanges {
-  /** Holders that are in force now but were not before. */
   readonly added: number;
   readonly gone: number;
   readonly renamed: number;

@@ -14,7 +14,6 @@ import type { SourcePath } from "../read/open-source.ts";
 import type { CachedSource } from "../read/status-api.ts";
 import { type DownloadKind, type DownloadSource, downloadKinds } from "./source-settings.ts";
 
-/** More geofeeds of one file are ignored. */
 export const mostGeofeedsNamed = 20_000;
 
 const time = z.iso.datetime();
@@ -27,7 +26,6 @@ const entrySchema = z.strictObject({
   /** The requested URL, without secrets and before redirects. */
   url: z.string().max(2000),
   etag: z.string().max(1000).nullable(),
-  /** As the server wrote it. */
   lastModified: z.string().max(100).nullable(),
   bytes: z.int().min(0),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -185,7 +183,6 @@ export async function sourceRows(
 export interface GeofeedCopies {
   readonly files: number;
   readonly bytes: number;
-  /** Not confirmed for a quarter, so no longer imported. */
   readonly tooOld: number;
 }
 

@@ -151,7 +151,6 @@ function lengthOf(headers: IncomingHttpHeaders): number | null {
 
 const originSchema = z.strictObject({
   url: z.string(),
-  /** A strong validator for If-Range. */
   validator: z.string().min(1).max(1000),
 });
 

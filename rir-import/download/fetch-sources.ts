@@ -33,7 +33,6 @@ export interface FetchOptions {
   readonly names: readonly string[];
   readonly cacheFolder: string;
   readonly acceptSmaller: boolean;
-  /** This software's version, for the User-Agent. */
   readonly version: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -45,7 +44,6 @@ export interface FetchProgress {
   readonly source: string;
   readonly state: "receiving" | "waiting" | "done";
   readonly bytesDone: number;
-  /** Null when the server does not say. */
   readonly bytesTotal: number | null;
   readonly note: string;
   readonly sourcesDone: number;
@@ -229,11 +227,10 @@ async function secretsOf({ headerFiles, queryFiles }: DownloadSource): Promise<R
 
 /** Two sources at a time, never of one host, because registries are not mirrors. */
 const mostAtOnce = 2;
-/** Each is a small file from another server. */
 const mostGeofeedsAtOnce = 8;
 
 /** Keeps the order of the items. `work` must not throw. */
-export async function spreadOverHosts<Item, Result>(
+async function spreadOverHosts<Item, Result>(
   items: readonly Item[],
   hostOf: (item: Item) => string,
   work: (item: Item) => Promise<Result>,
@@ -264,7 +261,6 @@ export async function spreadOverHosts<Item, Result>(
 
 const maxSecretLength = 4096;
 
-/** Reads the file's only line. Throws a ConfigError that names the file but never its content. */
 async function readSecret(file: string): Promise<string> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new ConfigError([`${file}: the secret cannot be read (${error.code ?? "unknown fault"})`]);
@@ -275,8 +271,6 @@ async function readSecret(file: string): Promise<string> {
   }
   return secret;
 }
-
-// Converts the operator's settings into those of the HTTP client: User-Agent, proxy, trusted authorities.
 
 async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
   const { proxy, proxyAuthorizationFile, certificateFile, contact, limits } = settings;

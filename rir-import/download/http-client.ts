@@ -38,7 +38,6 @@ interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: RequestSecrets;
-  /** Restarted by every piece that arrives. */
   readonly watch: Watch;
 }
 
@@ -52,7 +51,6 @@ export interface HttpAnswer {
   close(): void;
 }
 
-/** Larger response headers end the request. */
 const maxHeaderBytes = 32 * 1024;
 
 export class HttpClient {
@@ -64,7 +62,6 @@ export class HttpClient {
     this.#dispatcher = dispatcherFor(settings);
   }
 
-  /** Returns the first answer that is not a redirect. Throws a DownloadFailure. */
   async get(asked: HttpRequest): Promise<HttpAnswer> {
     const secretQuery = Object.entries(asked.secrets.query);
     let url = new URL(asked.url);
@@ -252,7 +249,6 @@ export class Watch {
 export interface Clock {
   now(): Date;
   after(ms: number, run: () => void): () => void;
-  /** Rejects when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 

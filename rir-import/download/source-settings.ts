@@ -113,7 +113,6 @@ const settingsSchema = z.strictObject({
     .array(z.string().refine((text) => parseRange(text) !== null, { error: "must be a range of addresses" }))
     .max(100)
     .default([]),
-  /** Starts from an empty list instead of the registries' public locations. */
   onlyThese: z.boolean().default(false),
   sources: z.record(z.string().regex(name), sourceSchema).default({}),
 });

@@ -51,7 +51,6 @@ interface Element {
   readonly geofeed: string | null;
 }
 
-/** Reads an organisation or its customer; `parentOrgHandle` names the parent. */
 function readOrganisation(sink: RecordSink, content: XmlContent, line: number): void {
   const handle = textOf(content, "handle")?.toUpperCase() ?? null;
   const name = textOf(content, "name");

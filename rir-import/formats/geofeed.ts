@@ -79,7 +79,6 @@ function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
   return { place: [region === "" ? country : region, name].filter((part) => part !== "").join(" ") };
 }
 
-/** Splits at commas outside quotes (RFC 4180). */
 function fieldsOf(line: string): readonly string[] {
   if (!line.includes('"')) return line.split(",", 5).map((field) => field.trim());
   const fields: string[] = [];

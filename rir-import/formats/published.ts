@@ -14,7 +14,6 @@ export const mostListBytes = 16 * 2 ** 20;
 /** A list not confirmed for longer is ignored, and replaced by a newer one whatever that moves. */
 export const keptDays = 92;
 
-/** Further ranges of a list are dropped. */
 export const mostListRanges = 500_000;
 
 export const maxPlaceLength = 120;
@@ -40,7 +39,6 @@ export type PublishedFormat = (typeof publishedFormats)[number];
 export const isPublishedFormat = (format: string): format is PublishedFormat =>
   (publishedFormats as readonly string[]).includes(format);
 
-/** Example: `aws-ranges` gives `aws`. */
 export const kindOfFormat = (format: PublishedFormat) => format.replace("-ranges", "") as PublishedKind;
 
 /** Wider ranges are no network's own: the widest in the clouds' lists are a /9 and a /20. */

@@ -60,7 +60,6 @@ export interface OrganisationRecord {
 
 export type RegistryRecord = NetworkRecord | OrganisationRecord;
 
-/** An unreadable record: its line, the reason, and the offending text. */
 export interface Malformed {
   readonly line: number;
   readonly reason: string;
@@ -83,7 +82,6 @@ export interface RecordSink {
 }
 
 export interface RecordReader {
-  /** The chunk may be overwritten after the call. */
   push(chunk: Buffer): void;
   /** Completes the last object. Throws SourceFileError when the file is visibly truncated. */
   end(): void;

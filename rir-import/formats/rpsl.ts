@@ -81,7 +81,6 @@ class RpslReader implements RecordReader, LineHandler {
     this.#lines.push(chunk);
   }
 
-  /** Throws when the file ends inside a line and its last object is incomplete: a broken download. */
   end(): void {
     this.#isEnding = this.#lines.insideLine ? "inside a line" : "behind a line";
     this.#lines.end();
@@ -144,7 +143,6 @@ class RpslReader implements RecordReader, LineHandler {
     }
   }
 
-  /** A line without an attribute name makes a wanted object malformed. */
   #nameless(line: string, number: number): void {
     const value = decodeText(line.slice(0, shownLength));
     this.#broken({ line: number, reason: "a line without an attribute name", value });

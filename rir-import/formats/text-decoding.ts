@@ -72,7 +72,6 @@ export class ValueDecoder {
   }
 }
 
-/** Returns the text before ` #`, or null when empty. */
 export function withoutComment(value: string): string | null {
   const comment = value.includes("#") ? value.search(/(?:^|[ \t])#/) : -1;
   const text = (comment < 0 ? value : value.slice(0, comment)).trim().slice(0, maxTextLength);
@@ -100,9 +99,7 @@ export const tooLongReason = "a line longer than 65,536 bytes";
 const shownBytes = 80;
 
 export interface LineHandler {
-  /** A line without its line end. */
   line(line: string, number: number): void;
-  /** Receives only the beginning of an overlong line. */
   longLine(beginning: string, number: number): void;
 }
 

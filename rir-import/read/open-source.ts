@@ -156,7 +156,6 @@ const dosEnd = 0x1a;
 /** The maximum number of trailing ones. */
 const mostDosEnds = 65_536;
 
-/** Removes what DOS put at the end of a text. */
 async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer = Buffer.alloc(0);
   try {

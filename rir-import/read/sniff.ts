@@ -8,7 +8,6 @@ import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
 
 type Packing = "plain" | "gzip" | "zip";
-/** Formats that are read record by record. */
 export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
 /** `geofeeds` are all those that registry objects name, reported as one. */
 export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";

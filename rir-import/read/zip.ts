@@ -14,7 +14,6 @@ export interface ZipEntry {
 }
 
 const maxEntries = 10_000;
-/** Longer names are cut, because they are only shown. */
 const maxNameCharacters = 300;
 const chunkBytes = 2 ** 20;
 const stored = 0;
@@ -28,7 +27,6 @@ export class ZipArchive {
     this.#archive = archive;
   }
 
-  /** The caller must close it. */
   static async open(file: string): Promise<ZipArchive> {
     // Names are only shown, so one that leads out of the archive is harmless.
     const options = { lazyEntries: true, autoClose: false, decodeStrings: false };

@@ -75,7 +75,6 @@ export class HolderTable {
   readonly #registries = new GrowingColumn((length) => new Uint8Array(length));
   readonly #countries = new GrowingColumn((length) => new Uint16Array(length));
 
-  /** Names and handles are stored among these texts. */
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
@@ -84,7 +83,6 @@ export class HolderTable {
     return this.#names.length;
   }
 
-  /** Adds the holder if its key is new. */
   indexOf({ key, name, handle, registry, country }: ResolvedHolder): number {
     const index = this.#keys.intern(key);
     if (index < this.count) return index;
@@ -153,7 +151,6 @@ export class HolderReferences {
   /** The files with opaque-ids of each registry, in order. */
   readonly #opaqueFiles = new Map<Registry | null, string[]>();
 
-  /** Names are stored among these texts. */
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
@@ -215,7 +212,6 @@ export class HolderReferences {
     return resolved({ registry, handle, parentHandle, name }, country);
   }
 
-  /** Numbers everything of a reference except its texts. */
   #contextOf(reference: HolderReference, source: string): number {
     const { type, registry } = reference;
     const country = type === "name" ? reference.country : null;

@@ -261,9 +261,6 @@ const startsAtOrBefore = ({ first, words }: RangeColumns, a: number, b: number) 
 const endsAtOrBehind = ({ last, words }: RangeColumns, a: number, b: number) =>
   compareWords(last, a, last, b, words) >= 0;
 
-// Stores what readers yield in columns and bytes until all files are read: networks by family, holder references,
-// organisations.
-
 /** Further objects that name geofeeds are ignored; some ten thousand do. */
 const mostGeofeeds = 500_000;
 

@@ -1,20 +1,11 @@
 /** The server of a URL: its errors are clear, and a lost connection ends only itself. */
 import { expect, test } from "vitest";
 import { openDatabase } from "#db/connect";
-import { type Database, withSearchPath } from "#db/server-database";
+import { withSearchPath } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 
 const database = await forThisFile(testDatabase());
-
-const open = async (databaseUrl: string): Promise<Database> =>
-  await openDatabase({ databaseUrl, home: "/nowhere", schema: "public" });
-
-const changed = (change: (url: URL) => void): string => {
-  const url = new URL(database.url);
-  change(url);
-  return url.href;
-};
 
 test("the schema comes first in every connection's search path, then public", async () => {
   const { rows } = await database.pool.query("show search_path");
@@ -22,13 +13,46 @@ test("the schema comes first in every connection's search path, then public", as
   expect(rows).toEqual([{ search_path: `${database.schema},public` }]);
 });
 
-test("the URL for psql and children leads to the same schema", async () => {
+test("the database's URL leads psql and child processes to the same schema", async () => {
   const again = await openDatabase({ databaseUrl: database.url, home: "/nowhere", schema: database.schema });
-
-  expect((await again.pool.query("select current_schema() as schema")).rows).toEqual([
-    { schema: database.schema },
-  ]);
+  const { rows } = await again.pool.query("select current_schema() as schema");
   await again.close();
+
+  expect(rows).toEqual([{ schema: database.schema }]);
+});
+
+test.each([
+  {
+    what: "no server at the address, without the password",
+    url: "postgresql://me:secret@127.0.0.1:1/d",
+    fault: { code: "NC_DATABASE" },
+    words: "the database postgresql://me@127.0.0.1:1/d cannot be used: connect ECONNREFUSED",
+  },
+  {
+    what: "a missing database, in the server's words",
+    url: Object.assign(new URL(database.url), { pathname: "/no_such_database" }).href,
+    fault: { code: "NC_DATABASE" },
+    words: 'database "no_such_database" does not exist',
+  },
+  {
+    what: "a URL of another kind, without repeating its password",
+    url: "mysql://me:secret@h/d",
+    fault: { code: "NC_USAGE" },
+    words:
+      /^the database URL is not of the form postgresql:\/\/user:password@host:port\/name, or host1:port1,host2:port2 for several$/,
+  },
+  {
+    what: "a schema name beyond letters, digits and underscores",
+    url: database.url,
+    schema: 'x"; drop table page',
+    fault: { code: "NC_USAGE" },
+    words: "schema",
+  },
+])("opening reports $what", async ({ url, schema = "public", fault, words }) => {
+  const opening = openDatabase({ databaseUrl: url, home: "/nowhere", schema });
+
+  await expect(opening).rejects.toMatchObject(fault);
+  await expect(opening).rejects.toThrow(words);
 });
 
 test("options that the URL already has are kept", () => {
@@ -36,49 +60,6 @@ test("options that the URL already has are kept", () => {
 
   expect(url.searchParams.get("options")).toBe("-c geqo=off -c search_path=world,public");
   expect(url.search).not.toContain("+");
-});
-
-test("a URL with a user and without a host, as libpq takes it, is read", () => {
-  expect(withSearchPath("postgresql://me@/d?host=/run/pg", "world")).toMatch(
-    /^postgresql:\/\/me@localhost\/d\?host=/,
-  );
-});
-
-test("a server that is not there is named, without its password", async () => {
-  const opening = open("postgresql://me:secret@127.0.0.1:1/d");
-
-  await expect(opening).rejects.toThrow(
-    "the database postgresql://me@127.0.0.1:1/d cannot be used: connect ECONNREFUSED",
-  );
-  await expect(opening).rejects.toMatchObject({ code: "NC_DATABASE" });
-});
-
-test("a database that is not there is refused in the server's own words", async () => {
-  const opening = open(
-    changed((url) => {
-      url.pathname = "/no_such_database";
-    }),
-  );
-
-  await expect(opening).rejects.toThrow('database "no_such_database" does not exist');
-});
-
-test("what is no database URL is a fault of usage, and is not repeated: it may hold a password", async () => {
-  await expect(open("mysql://me:secret@h/d")).rejects.toMatchObject({
-    code: "NC_USAGE",
-    message:
-      "the database URL is not of the form postgresql://user:password@host:port/name, or host1:port1,host2:port2 for several",
-  });
-});
-
-test("a schema's name is letters, digits and underscores", async () => {
-  const opening = openDatabase({
-    databaseUrl: database.url,
-    home: "/nowhere",
-    schema: 'x"; drop table page',
-  });
-
-  await expect(opening).rejects.toMatchObject({ code: "NC_USAGE" });
 });
 
 test("connections that are lost, idle or in use, leave the pool usable", async () => {

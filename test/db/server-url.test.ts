@@ -2,7 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { readServerUrl, withoutPassword, withSearchPath } from "#db/server-url";
 
-const placesOf = (url: string) => readServerUrl(url).servers.map(({ host, port }) => [host, port]);
+const placesOf = (url: string) =>
+  readServerUrl(url)
+    .servers.map(({ host, port }) => `${host} ${port}`)
+    .join(", ");
 const refusal = (url: string): string => {
   try {
     readServerUrl(url);
@@ -15,45 +18,18 @@ const refusal = (url: string): string => {
 
 describe("several hosts", () => {
   it.each([
-    [
-      "postgresql://me@h1:5432,h2:5433/d",
-      [
-        ["h1", 5432],
-        ["h2", 5433],
-      ],
-    ],
+    ["postgresql://me@h1:5432,h2:5433/d", "h1 5432, h2 5433"],
     [
       "postgres://me:s%2Fecret@10.0.0.1,[2001:db8::1]:6000/d?sslmode=disable",
-      [
-        ["10.0.0.1", null],
-        ["2001:db8::1", 6000],
-      ],
+      "10.0.0.1 null, 2001:db8::1 6000",
     ],
-    [
-      "postgresql:///d?host=/run/a,/run/b&port=5432,5433",
-      [
-        ["/run/a", 5432],
-        ["/run/b", 5433],
-      ],
-    ],
-    [
-      "postgresql://me@%2Frun%2Fa:1,h:2/d",
-      [
-        ["/run/a", 1],
-        ["h", 2],
-      ],
-    ],
-    [
-      "postgresql:///d?host=h1,h2&port=6000",
-      [
-        ["h1", 6000],
-        ["h2", 6000],
-      ],
-    ],
-    ["postgresql://me@/d?host=/run/pg", [["/run/pg", null]]],
-    ["postgresql://h/d", [["h", null]]],
-  ])("%s", (url, places) => {
-    expect(placesOf(url)).toEqual(places);
+    ["postgresql:///d?host=/run/a,/run/b&port=5432,5433", "/run/a 5432, /run/b 5433"],
+    ["postgresql://me@%2Frun%2Fa:1,h:2/d", "/run/a 1, h 2"],
+    ["postgresql:///d?host=h1,h2&port=6000", "h1 6000, h2 6000"],
+    ["postgresql://me@/d?host=/run/pg", "/run/pg null"],
+    ["postgresql://h/d", "h null"],
+  ])("%s leads to %s", (url, places) => {
+    expect(placesOf(url)).toBe(places);
   });
 
   it("one server's connection string is node-postgres' own, without what is for libpq", () => {
@@ -70,7 +46,10 @@ describe("several hosts", () => {
     expect([url.searchPath, url.timeoutMs, url.wantsPrimary]).toEqual(["world,public", 2000, true]);
   });
 
-  it("psql is told of the schema, and comes to the primary as well", () => {
+  it("the URL for psql names the schema and leads to the primary, with or without a host", () => {
+    expect(withSearchPath("postgresql://me@/d?host=/run/pg", "world")).toMatch(
+      /^postgresql:\/\/me@localhost\/d\?host=/,
+    );
     expect(withSearchPath("postgresql://me@h1:5432,h2:5433/d", "world")).toBe(
       "postgresql://me@h1:5432,h2:5433/d?options=-c%20search_path%3Dworld%2Cpublic&target_session_attrs=read-write",
     );

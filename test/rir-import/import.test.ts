@@ -74,20 +74,6 @@ describe("apply", () => {
     });
   });
 
-  it("twice with the same files is a no-op", async () => {
-    const file = folder.write("a.db", stateA);
-    await applyImport(database, [file]);
-
-    const again = await applyImport(database, [file]);
-
-    expect(again).toMatchObject({
-      generation: 1,
-      isNew: false,
-      plan: { changes: { ...counts, unchanged: 5 } },
-    });
-    expect((await registryStatus(database)).history).toHaveLength(1);
-  });
-
   it("of other files that say the same makes a generation without changes, so that status knows the new date", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
 
@@ -245,33 +231,13 @@ describe("plan", () => {
 });
 
 describe("rollback", () => {
-  it("restores subnets, parents, holders' names, ids and delegations", async () => {
-    await applyImport(database, [folder.write("a.db", stateA)]);
-    await delegate(database, "45.10.128.0/17", "zurich");
-    const before = await treeInForce(database);
-    await applyImport(database, [folder.write("b.db", stateB)], { removeInUse: 1 });
-
-    const rolledBack = await rollbackImport(database);
-
-    expect(rolledBack).toMatchObject({
-      rolledBack: [2],
-      generation: 1,
-      undone: { added: 2, changed: 2, removed: 1, moved: 1, "holders renamed": 1 },
-    });
-    expect(await treeInForce(database)).toEqual(before);
-    expect(await delegationsInForce(database)).toEqual({ "45.10.128.0/17": "zurich" });
-    expect(await registryStatus(database)).toMatchObject({
-      generation: 1,
-      history: [{ state: "rolled-back" }, { state: "applied" }],
-    });
-  });
-
   it("of the only import is refused; said that it is meant, it leaves an empty tree, and nothing to undo", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     const before = await treeInForce(database);
 
     await expect(rollbackImport(database)).rejects.toThrow(/generation 1 is the first import.*--to-empty/);
     expect(await treeInForce(database)).toEqual(before);
+    expect((await registryStatus(database)).history).toMatchObject([{ state: "applied" }]);
     expect(await rollbackImport(database, 1, { toEmpty: true })).toMatchObject({
       rolledBack: [1],
       generation: null,
@@ -279,17 +245,6 @@ describe("rollback", () => {
 
     expect(await treeInForce(database)).toEqual([]);
     await expect(rollbackImport(database)).rejects.toThrow(UsageError);
-  });
-
-  it("of all there are is refused as a whole", async () => {
-    await applyImport(database, [folder.write("a.db", stateA)]);
-    await applyImport(database, [folder.write("b.db", stateB)]);
-    const before = await treeInForce(database);
-
-    await expect(rollbackImport(database, 2)).rejects.toThrow("generation 1 is the first import");
-
-    expect(await treeInForce(database)).toEqual(before);
-    expect((await registryStatus(database)).generation).toBe(2);
   });
 
   it("has a way back: subnets, parents, holders, ids, delegations, also from an empty tree, as often as one likes", async () => {
@@ -300,7 +255,8 @@ describe("rollback", () => {
     const [second, delegations] = [await treeInForce(database), await delegationsInForce(database)];
 
     for (let round = 0; round < 2; round += 1) {
-      await rollbackImport(database, 2, { toEmpty: true, removeInUse: 1 });
+      const { undone } = await rollbackImport(database, 2, { toEmpty: true, removeInUse: 1 });
+      expect(undone).toEqual({ added: 7, changed: 2, removed: 1, moved: 1, "holders renamed": 1 });
       const empty = await treeInForce(database);
       await expect(rollForward(database, 2)).rejects.toThrow(
         "generation 2 follows generation 1, and no generation is in force",

@@ -14,7 +14,6 @@ import { NumberReader, NumberWriter } from "./numbers.ts";
 import { type PackedMessage, packMessage } from "./packed-message.ts";
 import { maxLines, unpackMessage } from "./unpack-message.ts";
 
-/** The content of one frame; the text is deflated, the numbers are not. */
 interface MessageParts {
   readonly numbers: Buffer;
   readonly text: string;

@@ -9,7 +9,6 @@ export class NumberWriter {
     return this.#length;
   }
 
-  /** Takes 0 to 2^53 - 1. */
   number(value: number): void {
     let left = value;
     while (left >= 0x80) {
@@ -44,7 +43,6 @@ export class NumberWriter {
   }
 }
 
-/** Throws ProtocolError when it reads beyond the end. */
 export class NumberReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -181,7 +179,6 @@ export class RangeEncoder {
   }
 }
 
-/** Throws ProtocolError when it reads beyond the bytes. */
 export class RangeDecoder {
   readonly #bytes: Uint8Array;
   #at = 0;

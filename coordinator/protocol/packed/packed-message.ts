@@ -43,7 +43,6 @@ function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
-/** Longer values are not part of the shape. */
 const shortText = /^[a-z0-9][a-z0-9:/+._-]{0,23}$/;
 const plainKey = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
 /** A cache of checked keys; the protocol has about a hundred. */

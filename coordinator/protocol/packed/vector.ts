@@ -188,14 +188,12 @@ class PlaceModel {
  */
 
 interface VectorOccurrences {
-  /** As in the text, with quotes and backslashes doubled. */
   readonly words: readonly string[];
   /** In text order, and at one position in word order: `position * 4 + weight`, and the word's index. */
   readonly keys: Int32Array;
   readonly ids: Int32Array;
 }
 
-/** The bound of tsvector itself. */
 const maxPosition = 16_383;
 
 /** By weight code; the default D is not written. */

@@ -18,7 +18,6 @@ export interface InvitingCoordinator {
   /** `wss://HOST/crawler`; `ws://` on loopback only. */
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
-  /** At least one. */
   readonly releaseKeys: readonly string[];
   /** How many keys must sign together to change the roles. */
   readonly releaseThreshold: number;

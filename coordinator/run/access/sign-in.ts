@@ -54,7 +54,6 @@ export async function issueSignInLink(
   return { linkId, name, role, crawlers, url, expiresAt };
 }
 
-/** Returns what is wrong, or null. */
 function personFault({ name, role, crawlers }: Person): string | null {
   if (!personName.test(name) || takenNames.has(name.toLowerCase())) {
     return `"${name.slice(0, 80)}": a name is up to 63 letters, digits and . _ @ + -, and neither coordinator nor anybody`;
@@ -72,7 +71,6 @@ function minutesFault(minutes: number): string | null {
 }
 
 export interface BegunSession {
-  /** The cookie's value. */
   readonly secret: string;
   readonly session: Session;
 }

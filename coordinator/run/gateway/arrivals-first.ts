@@ -9,7 +9,6 @@ import { setTimeout as delay } from "node:timers/promises";
 const mostHeldMs = 45_000;
 /** The share of working time that becomes available for later holds. */
 const regained = 0.5;
-/** Once the allowance is used up, this much must be regained before the next hold. */
 const leastHeldMs = 10_000;
 const lookMs = 200;
 

@@ -160,14 +160,12 @@ export class CrawlerConnection {
     this.#closeWhenSent(refusedCode, refusal.code);
   }
 
-  /** Sends what is queued, then closes. */
   leave(end: SessionEnd): void {
     if (this.#ended) return;
     this.#finish(end, null);
     this.#closeWhenSent(normalCode, "");
   }
 
-  /** Closes at once without a message. */
   end(code: SessionEndCode, said?: string): void {
     this.#socket.terminate();
     this.#finish(sessionEnd(code, said), null);
@@ -275,9 +273,7 @@ export class CrawlerConnection {
     try {
       const frame = await this.#deflater.deflate(text);
       if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
-    } catch {
-      // The connection has ended already.
-    }
+    } catch {}
     this.#deflatingBytes -= text.length;
   }
 }

@@ -22,7 +22,6 @@ export interface GatewayHandlers {
   ): Promise<
     { readonly acknowledgedSequence: number; readonly welcome?: WelcomeExtras } | { readonly refuse: Refusal }
   >;
-  /** It was welcomed and can receive messages. Must not throw. */
   onWelcome?(crawlerId: CrawlerId): void;
   /** Two machines use its identity, as `evidence` shows. Returns the newcomer's refusal. */
   onCopy?(arrival: Arrival, evidence: string): Refusal;
@@ -98,7 +97,6 @@ export interface Arrival {
   readonly crawlerId: CrawlerId;
   readonly hello: CrawlerHello;
   readonly remoteAddress: string;
-  /** The agreed protocol version. */
   readonly version: number;
   readonly publicKey: string | null;
 }
@@ -149,7 +147,6 @@ export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
   return { code: "busy", reason, retry: true, retryAfterMs };
 }
 
-/** Refusals that do not indicate misbehaviour. */
 export const blameless: ReadonlySet<string> = new Set([
   "internal-error",
   "busy",
@@ -173,7 +170,6 @@ export interface EdgeIncident {
   readonly remoteAddress: string;
 }
 
-/** Returns null when the refusal is no incident. */
 export function incidentOf(
   from: {
     readonly crawlerId: CrawlerId | null;
@@ -189,7 +185,6 @@ export function incidentOf(
   return { crawlerId, kind, words: `${whose}${refusal.reason}`, remoteAddress };
 }
 
-/** An upgrade that was refused before any message. */
 export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
   return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
 }
@@ -348,7 +343,6 @@ export interface CrawlerEvents {
   /** The crawler has sent its hello and is not welcomed yet. */
   onHello?(crawlerId: CrawlerId, hello: CrawlerHello): void;
   onArrived?(crawlerId: CrawlerId): void;
-  /** It was welcomed and can receive messages. */
   onWelcome?(crawlerId: CrawlerId): void;
   /** Its session has ended and this is recorded. `forGood`: it said that it will not return. */
   onLeft?(crawlerId: CrawlerId, forGood: boolean): void;

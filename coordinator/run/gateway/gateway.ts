@@ -82,7 +82,6 @@ export class CrawlerGateway implements Fleet {
   readonly #pressure = new AcceptPressure();
   readonly #strangers = new LoopTurns(strangersMs, () => this.#pressure.isLasting);
   #upgrades = 0;
-  /** Sessions without a hello yet. */
   readonly #silent = new Set<CrawlerSession>();
   /** Why nobody is served; null when crawlers are. */
   #closed: Refusal | null = starting;

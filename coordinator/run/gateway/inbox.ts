@@ -41,9 +41,7 @@ interface InboxSettings {
   readonly lingerMs: number;
   readonly deliverResults: (results: readonly BatchedResult[]) => Promise<void>;
   readonly deliver: (message: OtherMessage, size: MessageSize) => Promise<void>;
-  /** There is room again after `isFull`. */
   readonly onRoom: () => void;
-  /** A delivery failed, so nothing more is delivered. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -132,7 +130,6 @@ export class SessionInbox {
     });
   }
 
-  /** Takes one message, or the results at the head that form a batch. */
   #take(): Waiting[] {
     let count = 0;
     let bytes = 0;

@@ -16,16 +16,13 @@ import { unreported } from "../../place/crawlers/crawler.ts";
  */
 
 interface HeartbeatWatchSettings {
-  /** The crawler's heartbeat interval. */
   readonly heartbeatMs: number;
-  /** Received bytes of the connection so far. */
   readonly bytesRead: () => number;
   /** True while we do not read, so that the crawler cannot be heard. */
   readonly isHeld: () => boolean;
   /** How often the crawler gets a ping, at most eight times per heartbeat. */
   readonly pingMs: number;
   readonly onPing: () => void;
-  /** Called once. */
   readonly onVanished: () => void;
 }
 

@@ -41,7 +41,6 @@ interface SessionSettings {
   readonly remoteAddress: string;
   /** 32 random bytes in base64url, sent with the upgrade and signed by the hello. */
   readonly challenge: string;
-  /** See `tlsBindingOf`. */
   readonly tlsBinding: string | null;
   readonly helloTimeoutMs: number;
   readonly batchResults: number;
@@ -72,7 +71,6 @@ const badResultsPerSecond = 50;
 export class CrawlerSession {
   readonly remoteAddress: string;
   readonly challenge: string;
-  /** See `tlsBindingOf`. */
   readonly tlsBinding: string | null;
   readonly connection: CrawlerConnection;
   readonly openedAt = new Date();
@@ -120,7 +118,6 @@ export class CrawlerSession {
   get state(): "awaiting-hello" | "checking" | "open" | "closed" {
     return this.#state;
   }
-  /** Null until the welcome. */
   get crawlerId(): CrawlerId | null {
     return this.#crawlerId;
   }
@@ -128,7 +125,6 @@ export class CrawlerSession {
   get hasUnread(): boolean {
     return this.#hasUnread;
   }
-  /** Null until a valid hello has arrived. */
   get hello(): CrawlerHello | null {
     return this.#hello;
   }

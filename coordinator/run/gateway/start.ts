@@ -60,7 +60,6 @@ interface FleetMessagePorts {
   /** The rooms that hear of crawlers' events, in order. */
   readonly rooms: readonly CrawlerEvents[];
   readonly incidents: IncidentNotes;
-  /** Absent: no crawler moves to another host. */
   readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly signingKeys: SigningKeyStore;
@@ -295,7 +294,6 @@ export function fleetMessageHandlers(
 /** How soon a crawler without work asks again while the clock is wrong. */
 const whileWrongMs = 5000;
 
-/** The bytes of the pages; a batch that arrived partly before counts in full. */
 function wireBytesOf({ results }: ResultBatch): number {
   return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
 }

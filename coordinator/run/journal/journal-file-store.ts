@@ -39,7 +39,6 @@ interface JournalFault {
 export class JournalError extends DatabaseError {}
 
 export interface JournalContents {
-  /** Oldest first, each once. */
   readonly entries: readonly JournalEntry[];
   readonly faults: readonly JournalFault[];
 }

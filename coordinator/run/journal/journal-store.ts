@@ -9,7 +9,6 @@ import { journalDays } from "./epoch.ts";
 import { currentEpoch } from "./epoch-store.ts";
 import { type JournalContents, type JournalEntry, JournalFolder } from "./journal-file-store.ts";
 
-/** Kept at any age. */
 const alwaysKept = 1000;
 
 /** Numbers are assigned before the commit, so this many below the latest are checked again. */

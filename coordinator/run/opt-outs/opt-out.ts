@@ -73,11 +73,9 @@ export const scopeOf = ({ site, part }: OptOutTarget): OptOutScope =>
 export interface OptOutRequest {
   readonly target: OptOutTarget;
   readonly source: "form" | "operator";
-  /** The requester's words, possibly empty. */
   readonly words: string;
   /** The requester's contact, or null. */
   readonly replyTo: string | null;
-  /** The form's client address. */
   readonly requester: string | null;
   /** Set by the operator, who knows that it is genuine. */
   readonly confirmed: boolean;
@@ -87,12 +85,10 @@ export interface OptOutRequest {
   readonly hasFile?: boolean;
 }
 
-/** With times as Dates. */
 export type OptOut = ReadOf<typeof fleetOptOut>;
 
 export type Covered = Pick<OptOut, "hosts" | "urls" | "pages">;
 
-/** Before it is recorded. */
 export type OptOutPreview = Omit<ReadOf<typeof optOutPreview>, "target" | "scope">;
 
 export interface EndedLease {
@@ -105,9 +101,7 @@ export interface AppliedOptOuts {
   /** Newly marked hosts, and how many leases of each crawler ended. */
   readonly hosts: number;
   readonly leases: readonly EndedLease[];
-  /** Deleted from the index. */
   readonly pages: number;
-  /** Rows of erased pages, by table. */
   readonly erased: Readonly<Record<string, number>>;
 }
 
@@ -123,7 +117,6 @@ export interface StoppedPart extends SitePart {
   readonly erases: boolean;
 }
 
-/** The longest text that is read. */
 const maxTargetLength = 2048;
 
 /** Returns the target, or why the text names none. `www.example.org` stays a site of its own. */
@@ -277,7 +270,6 @@ export function targetText({ site, network, part }: OptOutTarget): string {
 export interface SiteWishes {
   /** Without requester and words, because it is public. */
   readonly optOut: ToldOf<typeof optOutReport> | null;
-  /** Latest first. */
   readonly complaints: readonly ToldOf<typeof complaintLine>[];
 }
 
@@ -300,7 +292,6 @@ export interface ComplaintReport {
   /** The complainant and a reply address. */
   readonly reporter: string;
   readonly words: string;
-  /** The form's client address. */
   readonly requester: string | null;
 }
 

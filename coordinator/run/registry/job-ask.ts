@@ -139,7 +139,6 @@ function changeWords(changes: Readonly<Record<string, number>>): string {
 
 type Fetched = Extract<JobReport, { type: "fetch" }>["results"];
 
-/** Also for `nearcrawl rir fetch`. */
 export const fetchedTable = (results: Fetched): Node =>
   table<Fetched[number]>({
     ...{ label: "Sources fetched", rows: results, empty: ["No source is switched on.", ""] },
@@ -178,7 +177,6 @@ const looks: Readonly<Record<SeenJob["state"], string>> = {
 
 const jobState = (state: SeenJob["state"]): Html => stateLook(looks[state], state.replace("-", " "));
 
-/** `look` is good, warm, bad or empty. */
 export const stateLook = (look: string, words: string): Html =>
   html`<span class="state look-${look} nowrap">${words}</span>`;
 

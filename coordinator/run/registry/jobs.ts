@@ -157,7 +157,6 @@ class FollowedJob {
   }
 }
 
-/** The order in words, for pages, the audit log and the command. */
 export function orderWords(order: RegistryOrder): string {
   switch (order.type) {
     case "fetch":

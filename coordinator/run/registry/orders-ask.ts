@@ -30,7 +30,6 @@ interface Started {
   readonly order: RegistryOrder;
 }
 
-/** The fields that all job-starting operations share. */
 const starts = {
   needs: "registry-write",
   output: record("StartedRegistryJob", {

@@ -370,7 +370,6 @@ export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
 /** Broken records have the form `file:line:`, which editors and terminals open. */
 function remarksNode(report: FileReport): Node | null {
   const { file, malformed, malformedSamples, warnings, encoding } = report;
-  // Most frequent reason first.
   const reasons = Object.entries(report.ignored)
     .sort(([, one], [, other]) => other - one)
     .map(([reason, count]) => `${countText(count)} × ${reason}`);

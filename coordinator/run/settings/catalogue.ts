@@ -197,7 +197,6 @@ export function unknownPolicy(name: string): string {
 
 // Policies as values: read from settings, applied over them, validated by the schema, and formatted.
 
-/** By name, overriding the file's values. */
 type PolicyChanges = ReadonlyMap<PolicyName, PolicyValue>;
 
 export const valueIn = (settings: PolicySettings, name: PolicyName): PolicyValue => valueAt(settings, name);

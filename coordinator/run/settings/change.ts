@@ -158,9 +158,7 @@ export interface KnownPolicies {
   /** The file's values, or the defaults when no coordinator has stated any. */
   readonly file: PolicySettings;
   readonly changed: ReadonlyMap<PolicyName, ChangedSetting>;
-  /** The policies in force. */
   readonly settings: PolicySettings;
-  /** A sentence for each ignored row. */
   readonly ignored: readonly string[];
 }
 
@@ -374,7 +372,6 @@ export interface PreviewPorts {
 export interface PolicyStep {
   readonly before: PolicySettings;
   readonly after: PolicySettings;
-  /** The changed policies. */
   readonly names: ReadonlySet<PolicyName>;
 }
 

@@ -63,7 +63,6 @@ import type { PolicyStore } from "./settings-store.ts";
 
 interface PolicyPorts extends PreviewPorts {
   readonly store: PolicyStore;
-  /** The running previews, each of which takes up to a second of CPU time. */
   readonly previews: { underWay: number };
 }
 
@@ -509,7 +508,6 @@ aria-describedby="${described}">${options(
 const fieldText = (value: PolicyValue) =>
   typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 
-/** Steps of a slider. */
 const sliderSteps = 200;
 /** Up to this many units a range is linear; a wider one is exponential. */
 const mostEven = 100;

@@ -16,7 +16,6 @@ import type { DenyLists } from "./request-store.ts";
 
 interface CommonMemoryPorts {
   readonly number: number;
-  /** The numbers of the other running coordinators. */
   readonly others: () => ReadonlySet<number>;
   readonly line: Pick<NoticeLine, "send">;
   readonly state: CoordinatorState;

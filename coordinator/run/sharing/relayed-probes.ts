@@ -14,7 +14,6 @@ interface RelayPorts {
   /** A crawler's coordinator; null when it is connected nowhere or here. */
   readonly coordinatorOf: (crawlerId: CrawlerId) => number | null;
   readonly line: Pick<NoticeLine, "send">;
-  /** Crawlers connected here. */
   readonly gateway: Pick<Fleet, "probe">;
   readonly log: Log;
 }

@@ -5,7 +5,6 @@ import type { RoundCause } from "#core/delegation-cause";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 
-/** Taken at once. */
 const mostRequests = 5000;
 
 export async function leaveRequests(
@@ -23,7 +22,6 @@ export async function leaveRequests(
   );
 }
 
-/** Each is taken once. */
 export async function takeRequests(pool: Pool): Promise<{ subnetId: SubnetId; cause: RoundCause }[]> {
   const { rows } = await pool.query<{ subnet_id: number; cause: RoundCause }>(
     `delete from round_request
@@ -40,7 +38,6 @@ interface DeniesOf {
   readonly denies: Denies;
 }
 
-/** Crawlers that arrive at once. */
 const mostTogether = 200;
 
 /** Stores the deny lists of hellos. A crawler without a list, now and before, causes no write. */

@@ -203,9 +203,7 @@ export function sharing(ports: SharingPorts) {
           .then(async () => await line.send({ type: "requests" }))
           .catch(failing("rounds could not be asked for"));
     },
-    /** Addresses of this database's coordinators. */
     addresses: () => addresses,
-    /** Abandons waiting probes. */
     close: () => relayed.close(),
     stop: async () => {
       clearInterval(refreshing);

@@ -40,7 +40,8 @@ describe("packing", () => {
   });
 
   it("reads the data entries of a ZIP archive, stored and deflated, and passes over papers and empty ones", async () => {
-    const archive = join(fixtures, "two-entries.zip");
+    // The first bytes decide, whatever the name says.
+    const archive = written("arin.gz", fixture("two-entries.zip"));
 
     const { files } = await readState([archive], () => {});
 
@@ -63,18 +64,6 @@ describe("packing", () => {
       },
       { file: `${archive}!other.txt`, format: "rpsl", warnings: [] },
     ]);
-  });
-
-  it("reads a ZIP archive that is named .gz", async () => {
-    const { files } = await readState([written("arin.gz", fixture("two-entries.zip"))], () => {});
-
-    expect(files).toHaveLength(2);
-  });
-
-  it("gives the digest of the file on disk", async () => {
-    const { files } = await readState([written("digest.gz", gzipSync("inetnum: 45.0.0.0/16\n"))], () => {});
-
-    expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 });
 

@@ -152,19 +152,11 @@ describe("holders", () => {
 
 describe("dropped: neither subnet nor holder", () => {
   it.each([
-    ["0.0.0.0 - 255.255.255.255", "IANA-BLK"],
-    ["::/0", "IANA-BLK"],
-    ["45.10.0.0/16", "NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK"],
+    ["0.0.0.0 - 255.255.255.255", "EX"],
     ["45.10.0.0/16", "ERX-NETBLOCK"],
-    ["45.10.0.0/16", "RIPE-ERX-45-10-0-0"],
-    ["45.10.0.0/16", "STUB-45-10SLASH16"],
-    ["45.10.0.0/16", "IANA-NETBLOCK-45"],
-    ["10.1.0.0/16", "PRIVATE"],
-    ["203.0.113.0/24", "TEST-NET-3"],
     ["192.168.4.0 - 192.168.4.9", "HOME"],
     ["2001:db8:1::/48", "DOCUMENTATION"],
     ["224.0.0.0/8", "MULTICAST"],
-    ["fc00::/7", "LOCAL"],
   ])("%s %s", async (range, netname) => {
     const { subnets, state } = await stateOf({
       a: object(range, { netname, descr: "Example Placeholders" }),

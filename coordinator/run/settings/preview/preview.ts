@@ -160,7 +160,6 @@ interface ReplayInput {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
   /** Null when never measured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | null;
-  /** Oldest first. */
   readonly rounds: readonly PastRound[];
 }
 
@@ -286,7 +285,6 @@ function fleetOf(apartMs: readonly Float64Array[]) {
 }
 
 interface Answers {
-  /** Indexed by crawler; infinite for no answer. */
   readonly rttsMs: Float64Array;
   readonly measured: ReadonlySet<number>;
 }
