@@ -26,21 +26,19 @@ import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
 import { bytesText } from "#core/format";
 import { softwareVersion } from "#protocol/software-version";
 import {
+  type BackedUpFile,
+  type BackedUpSchema,
+  type BackupManifest,
+  backupFormat,
   backupsFolderOf,
+  bytesOf,
+  dataOf,
+  manifestFileOf,
   noteBackup,
   removeOldBackups,
   removeUnfinishedBackups,
   stampAt,
 } from "./backup-folder.ts";
-import {
-  type BackedUpFile,
-  type BackedUpSchema,
-  type BackupManifest,
-  backupFormat,
-  bytesOf,
-  dataOf,
-  manifestFileOf,
-} from "./backup-manifest.ts";
 import { openDatabase } from "./connect.ts";
 import { copyFile, forEach, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { dataFolderOf, restoredFileOf } from "./embedded-cluster.ts";

@@ -13,8 +13,17 @@ import { bytesText, howMany, instantWords } from "#core/format";
 import { isRunning } from "#core/running-process";
 import { compareVersions } from "#protocol/release";
 import { softwareVersion } from "#protocol/software-version";
-import { isAbandoned, knownCluster, listBackups, noteCluster, stampAt } from "./backup-folder.ts";
-import { type BackupManifest, bytesOf, readManifest, rowsOf } from "./backup-manifest.ts";
+import {
+  type BackupManifest,
+  bytesOf,
+  isAbandoned,
+  knownCluster,
+  listBackups,
+  noteCluster,
+  readManifest,
+  rowsOf,
+  stampAt,
+} from "./backup-folder.ts";
 import { copyFile, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { findPrograms, isForeignId, type ServerAccount } from "./embedded-binaries.ts";
 import {

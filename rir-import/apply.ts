@@ -22,8 +22,7 @@ import {
 } from "./database/generations.ts";
 import { type AcceptedMoves, type PublishedDifference, writePublished } from "./database/published-lists.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
-import type { TreeDifference } from "./database/tree-difference.ts";
-import { writeDifference } from "./database/write-difference.ts";
+import { type TreeDifference, writeDifference } from "./database/tree-difference.ts";
 import {
   changesNothing,
   compareState,

@@ -5,10 +5,19 @@
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { mostCoordinators } from "./coordinator-messages.ts";
 import { digest, words } from "./fields.ts";
+import { publicKey } from "./identity.ts";
 import { releaseVersion } from "./messages.ts";
-import { type Envelope, envelope, openEnvelope, type Refused, type Role } from "./release-envelope.ts";
-import { maxRotations } from "./release-roles.ts";
+import {
+  type Envelope,
+  envelope,
+  maxSignatures,
+  openEnvelope,
+  type Refused,
+  type Role,
+  unverifiedBody,
+} from "./release-envelope.ts";
 
 /** The largest bundle; the current one has 5 MB. */
 export const maxBundleBytes: number = 64 * 1024 * 1024;
@@ -16,6 +25,9 @@ export const maxBundleBytes: number = 64 * 1024 * 1024;
 const maxClockDifferenceMs = 86_400_000;
 /** A statement of what is newest is valid for at most this long, whatever it says. */
 export const maxTimestampMs: number = 60 * 86_400_000;
+
+/** The most rotations and roots that are followed: one a month for eight years. */
+export const maxRotations = 100;
 
 const product = z.literal("nearcrawl-crawler");
 
@@ -204,4 +216,132 @@ function notWanted(manifest: ReleaseManifest, conditions: ManifestConditions): s
   return dockVersion !== null && compareVersions(dockVersion, oldestDock) < 0
     ? `${version} needs supervisor ${oldestDock} or newer, this one is ${dockVersion}`
     : null;
+}
+
+// Whose signatures a supervisor believes, for each kind of text (The Update Framework's roles). It begins with the keys that
+// its invitation pinned, which may do everything. Then it follows, in the order of their numbers, rotations (each names a
+// new key, may retire an old one, and is signed by a key that counts at that moment) and roots (each states all roles again,
+// signed by enough root keys of the roles before and by enough of its own). After a root no rotation is followed, so one key
+// alone changes nothing any more. Supervisors keep what they have followed, so a retired key that is found later replaces
+// nothing; a supervisor that joined later has pinned later keys and skips what came before.
+
+export const keyRotation = z.strictObject({
+  product,
+  sequence: z.int().min(1),
+  newKey: publicKey,
+  /** A key that stops counting now; null when both keys count. */
+  retires: publicKey.nullable(),
+  createdAt: z.iso.datetime(),
+});
+export type KeyRotation = z.infer<typeof keyRotation>;
+
+const role = z
+  .strictObject({
+    keys: z.array(publicKey).min(1).max(8),
+    threshold: z.int().min(1).max(maxSignatures),
+  })
+  .refine(({ keys }) => new Set(keys).size === keys.length, { error: "names a key twice" })
+  .refine(({ keys, threshold }) => threshold <= keys.length, { error: "takes more keys than it names" });
+
+/** The content of a root, which `nearcrawl release root` reads from a file. */
+export const statedRoles = z.strictObject({
+  root: role,
+  releases: role,
+  revocations: role,
+  /** Signs the periodic statement of what is newest. */
+  timestamp: role,
+  /** Domains, besides the invitation's, in which a crawler trusts coordinators that another one names to it. */
+  coordinators: z.array(z.hostname()).max(mostCoordinators).optional(),
+});
+
+export const rootRoles = z.strictObject({
+  product,
+  sequence: z.int().min(1),
+  createdAt: z.iso.datetime(),
+  roles: statedRoles,
+});
+export type RootRoles = z.infer<typeof rootRoles>;
+
+export interface Roles {
+  readonly root: Role;
+  readonly releases: Role;
+  readonly revocations: Role;
+  readonly timestamp: Role;
+  readonly coordinators?: readonly string[] | undefined;
+}
+
+/** `/releases/keys.json`: all rotations and roots in order. */
+export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations) });
+export type KeysFile = z.infer<typeof keysFile>;
+
+/** Each key of an invitation has all roles, with the invitation's threshold. */
+const pinnedRoles = (pinned: Role): Roles => ({
+  root: pinned,
+  releases: pinned,
+  revocations: pinned,
+  timestamp: pinned,
+});
+
+export interface FollowedRoles {
+  /** The roles after the last valid link. */
+  readonly roles: Roles;
+  /** All roles that ever held, including the last: what was signed then keeps running until it is revoked. */
+  readonly before: readonly Roles[];
+  /** After a root no rotation is followed. */
+  readonly hasRoot: boolean;
+  /** The valid links in order, which are worth keeping. */
+  readonly followed: readonly Envelope[];
+}
+
+/**
+ * Skips links that lack the required signatures or are numbered no higher than the last followed one. `links` holds the stored
+ * ones first; served ones may repeat them.
+ */
+export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedRoles {
+  const before: Roles[] = [pinnedRoles(pinned)];
+  const followed: Envelope[] = [];
+  let hasRoot = false;
+  let last = 0;
+  // Both the stored and the served links must fit.
+  for (const signed of links.slice(0, 2 * maxRotations)) {
+    const roles = before.at(-1)!;
+    const stated = openRoot(signed, roles);
+    const next = stated ?? (hasRoot ? null : openRotation(signed, roles.root));
+    if (next === null || next.sequence <= last) continue;
+    hasRoot ||= stated !== null;
+    last = next.sequence;
+    before.push(next.roles);
+    followed.push(signed);
+  }
+  return { roles: before.at(-1)!, before, hasRoot, followed };
+}
+
+/** Returns the number of a rotation or root without verification; 0 when it is neither. */
+export function numberOfLink(signed: Envelope): number {
+  const { data } = z.object({ sequence: z.int().min(1) }).safeParse(unverifiedBody(signed));
+  return data?.sequence ?? 0;
+}
+
+interface Step {
+  readonly sequence: number;
+  readonly roles: Roles;
+}
+
+/** A root must satisfy both the previous roles and its own (The Update Framework, section 5.3.4). */
+function openRoot(signed: Envelope, before: Roles): Step | null {
+  const opened = openEnvelope(signed, { kind: "root", role: before.root, schema: rootRoles });
+  if ("refused" in opened) return null;
+  const { sequence, roles } = opened.value;
+  const own = openEnvelope(signed, { kind: "root", role: roles.root, schema: rootRoles });
+  return "refused" in own ? null : { sequence, roles };
+}
+
+function openRotation(signed: Envelope, before: Role): Step | null {
+  const opened = openEnvelope(signed, { kind: "key", role: before, schema: keyRotation });
+  if ("refused" in opened) return null;
+  const { sequence, newKey, retires } = opened.value;
+  if (newKey === retires) return null;
+  const keys = [...new Set([...before.keys, newKey])].filter((key) => key !== retires);
+  // A pinned threshold stays in force.
+  return { sequence, roles: pinnedRoles({ keys, threshold: Math.min(before.threshold, keys.length) }) };
 }

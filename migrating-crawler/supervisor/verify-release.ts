@@ -6,8 +6,13 @@
 import { z } from "zod";
 import {
   aheadOfClock,
+  followRoles,
+  keysFile,
+  maxRotations,
+  numberOfLink,
   type ReleaseRevocations,
   type ReleaseTimestamp,
+  type Roles,
   releaseManifest,
   verifyRevocations,
   verifyTimestamp,
@@ -21,7 +26,6 @@ import {
   type Role,
   readEnvelope,
 } from "#protocol/release-envelope";
-import { followRoles, keysFile, maxRotations, numberOfLink, type Roles } from "#protocol/release-roles";
 import { jsonOf } from "../core/json.ts";
 import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";

@@ -6,7 +6,14 @@ import { stat } from "node:fs/promises";
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
-import { openArinXmlReader } from "../formats/arin-xml.ts";
+import {
+  isContent,
+  openArinXmlReader,
+  plainText,
+  textOf,
+  type XmlContent,
+  XmlRecordReader,
+} from "../formats/arin-xml.ts";
 import { openDelegatedReader } from "../formats/delegated.ts";
 import { isPublishedFormat } from "../formats/published.ts";
 import {
@@ -21,7 +28,6 @@ import {
 import { readRegistryRange } from "../formats/registry-range.ts";
 import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
-import { isContent, plainText, textOf, type XmlContent, XmlRecordReader } from "../formats/xml-records.ts";
 import { reasonToDrop } from "../tree/precedence.ts";
 import { type FileReport, FileReportBuilder } from "./file-report.ts";
 import { openSource, type SourcePart } from "./open-source.ts";

@@ -6,7 +6,7 @@ import { beforeEach, expect, it } from "vitest";
 import { HandOvers } from "#coordinator/place/balance/hand-overs";
 import { refreshCrawlers } from "#coordinator/place/balance/presence";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { flowWorld } from "../support/flow-world.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { apiOperations, describeApi } from "#coordinator/open-api";
 import { OwnHealth } from "#coordinator/tell/overview/own-health";
-import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
+import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/explanation";
 import { softwareVersion } from "#protocol/software-version";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";

@@ -11,7 +11,7 @@ import { type PolicyValue, withChanges } from "#coordinator/run/settings/catalog
 import { liveConfig, policiesOf } from "#coordinator/run/settings/change";
 import type { PolicyName } from "#coordinator/run/settings/schema";
 import { Counters } from "#coordinator/tell/overview/metrics";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

@@ -20,15 +20,20 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { backupFacts } from "#coordinator/tell/overview/alert-reads";
 import { type Backup, backupDatabase } from "#db/backup-database";
-import { lastBackup, listBackups, removeOldBackups } from "#db/backup-folder";
-import { type BackupManifest, readManifest } from "#db/backup-manifest";
+import {
+  type BackupManifest,
+  lastBackup,
+  listBackups,
+  readManifest,
+  removeOldBackups,
+} from "#db/backup-folder";
 import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import { verifyBackup } from "#db/recover-backup";
 import { planRestore, restoreDatabase } from "#db/restore-database";
 import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
-import { verifyBackup } from "#db/verify-backup";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { doctorCommand } from "#ops/cli/commands/doctor";
 import { builtDoors, builtProgram } from "../support/built-command.ts";

@@ -4,7 +4,7 @@ import { isSampleDue, sampleAccuracy } from "#coordinator/place/delegation/accur
 import { createAccuracyStore } from "#coordinator/place/delegation/accuracy-store";
 import { AnycastRanges } from "#coordinator/place/delegation/anycast";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { heldBackWords } from "#protocol/messages";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { FirstFetches } from "#coordinator/place/delegation/probe-round";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import { delegationCauseWords } from "#core/delegation-cause";
+import { delegationCauseWords } from "#core/explanation";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchResult } from "#protocol/result";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";

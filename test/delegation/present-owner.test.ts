@@ -13,7 +13,7 @@ import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/
 import { defaultRecalibrationRule } from "#coordinator/place/delegation/recalibration/rule";
 import type { RoundSettings } from "#coordinator/place/delegation/round-questions";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { Connector } from "#crawler/net/connector";
 import { Prober } from "#crawler/probe/prober";

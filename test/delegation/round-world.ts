@@ -6,7 +6,7 @@ import { delegateSubnet, type RoundPorts } from "#coordinator/place/delegation/p
 import { DelegationQueue, type QueuePorts } from "#coordinator/place/delegation/queue";
 import type { RoundSettings } from "#coordinator/place/delegation/round-questions";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { type FlowWorld, hello, type TableFleet } from "../support/flow-world.ts";

@@ -3,10 +3,15 @@ import { createSocket, type Socket } from "node:dgram";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { confirmationName, confirmationText, OptOutHonours } from "#coordinator/run/opt-outs/honour";
+import {
+  confirmationName,
+  confirmationText,
+  OptOutHonours,
+  proofFileOf,
+  readProofFile,
+} from "#coordinator/run/opt-outs/honour";
 import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
 import type { OptOutRequest, OptOutTarget } from "#coordinator/run/opt-outs/opt-out";
-import { proofFileOf, readProofFile } from "#coordinator/run/opt-outs/proof-file";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";

@@ -1,8 +1,8 @@
 /** Who signs what: rotations and roots, including stolen keys. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { expect, test } from "vitest";
+import { followRoles, type RootRoles, rootRoles } from "#protocol/release";
 import { coSign, type Envelope, openEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
-import { followRoles, type RootRoles, rootRoles } from "#protocol/release-roles";
 
 const createdAt = "2030-03-01T12:00:00.000Z";
 const product = "nearcrawl-crawler";

@@ -2,6 +2,8 @@ import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   compareVersions,
+  followRoles,
+  type KeyRotation,
   type ManifestConditions,
   type ReleaseManifest,
   verifyManifest,
@@ -15,7 +17,6 @@ import {
   readEnvelope,
   signBody,
 } from "#protocol/release-envelope";
-import { followRoles, type KeyRotation } from "#protocol/release-roles";
 
 const bundle = Buffer.from("export const crawler = 'small';\n".repeat(20));
 const now = new Date("2030-03-01T12:00:00Z");

@@ -12,9 +12,8 @@ import {
   createReleaseStore,
   partnerProgram,
 } from "#coordinator/run/releases/release-store";
-import { currentRelease, verifyManifest } from "#protocol/release";
+import { currentRelease, keysFile, verifyManifest } from "#protocol/release";
 import { anyOf, readEnvelope } from "#protocol/release-envelope";
-import { keysFile } from "#protocol/release-roles";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { publishedRelease, releaseNow, signedRevocations, testReleaseKey } from "../support/releases.ts";

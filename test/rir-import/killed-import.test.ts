@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 const net = (range: string) => `inetnum: ${range}\nsource: RIPE\n\n`;
-/** Enough that the writing is reported before its end: see rowsPerReport in write-difference.ts. */
+/** Enough that the writing is reported before its end: see rowsPerReport in tree-difference.ts. */
 const blocks = Array.from({ length: 30_000 }, (_, n) => net(`46.${n >> 8}.${n & 255}.0/24`)).join("");
 
 const moments = [

@@ -2,7 +2,7 @@
 
 import { randomInt } from "node:crypto";
 import type { Pool } from "pg";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";

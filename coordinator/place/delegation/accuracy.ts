@@ -7,7 +7,7 @@
  * may not probe (special-purpose addresses, opted-out hosts) are excluded.
  */
 
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";

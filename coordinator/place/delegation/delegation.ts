@@ -1,6 +1,6 @@
 /** The delegations as stored: who crawls which subnet, and the rounds that decided it. */
 
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { DayLimits } from "../crawlers/crawler.ts";

@@ -10,7 +10,7 @@
  * A busy machine notices answers late and reports by how much (`lateMs`), so a challenger has to beat the earliest
  * possible time.
  */
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId } from "#core/ids";
 import { type ProbeMethod, type ProbeOutcome, saysNothing } from "#protocol/messages";
 import type { Delegation, RoundProbe } from "./delegation.ts";

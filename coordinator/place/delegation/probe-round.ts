@@ -6,7 +6,7 @@
  */
 
 import type { AlarmClock } from "#core/clock";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { isIpv6Text } from "#core/ip/address";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";

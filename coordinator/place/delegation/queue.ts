@@ -11,7 +11,7 @@
  * The backlog is read ahead, so that each finished round makes room for the next at once.
  */
 
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";

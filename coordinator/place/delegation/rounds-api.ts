@@ -1,6 +1,6 @@
 /** API schemas of probe rounds and their decisions. */
 import { z } from "zod";
-import { changeCauseWords, namesOf, roundCauseWords } from "#core/delegation-cause";
+import { changeCauseWords, namesOf, roundCauseWords } from "#core/explanation";
 import { probeMethods } from "#protocol/messages";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";
 import { crawlerName, delegationCause } from "../subnets/subnets-api.ts";

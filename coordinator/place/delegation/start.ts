@@ -5,7 +5,7 @@
 
 import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";

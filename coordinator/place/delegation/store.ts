@@ -1,7 +1,7 @@
 /** Tables delegation, delegation_history, probe_round and probe: the crawler of each subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import {
   asCrawlerId,
   asSubnetId,

@@ -1,6 +1,6 @@
 /** API schemas of subnets (ranges, holders and the reason for their crawler) and of the organisations that hold them. */
 import { z } from "zod";
-import { delegationCauseWords, namesOf } from "#core/delegation-cause";
+import { delegationCauseWords, namesOf } from "#core/explanation";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";
 
 export const crawlerName = z

@@ -19,7 +19,7 @@ import { dateTime, orNull, record } from "../../web/api-operation.ts";
 import { type Html, html, nothing } from "../../web/html.ts";
 import { networkOf, originOf } from "../../web/limits.ts";
 import type { ComplaintStore } from "./complaint-store.ts";
-import { confirmationName, confirmationText } from "./honour.ts";
+import { confirmationName, confirmationText, proofFileOf } from "./honour.ts";
 import {
   hiddenDays,
   mostHostsUnconfirmed,
@@ -32,8 +32,7 @@ import {
   unconfirmedDays,
 } from "./opt-out.ts";
 import { optOutScope } from "./opt-outs-api.ts";
-import { proofFileOf } from "./proof-file.ts";
-import { type PublishedSettings, publishedPaths } from "./published.ts";
+import { type PublishedSettings, publishedPaths } from "./published-routes.ts";
 import type { OptOutStore } from "./store.ts";
 
 interface ContactFormPorts {

@@ -5,19 +5,21 @@
  *   _nearcrawl.www.example.org.  TXT  "opt-out=TOKEN"
  *
  * which takes no request to a site that wants none, and which only who holds the domain can make. Or by the same words in a file
- * (proof-file.ts), which is asked for only when somebody says that it is there. A file proves its host and what is on it, and
+ * below (`readProofFile`), which is asked for only when somebody says that it is there. A file proves its host and what is on it, and
  * not other hosts below it.
  */
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { Agent } from "undici";
 import type { Change } from "#core/audit";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
-import { isHostName } from "#core/ip/url-host";
+import { hostInUrl, isHostName } from "#core/ip/url-host";
 import { growingTo } from "#core/small-collections";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { ToldOf } from "../../web/api-operation.ts";
+import { connectorTo, firstWords, type OutsideRules, outsideAddress } from "../../web/outside-client.ts";
 import type { OptOutMarks } from "./mark-writes.ts";
 import { readOptOut, type SiteWishes, type StoppedPart, scopeWords, type Unproven } from "./opt-out.ts";
 import type { erasedPage } from "./opt-outs-api.ts";
@@ -230,4 +232,39 @@ export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
       ? "no crawler requests it, and no search finds it"
       : "no crawler requests anything from it, and no search finds its pages";
   return `The ${scopeWords[scope]} ${target} has opted out${until}: ${what}.`;
+}
+
+// The file by which a site proves its opt-out. Strangers choose the name, so it is resolved here, special-purpose addresses
+// are refused unless the settings allow them, only https is used, time and bytes are bounded, and redirects are not
+// followed, because another host proves nothing.
+
+export const proofFileOf = (site: string): string =>
+  `https://${hostInUrl(site)}/.well-known/nearcrawl-opt-out.txt`;
+
+interface ProofFileRules extends OutsideRules {
+  readonly userAgent: string;
+  /** Certificate authorities in PEM form; absent: the public ones. */
+  readonly authorities?: string;
+}
+
+const timeoutMs = 10_000;
+
+/** Returns at most 200 characters of the file, or nothing when it is unavailable. Never rejects. */
+export async function readProofFile(fileUrl: string, rules: ProofFileRules): Promise<readonly string[]> {
+  const url = new URL(fileUrl);
+  const address = await outsideAddress(url, rules);
+  if (typeof address !== "string") return [];
+  const agent = new Agent({ connections: 1, connect: connectorTo(address, { ...rules, timeoutMs }) });
+  try {
+    const { statusCode, body } = await agent.request({
+      ...{ origin: url.origin, path: url.pathname, method: "GET" },
+      headers: { "user-agent": rules.userAgent, accept: "text/plain" },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return statusCode === 200 ? (await firstWords(body)).split(" ") : [];
+  } catch {
+    return [];
+  } finally {
+    await agent.destroy();
+  }
 }

@@ -18,7 +18,7 @@ import { type AnyOperation, type Document, Fault, type Form, operationsOf } from
 import { dateOr } from "../../web/components.ts";
 import { askAbout, countText } from "../../web/format.ts";
 import { html, nothing } from "../../web/html.ts";
-import { changeOfErasure, confirmationName, confirmationText, erasePageOf } from "./honour.ts";
+import { changeOfErasure, confirmationName, confirmationText, erasePageOf, proofFileOf } from "./honour.ts";
 import type { OptOutMarks } from "./mark-writes.ts";
 import {
   hiddenDays,
@@ -41,7 +41,6 @@ import {
   optOutPreview,
   optOutScope,
 } from "./opt-outs-api.ts";
-import { proofFileOf } from "./proof-file.ts";
 import type { OptOutStore } from "./store.ts";
 
 interface OptOutPorts {

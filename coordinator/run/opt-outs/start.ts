@@ -19,13 +19,11 @@ import { type PageViewer, sendPage } from "../../web/page-frame.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { type ComplaintStore, createComplaintStore } from "./complaint-store.ts";
 import { contactBody, contactOperations, FormLimits } from "./contact-ask.ts";
-import { OptOutHonours } from "./honour.ts";
+import { OptOutHonours, proofFileOf, readProofFile } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
 import { type OptOut, stateWords } from "./opt-out.ts";
 import { contactApi } from "./opt-outs-api.ts";
-import { proofFileOf, readProofFile } from "./proof-file.ts";
-import type { PublishedSettings } from "./published.ts";
-import { addPublishedRoutes } from "./published-routes.ts";
+import { addPublishedRoutes, type PublishedSettings } from "./published-routes.ts";
 import { createOptOutStore, type OptOutStore } from "./store.ts";
 
 /** A notice may be lost with its connection, and lapses are only found periodically. */

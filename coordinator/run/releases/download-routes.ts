@@ -6,9 +6,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
-import type { CurrentRelease } from "#protocol/release";
+import type { CurrentRelease, KeysFile } from "#protocol/release";
 import { type Envelope, formatEnvelope } from "#protocol/release-envelope";
-import type { KeysFile } from "#protocol/release-roles";
 import { sendError } from "../../web/guard.ts";
 import { ConnectionLimits } from "../../web/limits.ts";
 import type { PageError } from "../../web/page-frame.ts";

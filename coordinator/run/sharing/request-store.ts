@@ -1,7 +1,7 @@
 /** Tables round_request and crawler_denies: what other coordinators leave for the leader. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 

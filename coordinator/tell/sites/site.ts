@@ -2,7 +2,7 @@
 
 import { domainToUnicode } from "node:url";
 import type { z } from "zod";
-import { changeCauseWords, delegationCauseWords } from "#core/delegation-cause";
+import { changeCauseWords, delegationCauseWords } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
 import type { HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";

@@ -1,7 +1,7 @@
 /** Who crawls it, and why (not): the answer of who/answer, /who. */
 
 import { z } from "zod";
-import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
+import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/explanation";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
 import type { NameResolver } from "#core/name-resolver";
 import { gateName } from "#protocol/bot-gate";

@@ -4,11 +4,17 @@ import { forgetDatabases } from "#coordinator/run/journal/epoch-store";
 import { UsageError } from "#core/errors";
 import { bytesText, instantWords, spanWords } from "#core/format";
 import { type Backup, backupDatabase, type CopyProgress } from "#db/backup-database";
-import { type KnownBackup, knownCluster, listBackups } from "#db/backup-folder";
-import { type BackupManifest, holdsNothing, rowsOf } from "#db/backup-manifest";
+import {
+  type BackupManifest,
+  holdsNothing,
+  type KnownBackup,
+  knownCluster,
+  listBackups,
+  rowsOf,
+} from "#db/backup-folder";
+import { tryBackup, verifyBackup } from "#db/recover-backup";
 import { planRestore, type RestorePlan, type RestoreStep, restoreDatabase } from "#db/restore-database";
 import { withoutPassword } from "#db/server-database";
-import { tryBackup, verifyBackup } from "#db/verify-backup";
 import { answerText } from "../answer-text.ts";
 import { type CommandContext, commandContext, journalRootOf } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";

@@ -3,7 +3,7 @@
 import type { KeyObject } from "node:crypto";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { maxTimestampMs, verifyManifest } from "#protocol/release";
+import { maxTimestampMs, statedRoles, verifyManifest } from "#protocol/release";
 import {
   anyOf,
   coSign,
@@ -12,7 +12,6 @@ import {
   type Role,
   unverifiedBody,
 } from "#protocol/release-envelope";
-import { statedRoles } from "#protocol/release-roles";
 import { answerText } from "../answer-text.ts";
 import { boundedInteger } from "../options.ts";
 import { printAnswer } from "../output.ts";

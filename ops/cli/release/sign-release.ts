@@ -7,12 +7,16 @@ import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import { protocolVersions } from "#protocol/coordinator-messages";
 import {
+  type KeyRotation,
+  keyRotation,
   type ReleaseManifest,
   type ReleaseRevocations,
   type ReleaseTimestamp,
+  type RootRoles,
   releaseManifest,
   releaseRevocations,
   releaseTimestamp,
+  rootRoles,
 } from "#protocol/release";
 import {
   coSign,
@@ -22,7 +26,6 @@ import {
   signBody,
   unverifiedBody,
 } from "#protocol/release-envelope";
-import { type KeyRotation, keyRotation, type RootRoles, rootRoles } from "#protocol/release-roles";
 
 export const defaultExpiresDays = 90;
 /** The first version of the supervisor; a release may require a later one. */

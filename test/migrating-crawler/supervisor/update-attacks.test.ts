@@ -3,9 +3,8 @@
  * coordinator serves, each against a supervisor with real children and a real server.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ReleaseTimestamp } from "#protocol/release";
+import type { ReleaseTimestamp, RootRoles } from "#protocol/release";
 import { coSign, formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
-import type { RootRoles } from "#protocol/release-roles";
 import { until } from "../../support/until.ts";
 import {
   bundleText,

@@ -11,7 +11,7 @@
  * sets change, open leases finish and hosts move with the next passes.
  */
 
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { DomainSetStore } from "../../domain-sets/domain-set-store.ts";
 import { type Partition, partitionHolds, partitionOf } from "../../domain-sets/partition.ts";

@@ -5,7 +5,7 @@
  * By name, every crawler measures the address it resolves. Each may reach another machine, so the triangle inequality
  * does not apply, and up to a dozen crawlers spread over the fleet are asked.
  */
-import type { RoundCause } from "#core/delegation-cause";
+import type { RoundCause } from "#core/explanation";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import { saysNothing } from "#protocol/messages";
 import { SecondQuestions } from "../present-owner.ts";
