@@ -106,17 +106,6 @@ describe("the octets of any text", () => {
   });
 });
 
-describe("the host", () => {
-  it.each([
-    ["http://Example.COM:8080/", "example.com"],
-    ["http://example.com./", "example.com"],
-    ["http://[2001:db8::1]:8080/", "2001:db8::1"],
-    ["https://bücher.example/", "xn--bcher-kva.example"],
-  ])("of %s is %s, without port, brackets and trailing dot", (text, host) => {
-    expect(keyOf(text).host).toBe(host);
-  });
-});
-
 describe("no key", () => {
   const shown = (text: string) =>
     text.length > 60 ? `${text.slice(0, 40)}… (${text.length} characters)` : text;

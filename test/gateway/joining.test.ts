@@ -1,4 +1,4 @@
-/** Joining by invitation, and what a connection must prove afterwards. */
+/** Joining by invitation, what a connection must prove afterwards, copied folders, and awkward texts. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -188,4 +188,129 @@ it("a stolen key opens nothing without the identity, and the operator hears of i
   expect(thief.refuse).toMatchObject({ code: "bad-signature", retry: false });
   expect(owner.welcome).not.toBeNull();
   await world.leave(owner.crawler, "athens");
+});
+
+// Copies of a crawler's folder, and harmless restarts.
+
+it("a copied folder is refused while the original is at work, which goes on", async () => {
+  const folder = await world.joined("athens");
+  const copy = { ...folder };
+  const original = await world.come(folder);
+
+  const copied = await world.come(copy);
+  await until(async () => (await world.incidentKinds()).includes("copied-folder"), 5000);
+
+  expect(copied.refuse).toMatchObject({
+    code: "copied-folder",
+    retry: false,
+    reason: expect.stringContaining("127.0.0.1"),
+  });
+  expect(await world.stateOf("athens")).toBe("online");
+  expect(original.crawler.received).toEqual([]);
+  await world.leave(original.crawler, "athens");
+});
+
+it("of a folder and its copy one is refused after the other has left, too", async () => {
+  const folder = await world.joined("athens");
+  const copy = { ...folder };
+  for (const _ of [1, 2]) await world.leave((await world.come(folder)).crawler, "athens");
+
+  const copied = await world.come(copy);
+  const original = await world.come(folder);
+
+  expect(copied.refuse).toMatchObject({ code: "copied-folder", retry: false });
+  expect(original.welcome).not.toBeNull();
+  await world.leave(original.crawler, "athens");
+});
+
+it("who ends between a welcome and the keeping of its ticket is let in again", async () => {
+  const folder = await world.joined("athens");
+
+  for (const _ of [1, 2, 3]) {
+    const { crawler, welcome } = await world.come(folder, { forgetful: true });
+    expect(welcome).not.toBeNull();
+    await world.leave(crawler, "athens");
+  }
+  const { welcome, crawler } = await world.come(folder);
+
+  expect(welcome).not.toBeNull();
+  await world.leave(crawler, "athens");
+});
+
+it("what the process before said at its end, and why it was away, are kept", async () => {
+  const folder = await world.joined("athens");
+  await world.leave((await world.come(folder)).crawler, "athens");
+  const lastEnd = { at: "2030-01-01T12:00:00.000Z", reason: "out of memory" };
+
+  const { crawler } = await world.come(folder, { change: (hello) => ({ ...hello, lastEnd }) });
+
+  const rows = await world.rows(
+    "select last_words, last_end_at, was_offline_reason, host(seen_address) as seen_address from crawler",
+  );
+  expect(rows).toEqual([
+    {
+      last_words: "out of memory",
+      last_end_at: new Date(lastEnd.at),
+      was_offline_reason: expect.stringContaining("closed"),
+      seen_address: "127.0.0.1",
+    },
+  ]);
+  await world.leave(crawler, "athens");
+});
+
+// Text that an honest crawler may quote from a page it failed on, and extreme numbers, end no session, and a crash with such
+// last words locks nobody out.
+
+const nul = "a\u0000b";
+const half = "c\ud800d";
+const place = { country: "GR", latitude: 5e-324, longitude: -5e-324 };
+
+it.each([
+  ["NUL in its last words", { lastEnd: { at: "2026-11-24T12:00:00.000Z", reason: nul } }, "a\ufffdb"],
+  [
+    "half a pair in its last words",
+    { lastEnd: { at: "2026-11-24T12:00:00.000Z", reason: half } },
+    "c\ufffdd",
+  ],
+  ["an end in the year 0", { lastEnd: { at: "0000-01-01T00:00:00.000Z", reason: "x" } }, null],
+  ["NUL in its place's name and version", { place: { ...place, name: nul }, softwareVersion: half }, null],
+])("a hello with %s is let in, and so is the next", async (_, more, kept) => {
+  const folder = await world.joined("athens");
+
+  const first = await world.come(folder, { change: (hello) => ({ ...hello, ...more }) });
+  await world.leave(first.crawler, "athens");
+  const second = await world.come(folder);
+
+  expect([first.refuse, second.refuse]).toEqual([null, null]);
+  const [row] = await world.rows(
+    "select last_words, place, software_version from crawler where name = 'athens'",
+  );
+  if (kept !== null) expect(row?.last_words).toBe(kept);
+  await world.leave(second.crawler, "athens");
+});
+
+it("a heartbeat, a goodbye and a probe report with such texts and numbers end no session", async () => {
+  const folder = await world.joined("athens");
+  await world.joined("berlin");
+  const [other] = await world.rows("select crawler_id from crawler where name = 'berlin'");
+  const crawlerId = Number(other?.crawler_id);
+  const { crawler } = await world.come(folder);
+  const figures = { openHosts: 0, spooledResults: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0 };
+
+  await crawler.send({ type: "crawler:heartbeat", ...figures, holdingBack: [nul, half] });
+  const outcome = { type: "measured", method: "connect", rttMs: 5e-324, tries: 1 } as const;
+  await crawler.send({ type: "crawler:peer-rtts", peers: [{ crawlerId, outcome }] });
+  await until(
+    async () =>
+      (await world.rows("select heartbeat ->> 'holdingBack' as held from crawler where name = 'athens'"))[0]
+        ?.held === '["a\ufffdb", "c\ufffdd"]',
+    5000,
+  );
+  await crawler.send({ type: "crawler:goodbye", reason: nul });
+  await until(async () => (await world.stateOf("athens")) === "offline", 5000);
+
+  expect(crawler.received.filter(({ type }) => type === "coordinator:refuse")).toEqual([]);
+  expect(await world.rows("select offline_reason from crawler where name = 'athens'")).toEqual([
+    { offline_reason: expect.stringContaining("a\ufffdb") },
+  ]);
 });

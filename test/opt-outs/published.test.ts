@@ -2,7 +2,8 @@
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
-import { DirectorySigner, securityTxt } from "#coordinator/run/opt-outs/published-routes";
+import { securityTxt } from "#coordinator/run/opt-outs/published";
+import { DirectorySigner } from "#coordinator/run/opt-outs/published-routes";
 import { seenSignature } from "../migrating-crawler/support/verify-signature.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";

@@ -6,7 +6,7 @@ import { generateWorld } from "#ops/world/generate-world";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { wantedSubnets } from "./wanted-subnets.ts";
+import { wantedSubnets } from "./source-folder.ts";
 
 it("every range, parent and holder of the generated world, nothing malformed", async () => {
   const folder = temporaryFolder("rir-world-");

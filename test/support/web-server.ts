@@ -7,7 +7,7 @@ import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { createFleetOutside } from "#coordinator/place/crawlers/public-list-reads";
 import { accessOver } from "#coordinator/run/access/start";
 import { createComplaintStore } from "#coordinator/run/opt-outs/complaint-store";
-import type { PublishedSettings } from "#coordinator/run/opt-outs/published-routes";
+import type { PublishedSettings } from "#coordinator/run/opt-outs/published";
 import { type ContactPorts, contactPages } from "#coordinator/run/opt-outs/start";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
 import { addReleaseFiles, type ReleaseFilePorts } from "#coordinator/run/releases/download-routes";

@@ -32,7 +32,7 @@ import {
   unconfirmedDays,
 } from "./opt-out.ts";
 import { optOutScope } from "./opt-outs-api.ts";
-import { type PublishedSettings, publishedPaths } from "./published-routes.ts";
+import { type PublishedSettings, publishedPaths } from "./published.ts";
 import type { OptOutStore } from "./store.ts";
 
 interface ContactFormPorts {

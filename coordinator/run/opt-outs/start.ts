@@ -23,7 +23,8 @@ import { OptOutHonours, proofFileOf, readProofFile } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
 import { type OptOut, stateWords } from "./opt-out.ts";
 import { contactApi } from "./opt-outs-api.ts";
-import { addPublishedRoutes, type PublishedSettings } from "./published-routes.ts";
+import type { PublishedSettings } from "./published.ts";
+import { addPublishedRoutes } from "./published-routes.ts";
 import { createOptOutStore, type OptOutStore } from "./store.ts";
 
 /** A notice may be lost with its connection, and lapses are only found periodically. */

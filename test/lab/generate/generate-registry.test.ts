@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { formatRange } from "#core/ip/range";
 import { checkSources, readState } from "#rir-import/check";
-import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
+import { wantedSubnets } from "../../rir-import/source-folder.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { generateRegistry } from "./generate-registry.ts";
 

@@ -8,7 +8,7 @@ import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
 import { writePublishedFiles, writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
-import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
+import { wantedSubnets } from "../../rir-import/source-folder.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const world = generateWorld({ seed: 5, sites: 250, crawlers: 20 });
