@@ -140,7 +140,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     );
   });
 
-  it("a form whose token was taken out is refused, and nothing is changed", async () => {
+  it("a form without its token is refused and changes nothing", async () => {
     const operator = await signIn(database, "operator");
     await site.withPage({ storageState: operator.storageState(site.base) }, async (page) => {
       await page.goto("/tokens");

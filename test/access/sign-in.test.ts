@@ -81,7 +81,7 @@ const actions = async () => {
   return rows.map(({ actor, action, target }) => `${actor} ${action} ${target}`);
 };
 
-it("signs in with the button of a link's page, however often it was looked at; the cookie is kept as a hash", async () => {
+it("signs in with the button of a link's page, however often it was opened; the cookie is kept as a hash", async () => {
   const path = await linkFor();
 
   const [first, second] = [await look(path), await look(path)];
@@ -137,7 +137,7 @@ it("lets one in of twenty who open a link at once", async () => {
   expect(again.body).toContain("was already used");
 });
 
-it("tells whose time is over, who was withdrawn and who was cut off how to get another", async () => {
+it("tells users of expired, withdrawn and truncated links how to get another", async () => {
   const [expired, revoked] = [await linkFor(), await linkFor({ name: "ben", minutes: 60 })];
   await createSignInLinkStore(database.pool).revoke(2, at);
   at = new Date(worldNow.getTime() + 15 * 60_000);
@@ -162,7 +162,7 @@ it("takes no sign-in that another site's page sends", async () => {
   expect((await open(path)).statusCode).toBe(303);
 });
 
-it("ends the session that the browser had: nobody goes on with one that was slipped in", async () => {
+it("ends the browser's earlier session, so that nobody continues with one that was slipped in", async () => {
   const slipped = await signIn(database, "operator", { name: "mallory" });
 
   const done = await open(await linkFor(), slipped.headers);
@@ -171,7 +171,7 @@ it("ends the session that the browser had: nobody goes on with one that was slip
   expect((await look("/api/access", cookieOf(done))).statusCode).toBe(200);
 });
 
-it("goes on to the page that was wanted, and never to another host", async () => {
+it("continues to the requested page, and never to another host", async () => {
   const wanted = await look("/sign-in?to=%2Faudit%3Ftarget%3Dathens");
   const elsewhere = [
     await look("/sign-in?to=%2F%2Fevil.example"),
@@ -298,7 +298,7 @@ it("makes tokens that are shown once, and revokes them", async () => {
   expect(await actions()).toEqual(["anna token-created prometheus", "anna token-revoked prometheus"]);
 });
 
-it("lets a program give others no more than it may itself", async () => {
+it("lets a program grant no more than its own rights", async () => {
   const post = await program();
 
   const staff = await post("/api/access/links", { name: "ben", role: "staff" });

@@ -33,7 +33,7 @@ async function noted(): Promise<string[]> {
     .map(({ actor, via, action, target, words }) => `${actor} (${via}) ${action} ${target}: ${words}`);
 }
 
-it("a crawler that is not believed any more", async () => {
+it("a crawler that is no longer trusted", async () => {
   const state = { crawler: () => undefined } as unknown as Parameters<typeof notedTrust>[1];
   const trust = notedTrust(createTrustStore(database.pool), state, note());
   const crawlerId = asCrawlerId(1);

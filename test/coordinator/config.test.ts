@@ -194,7 +194,7 @@ describe("who crawls the public web", () => {
 
   const isRefused = (settings: object) => contactFault(readCoordinatorConfig(settings)) !== null;
 
-  it("may not where requests name nobody whom a webmaster can reach", () => {
+  it("is refused where requests name no contact that a webmaster can reach", () => {
     expect(isRefused({})).toBe(true);
     for (const publicUrl of ["http://127.0.0.1:7411", "http://10.1.2.3", "https://crawl", "http://[fd00::1]"])
       expect([publicUrl, isRefused({ publicUrl })]).toEqual([publicUrl, true]);
@@ -215,13 +215,13 @@ describe("who crawls the public web", () => {
     expect(isRefused({ userAgent: "Nearcrawl/1 (+https://example.org/crawler)" })).toBe(false);
   });
 
-  it("may crawl his own network, or an emulated one, all the same", () => {
+  it("may still crawl an own network, or an emulated one", () => {
     expect(isRefused({ allowSpecialPurpose: true })).toBe(false);
     expect(isRefused({ resolvers: ["127.0.0.1:5353"] })).toBe(false);
     expect(isRefused({ resolvers: ["127.0.0.1:53"] })).toBe(true);
   });
 
-  it("is told what else webmasters would miss", () => {
+  it("gets warnings about what else webmasters would miss", () => {
     expect(warned({})).toBe(1);
     expect(warned({ publicUrl: "https://crawl.example.org" })).toBe(1);
     expect(warned({ publicUrl: "https://crawl.example.org", contact: "crawl@example.org" })).toBe(0);

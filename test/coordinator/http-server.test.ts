@@ -30,7 +30,7 @@ afterAll(async () => await app?.close());
 const json = { accept: "application/json" };
 
 describe("pages and JSON", () => {
-  it("the same address gives JSON to whoever accepts that, and /api/ always does", async () => {
+  it("the same address gives JSON to clients that accept it, and /api/ always does", async () => {
     const negotiated = await app.inject({ url: "/who?q=1.2.3.4", headers: json });
     const underApi = await app.inject("/api/who?q=1.2.3.4");
 
@@ -48,7 +48,7 @@ describe("pages and JSON", () => {
     expect(page.headers["content-type"]).toContain("text/html");
   });
 
-  it("what is not known has status 404 and says so", async () => {
+  it("anything unknown has status 404 and says so", async () => {
     expect((await app.inject("/who?q=no+such+thing")).statusCode).toBe(404);
     expect((await app.inject("/api/crawlers/nobody")).json()).toEqual({
       error: { status: 404, message: "There is no crawler named nobody." },
@@ -93,7 +93,7 @@ describe("hostile input", () => {
     expect((await app.inject("/api/crawlers/athens")).statusCode).toBe(200);
   });
 
-  it("long questions and broken encodings are refused in plain words", async () => {
+  it("long questions and broken encodings are refused with the reason", async () => {
     const long = await app.inject(`/api/who?q=${"a".repeat(2049)}`);
     const words = await app.inject(`/search?q=${"a".repeat(301)}`);
     const broken = await app.inject("/crawlers/%E0%A4%A");

@@ -191,7 +191,7 @@ describe("the registry in force", () => {
     await until(() => state.subnetOf("5.1.1.7") === subnetId, 5000);
   });
 
-  it("goes on with the old tree when the new one cannot be read, and says so", async () => {
+  it("keeps the old tree when the new one cannot be read, and says so", async () => {
     const subnetId = await world.site(1);
     const state = await world.state();
     const errors: string[] = [];
@@ -288,7 +288,7 @@ describe("the two roots", () => {
     await until(() => state.tree.size === 2, 20_000);
   });
 
-  it("stand for the registry where there is none: at a start, and once the last import was rolled back", async () => {
+  it("replace a missing registry: at a start, and once the last import was rolled back", async () => {
     const state = await world.state();
 
     await follow({ ...world, state, log: silentLog, ensureRoots: () => ensureRootSubnets(world.pool) });

@@ -121,7 +121,7 @@ async function departure() {
   return { gone, heir, known, unknown, duties };
 }
 
-it("replaces a crawler after the departure time: what is known moves, the rest is requested anew", async () => {
+it("replaces a crawler after the departure time: what is known moves, the rest is measured again", async () => {
   const { gone, heir, known, unknown, duties } = await departure();
 
   await duties.run("hand-over-subnets");
@@ -133,7 +133,7 @@ it("replaces a crawler after the departure time: what is known moves, the rest i
   expect(duties.requested).toEqual([[[unknown], "crawler-left"]]);
 });
 
-it("gives nothing of a crawler that is gone to one whose day is used up", async () => {
+it("moves nothing from a departed crawler to one whose daily limit is used up", async () => {
   const { gone, heir, known, unknown, duties } = await departure();
   duties.full.add(heir);
   duties.clock.ms += 121_000;
@@ -301,7 +301,7 @@ it("asks nobody about what is unmeasured while there is one crawler alone", asyn
   expect(duties.requested).toEqual([]);
 });
 
-it("asks anew for the subnets that were delegated without any answer", async () => {
+it("measures again for the subnets that were delegated without any answer", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const subnetId = await world.site(1);
   const outcome = { type: "timed-out", method: "connect", reason: "3000 ms" } as const;

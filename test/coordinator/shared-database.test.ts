@@ -155,7 +155,7 @@ it("when one is killed, another says of its crawlers that they are gone, and giv
   ]);
 });
 
-it("one whose start waits for somebody's rows says so: it is not ready, and crawlers that come are to come again", async () => {
+it("one whose start waits for locked rows reports it: it is not ready, and crawlers are asked to come again", async () => {
   const port = await freePort();
   const at = `http://127.0.0.1:${port}`;
   const holder = await world.pool.connect();

@@ -34,7 +34,7 @@ test("who asks alone waits for nobody, and a crowd that comes one after the othe
   expect(pieces).toEqual([["alone"], ["alone again"], ["a", "b", "c"], ["d", "e", "f"]]);
 });
 
-test("so many pieces run at a time, the others in the order in which they came", async () => {
+test("a limited number of pieces run at once, the others in the order in which they came", async () => {
   const held = heldBack();
   const atOnce = new AtOnce(2);
   const order: number[] = [];
@@ -60,7 +60,7 @@ test("so many pieces run at a time, the others in the order in which they came",
   expect(await Promise.all(all)).toEqual([0, 1, 2, 3]);
 });
 
-test("a piece that fails makes room for the next, and is told to who asked for it alone", async () => {
+test("a piece that fails makes room for the next, and rejects for its caller alone", async () => {
   const atOnce = new AtOnce(1);
   const failing = atOnce.run(async () => await Promise.reject(new Error("the database is away")));
   const next = atOnce.run(async () => "done");

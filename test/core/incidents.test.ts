@@ -47,7 +47,7 @@ it("writes a flood of the same as one row with its count and the last words, and
   expect([said.length, noted.length]).toEqual([2, 10_001]);
 });
 
-it("keeps a bounded number of rows in memory, whoever takes part", async () => {
+it("keeps a bounded number of rows in memory, however many crawlers", async () => {
   const { incidents, written, noted } = recording();
 
   for (let n = 1; n <= 10_000; n += 1) incidents.note(incident({ crawlerId: asCrawlerId(n) }));
@@ -56,7 +56,7 @@ it("keeps a bounded number of rows in memory, whoever takes part", async () => {
   expect([written[0]?.length, noted.length]).toEqual([4000, 10_000]);
 });
 
-it("goes on when the database takes nothing", async () => {
+it("continues when the database accepts nothing", async () => {
   const { incidents, said } = recording(true);
 
   incidents.note(incident());

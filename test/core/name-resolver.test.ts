@@ -133,7 +133,7 @@ it("is not asked for a literal address, which resolves to itself", async () => {
   expect(await resolver.resolve("2a00:1::1")).toEqual({ addresses: ["2a00:1::1"], ttlSeconds: 86_400 });
 });
 
-it("is known to be silent once five names got no answer since the last that got one, be it that there is none", async () => {
+it("counts as silent once five names got no answer since the last answer, even one that the name does not exist", async () => {
   const silent = createNameResolver({ servers: [await nameServer(() => null)], timeoutMs: 20 });
   const well = createNameResolver({ servers: [await nameServer(() => ({ rcode: 3 }))] });
   let asked = silent;

@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-it("what NTP slews is followed, and so is a machine that slept", () => {
+it("the clock follows NTP slews, and a machine that slept", () => {
   for (let second = 0; second < 100; second += 1) {
     offMs += 500;
     pass(1000);
@@ -135,7 +135,7 @@ it("one crawler, two that differ each their own way, and those not heard for two
   expect(clock.fault).toBe(null);
 });
 
-it("the database's clock is compared, beyond what the answer took; whose it is depends on what the crawlers say", () => {
+it("the database's clock is compared beyond the answer's duration; the crawlers' clocks decide which one is wrong", () => {
   clock.hearDatabase(startMs + 4900, 2000);
   expect(clock.fault).toBe(null);
   clock.hearDatabase(startMs + 20_000, 10);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, it } from "vitest";
 import { isRunning } from "#core/running-process";
 
-it("a process is there until it has ended", async () => {
+it("a process runs until it has ended", async () => {
   const child = spawn(process.execPath, ["--eval", "setInterval(() => {}, 1000)"]);
   const pid = child.pid as number;
 

@@ -238,7 +238,7 @@ it("an interval that changes holds for the turn that is waited for, and hurried 
 });
 
 // Issue 41: Node ends a timer of more than 2^31 ms at once.
-it("runs a flow of every 40 days not at once, nor one whose interval is no number again and again", async () => {
+it("does not run a flow of every 40 days at once, nor one whose interval is NaN repeatedly", async () => {
   vi.useRealTimers();
   const { timekeeper } = newTimekeeper();
   const ran: string[] = [];

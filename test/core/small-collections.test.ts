@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { growingTo } from "#core/small-collections";
 
 describe("a cache that grows", () => {
-  it("keeps as many entries as it may, and drops the one that was used least lately", () => {
+  it("keeps up to its limit, and drops the least recently used entry", () => {
     const cache = new LRUCache<number, string>(growingTo(3));
 
     for (const key of [1, 2, 3]) cache.set(key, `${key}`);

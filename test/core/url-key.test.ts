@@ -247,13 +247,13 @@ function* stringsIn(value: unknown): Generator<string> {
     for (const part of Object.values(value)) yield* stringsIn(part);
 }
 
-describe("a URL that is canonical as it stands, and so is not parsed", () => {
+describe("a URL that is canonical already, and so is not parsed", () => {
   const suites = ["wpt-urltestdata", "ada-extra-urltestdata", "w3lib-url", "wpt-toascii"].flatMap((suite) => {
     const path = sharedData(`suites/url/${suite}.json`);
     return path === null ? [] : [...stringsIn(JSON.parse(readFileSync(path, "utf8")))];
   });
 
-  it("has the key that the parser gives, as has every other", () => {
+  it("has the key that the parser gives, like every other", () => {
     const random = seededRandom(19);
     const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)]!;
     const made = Array.from({ length: 20_000 }, () => {

@@ -15,7 +15,7 @@ function counted(costMs: number) {
 }
 
 describe("a kept answer", () => {
-  it("is asked anew after a second when asking is cheap", async () => {
+  it("is read again after a second when reading is cheap", async () => {
     const { clock, kept } = counted(1);
 
     expect([await kept.get(), await kept.get()]).toEqual([1, 1]);

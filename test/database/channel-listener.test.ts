@@ -40,7 +40,7 @@ it("a listener whose first attempt fails holds no connection, and can listen lat
   expect(answer.rows).toEqual([{ one: 1 }]);
 });
 
-it("is told what happens in its own schema, and nothing of its neighbours in the same database", async () => {
+it("hears of its own schema, and nothing of its neighbours in the same database", async () => {
   const neighbour = await openDatabase({
     ...{ databaseUrl: narrow.url, home: "/nonexistent" },
     schema: `next_to_${narrow.schema}`.padEnd(63, "_"),

@@ -185,7 +185,7 @@ it("is taken while others write, restores into an empty home, and has no gap", a
   expect(paths).toMatch(/^backup_label$/m);
 }, 60_000);
 
-it("leaves the main fork of an unlogged table out, and recovery makes it anew", async () => {
+it("leaves the main fork of an unlogged table out, and recovery creates it again", async () => {
   const { rows } = await database.pool.query("select pg_relation_filepath('fleeting') as path");
   const { path } = rows[0] as { path: string };
   const paths = new Set(backup.manifest.files.map((file) => file.path));
@@ -388,7 +388,7 @@ it("of another database, or restored already, needs to be confirmed", async () =
   expect(readFileSync(join(elsewhere, "journal/1.jsonl"), "utf8")).toBe("{}\n");
 }, 60_000);
 
-it("interrupted, the command leaves nothing, ends with 130, and the server goes on", async () => {
+it("interrupted, the command leaves nothing and exits with 130, and the server stays up", async () => {
   const names = readdirSync(join(home, "backups"));
   const main = await builtProgram("ops/cli/main");
   const child = spawn(process.execPath, [main, "database", "backup", "--home", home]);
@@ -433,7 +433,7 @@ it.runIf(hasDisk)(
   },
 );
 
-it("whose log the server could not keep fails, and says why", async () => {
+it("whose log the server could not keep fails with the reason", async () => {
   const { pool } = database;
   // Simulates a full disk, where only little log is retained for a slow backup.
   for (const [name, value] of [

@@ -63,7 +63,7 @@ async function contentsOf(pool: Pool): Promise<unknown> {
   return { contents, sequences };
 }
 
-it("every row, every sequence and what is computed arrive, and new rows go on from there", async () => {
+it("every row, every sequence and computed columns arrive, and new rows continue from there", async () => {
   const to = await target("moved");
   const progress: number[] = [];
 

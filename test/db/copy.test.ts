@@ -129,7 +129,7 @@ describe("rows by binary COPY", () => {
     expect(left).toEqual([]);
   });
 
-  it("may be refused by their reader half-way, and the connection goes on", async () => {
+  it("may be refused by their reader half-way, and the connection stays usable", async () => {
     const answer = await withClient(async (client) => {
       const reading = readCopy(client, "select n from generate_series(1, 200000) n", (row) => {
         if (row.int32(0) === 5) throw new Error("enough");

@@ -94,7 +94,7 @@ async function holder(uid?: number): Promise<{ url?: string; error?: string; kil
   return { ...(JSON.parse(line) as { url?: string; error?: string }), kill };
 }
 
-test("a server of one's own in the environment's PG variables is not meant", async () => {
+test("a server named by the environment's PG variables is not used", async () => {
   copyMadeHome();
   const before = { ...process.env };
   Object.assign(process.env, { PGHOST: "/nowhere", PGPORT: "6543", PGUSER: "anna", PGSSLMODE: "require" });

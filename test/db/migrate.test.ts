@@ -53,7 +53,7 @@ describe("a fresh schema", () => {
     expect(await pendingMigrations(database.pool)).toEqual([]);
   });
 
-  it("starts a migration over that a reader of its tables stands in the way of", async () => {
+  it("retries a migration that a reader of its tables blocks", async () => {
     const folder = folderWith({
       "9001-both": "-- Up Migration\nalter table lease add column x int;\nalter table page add column x int;",
     });

@@ -81,7 +81,7 @@ describe("what is wrong", () => {
     expect(refusal(url)).toContain(words);
   });
 
-  it("is told without the password", () => {
+  it("is shown without the password", () => {
     expect(refusal("postgresql://me:secret@h1:99999,h2/d")).not.toContain("secret");
   });
 });

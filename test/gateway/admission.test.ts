@@ -40,7 +40,7 @@ async function slowGateway(settings: Settings) {
   return { ...running, gate, begun, come };
 }
 
-test("first come, first served, and so many at once", async () => {
+test("crawlers are admitted in order of arrival, up to a limit at once", async () => {
   const { gate, begun, come } = await slowGateway({ admission: { atOnce: 2, mostWaitMs: 10_000 } });
 
   const crawlers = [];
@@ -53,7 +53,7 @@ test("first come, first served, and so many at once", async () => {
   expect(begun).toEqual(["cedar", "amber", "elder", "birch", "daisy"]);
 });
 
-test("nothing is begun for who has gone while it waited, and it has done nothing wrong", async () => {
+test("a crawler that leaves while it waits is not admitted and is not reported", async () => {
   const { gate, begun, come, gateway } = await slowGateway({
     admission: { atOnce: 1, mostWaitMs: 10_000 },
     limits: { connections: 10, connectionsPerAddress: 10, failuresPerAddressAndMinute: 1 },
@@ -72,7 +72,7 @@ test("nothing is begun for who has gone while it waited, and it has done nothing
   expect(begun).toEqual(["amber", "cedar", "daisy"]);
 });
 
-test("who would wait for too long is told when to come back, before or after its hello", async () => {
+test("a crawler that would wait too long learns when to come back, before or after its hello", async () => {
   const { gate, begun, come, url, port } = await slowGateway({ admission: { atOnce: 1, mostWaitMs: 400 } });
   const connected = await RawCrawler.connect(url);
   await come("amber");
@@ -92,7 +92,7 @@ test("who would wait for too long is told when to come back, before or after its
   expect(begun).toEqual(["amber", "birch"]);
 });
 
-test("who has connected and said nothing yet counts as one who waits", async () => {
+test("a connection that has sent nothing yet counts as waiting", async () => {
   const { url, port, gateway } = await slowGateway({ admission: { atOnce: 1, mostWaitMs: 10 } });
   for (let times = 0; times < 3; times += 1) await RawCrawler.connect(url);
 

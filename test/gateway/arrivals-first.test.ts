@@ -5,7 +5,7 @@ import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/run/ga
 import { LoopTurns } from "#core/clock";
 
 describe("work of crawlers that are there", () => {
-  test("waits while many arrive, and goes on when they are in", async () => {
+  test("waits while many arrive, and continues when they are in", async () => {
     let isCrowded = true;
     const arrivals = new ArrivalsFirst(
       () => isCrowded,

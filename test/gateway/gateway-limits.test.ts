@@ -44,7 +44,7 @@ describe("the byte budget", () => {
 describe("the connection limits", () => {
   const settings = { connections: 4, connectionsPerAddress: 2, failuresPerAddressAndMinute: 2 };
 
-  test("one address may have so many connections, all together so many", () => {
+  test("connections are limited per address and in total", () => {
     const limits = new ConnectionLimits(settings, () => 0);
 
     expect([limits.open("192.0.2.1"), limits.open("192.0.2.1")]).toEqual([null, null]);
@@ -99,7 +99,7 @@ describe("turns", () => {
     expect(order).toEqual(["b1", "a1", "a2"]);
   });
 
-  test("work that fails is told to whoever asked, and the next turn comes all the same", async () => {
+  test("work that fails reports it to its caller, and the next turn still comes", async () => {
     const turns = new KeyedTurns<string>();
     let came = false;
     const failing = turns.take("a", () => Promise.reject(new Error("no")));
@@ -146,7 +146,7 @@ describe("turns of the event loop", () => {
     expect(done.join("")).toBe("abcdef");
   });
 
-  test("a hello that has come and is looked at late was not late", async () => {
+  test("a hello that arrived in time and is read late was not late", async () => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
     const strangers = new LoopTurns(1);
     const ended: string[] = [];

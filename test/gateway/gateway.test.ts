@@ -133,7 +133,7 @@ test("results that follow each other are handed over in batches, and acknowledge
   expect(sizes.length).toBeLessThanOrEqual(6);
 });
 
-test("what stands between results keeps its place", async () => {
+test("messages between results keep their place", async () => {
   const order: string[] = [];
   const { url } = await start({
     settings: { lingerMs: 10_000, batchResults: 1000 },
@@ -184,7 +184,7 @@ test("when results cannot be stored the session ends without an acknowledgement,
   expect(welcome.acknowledgedSequence).toBe(0);
 });
 
-test("a second session of a crawler takes the place of the first, which is told and leaves first", async () => {
+test("a second session of a crawler replaces the first, which gets the reason and leaves before the second arrives", async () => {
   const { gateway, url, seen } = await start();
   const first = await RawCrawler.arrive(url, "amber");
 
@@ -225,7 +225,7 @@ test("the successor is welcomed with what its predecessor's last commit stored",
   expect(welcome.acknowledgedSequence).toBe(1);
 });
 
-test("a second session that comes while the first still arrives takes its place all the same", async () => {
+test("a second session replaces the first even while the first is still arriving", async () => {
   const gate = makeGate();
   let hellos = 0;
   const { gateway, url, seen } = await start({
@@ -270,7 +270,7 @@ test("a probe resolves with the crawler's report", async () => {
   expect(address).toBe("192.0.2.1");
 });
 
-test("a probe that is not answered, or whose crawler is gone, fails in words", async () => {
+test("a probe without an answer, or of an absent crawler, fails with a reason", async () => {
   const { gateway, url } = await start({ settings: { probeGraceMs: 10 } });
   const crawler = await RawCrawler.arrive(url, "amber");
 

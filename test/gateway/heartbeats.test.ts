@@ -32,7 +32,7 @@ describe("three heartbeats", () => {
     vi.useRealTimers();
   });
 
-  test("that do not come are a departure, told once, before the fourth is due", () => {
+  test("that do not come are a departure, reported once, before the fourth is due", () => {
     vi.advanceTimersByTime(3250);
     expect(vanished).toBe(0);
     vi.advanceTimersByTime(250);
@@ -42,7 +42,7 @@ describe("three heartbeats", () => {
     expect([vanished, beats]).toEqual([1, 3]);
   });
 
-  test("are counted from the last sign: one that is late by two intervals and a half is none missed", () => {
+  test("are counted from the last sign of life: a delay of two and a half intervals misses none", () => {
     for (let late = 0; late < 5; late += 1) {
       vi.advanceTimersByTime(2500);
       watch.heard();
@@ -109,7 +109,7 @@ describe("a connection that goes dead without a FIN", () => {
 
   const proxyUrl = () => `ws://127.0.0.1:${(proxy.address() as { port: number }).port}/crawler`;
 
-  test("ends that crawler's session as vanished, while the others' go on", async () => {
+  test("ends that crawler's session as vanished, while the others continue", async () => {
     const through = await RawCrawler.arrive(proxyUrl(), "amber");
     const direct = await RawCrawler.arrive(world.url, "birch");
     const beats = setInterval(() => {

@@ -20,7 +20,7 @@ const settings: Partial<GatewaySettings> = {
   limits: { connections: 60, connectionsPerAddress: 50, failuresPerAddressAndMinute: 30 },
 };
 
-describe("a healthy crawler goes on undisturbed beside", () => {
+describe("a healthy crawler continues undisturbed beside", () => {
   let world: LoopbackGateway;
   let healthy: RawCrawler;
   let shipped = 0;

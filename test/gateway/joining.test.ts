@@ -192,7 +192,7 @@ it("a stolen key opens nothing without the identity, and the operator hears of i
 
 // Copies of a crawler's folder, and harmless restarts.
 
-it("a copied folder is refused while the original is at work, which goes on", async () => {
+it("a copied folder is refused while the original is at work, and the original continues", async () => {
   const folder = await world.joined("athens");
   const copy = { ...folder };
   const original = await world.come(folder);

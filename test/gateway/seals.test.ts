@@ -50,7 +50,7 @@ describe("a crawler with an identity", () => {
     expect(taken()).toEqual([1, 2, 3]);
   });
 
-  test("seals piece by piece, and each piece goes on from the one before", async () => {
+  test("seals piece by piece, and each piece continues the one before", async () => {
     const crawler = await arrive();
     await crawler.ship(one, two);
     await crawler.seal(1, 2);
@@ -126,7 +126,7 @@ describe("a crawler with an identity", () => {
     });
   });
 
-  test("is served beside one without, whose results count as they come", async () => {
+  test("is served beside a crawler without identity, whose results count as they come", async () => {
     const plain = await RawCrawler.arrive(world.url, "birch");
     await plain.send(four);
 

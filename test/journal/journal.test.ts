@@ -107,7 +107,7 @@ describe("what must outlive the database", () => {
     expect(readFileSync(await onlyFile(), "utf8").split("\n")).toHaveLength(length + 1);
   });
 
-  it("is found by whoever follows, whoever wrote it, and by who opens the journal anew", async () => {
+  it("is found by every follower, whoever wrote it, and by whoever opens the journal again", async () => {
     const optOuts = createOptOutStore(database.pool);
     await optOuts.request(siteOptOut("before.example"), noon);
     const journal = await opened();
@@ -147,7 +147,7 @@ describe("its files", () => {
     expect(faults).toEqual([{ file, line: 2, words: expect.stringMatching(/cut short: "\{"check"/) }]);
   });
 
-  it("tell a line that was changed, and one that is none, by file and line", async () => {
+  it("name a changed line, and one that is no entry, by file and line", async () => {
     const folder = new JournalFolder(root);
     await folder.append([entry(1), entry(2, { key: "revoked" })], noon);
     const file = join(root, readdirSync(root)[0]!);
@@ -179,7 +179,7 @@ describe("its files", () => {
     expect((await folder.read()).entries.at(-1)?.number).toBe(7);
   });
 
-  it("that cannot be written fail whoever waits, with the folder's name", async () => {
+  it("that cannot be written fail every waiting caller, with the folder's name", async () => {
     writeFileSync(join(root, "file"), "");
 
     const folder = new JournalFolder(join(root, "file", "journal"));

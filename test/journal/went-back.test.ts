@@ -30,7 +30,7 @@ const comeAndGo = async (folder: CrawlerFolder) => {
   return came;
 };
 
-it("goes on after a restore as if nobody had been away", async (context) => {
+it("continues after a restore as if nobody had been away", async (context) => {
   const optOuts = createOptOutStore(world.pool);
   const tokens = createOperatorTokenStore(world.pool);
   const [athens, berlin, cairo] = [

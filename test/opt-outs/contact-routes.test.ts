@@ -54,7 +54,7 @@ const fitsSchema = (value: unknown, name: string) =>
   faultsOf(value, { $ref: `#/components/schemas/${name}` }, openApi.components.schemas);
 
 describe("the form that takes a site out", () => {
-  it("works in a browser without a script: the answer says what holds, until when, and how to confirm it", async () => {
+  it("works in a browser without a script: the answer gives the state, its end, and how to confirm it", async () => {
     const page = await (await fetch(`${base}/about-crawler`)).text();
     const answer = await optOut({ site: "https://www.example.org/", words: "<b>please" }, {});
     const taken = await answer.text();
@@ -70,7 +70,7 @@ describe("the form that takes a site out", () => {
     expect(taken).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=[\w-]{22}"/);
   });
 
-  it("takes out a page alone where its URL is given, a part or more where that is said, and says what it took", async () => {
+  it("opts out a single page by its URL, a part or more where the form says so, and names what it covers", async () => {
     const url = "HTTPS://www.Example.org:443/m%65mbers/jane?a#top";
     const page = await optOut({ site: url }, {});
     const words = await page.text();
@@ -111,7 +111,7 @@ describe("the form that takes a site out", () => {
     expect(await countOf("opt_out")).toBe(1);
   });
 
-  it("does not take what is no site of somebody's, and says why, with what was typed still in the field", async () => {
+  it("refuses what is nobody's site, with the reason and the typed text still in the field", async () => {
     const answer = await optOut({ site: "https://GitHub.io./some/page" }, {});
     const long = await optOut({ site: "x".repeat(2049) });
     const page = await answer.text();
@@ -134,14 +134,14 @@ describe("the form that takes a site out", () => {
     ["10.0.0.0-10.255.255.255", "is not the name of a site"],
     ["::/0", "is not the name of a site"],
     ["2001:db8::1", "an address or a network"],
-  ])("does not take %j", (text, words) => expect(readOptOut(text, "sites-only")).toContain(words));
+  ])("refuses %j", (text, words) => expect(readOptOut(text, "sites-only")).toContain(words));
 
   it.each(["bbc.co.uk", "someone.github.io", "bucket.s3.amazonaws.com", "xn--bcher-kva.example"])(
-    "takes %s, which is somebody's own below a public suffix",
+    "accepts %s, a site below a public suffix",
     (site) => expect(readOptOut(site, "sites-only")).toEqual({ site, network: null }),
   );
 
-  it("is not for programs that fill in every field, nor for other sites' pages", async () => {
+  it("refuses programs that fill in every field, and other sites' pages", async () => {
     const robot = await optOut({ site: "www.example.org", website: "https://spam.example" });
     const elsewhere = await optOut(
       { site: "www.example.org" },
@@ -164,7 +164,7 @@ describe("the form that takes a site out", () => {
     expect(await countOf("opt_out")).toBe(0);
   });
 
-  it("takes so many of one address in an hour and then no more", async () => {
+  it("accepts a limited number per address and hour", async () => {
     const statuses: number[] = [];
     for (let sent = 0; sent <= formsPerHour; sent++) {
       statuses.push((await optOut({ site: `s${sent}.example.org` })).status);
@@ -193,7 +193,7 @@ describe("the form that takes a site out", () => {
 });
 
 describe("a site that opted out", () => {
-  it("is told of by who, in words and as data, without saying who asked", async () => {
+  it('is reported by "who", in words and as data, without the requester', async () => {
     await optOut({ site: "example.org", words: "secret words", reply: "someone@example.org" });
     await createOptOutMarks(database.pool).apply(worldNow);
 
@@ -215,7 +215,7 @@ describe("a site that opted out", () => {
 });
 
 describe("the form for reports", () => {
-  it("writes down what we did to the site and its network, and shows at who that somebody complained", async () => {
+  it('records our requests to the site and its network, and "who" shows the complaint', async () => {
     await database.pool.query(
       `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, status, address, total_ms,
          wire_bytes, body_bytes, shipped_bytes)
@@ -248,7 +248,7 @@ describe("the form for reports", () => {
     expect(who.complaints).toMatchObject([{ target: "1.2.3.0/24", open: true }, { target: "example.org" }]);
   });
 
-  it("takes fifty a day from one network, and more from others", async () => {
+  it("accepts fifty a day from one network, and more from others", async () => {
     const came = `insert into complaint (site, target, source, reporter, words, requester, created_at, deeds)
       select 'example.org', 'example.org', 'form', 'a', 'b', $1::inet, '2100-01-01', '{}' from generate_series(1, 50)`;
     const report = { site: "example.org", reply: "admin@example.org", words: "too fast" };
@@ -260,7 +260,7 @@ describe("the form for reports", () => {
     expect([ofAnother.status, ofTheSame.status]).toEqual([201, 429]);
   });
 
-  it("wants to know who reports what", async () => {
+  it("requires who reports and what happened", async () => {
     const anonymous = await post("/about-crawler/report", { site: "www.example.org", words: "x" }, asJson);
     const silent = await post("/about-crawler/report", { site: "www.example.org", reply: "me" }, asJson);
 
@@ -270,7 +270,7 @@ describe("the form for reports", () => {
 });
 
 describe("the fleet, as sites may know it", () => {
-  it("has the addresses of crawlers that are or were lately connected, and whose partner does not mind", async () => {
+  it("has the addresses of crawlers that are or recently were connected, unless their partner objects", async () => {
     await database.pool.query(
       `insert into crawler (name, seen_address, state, last_seen_at, unlisted, revoked_at) values
          ('v4', '9.9.9.9', 'offline', $1, false, null),
@@ -296,7 +296,7 @@ describe("the fleet, as sites may know it", () => {
     expect(prefixes.join()).not.toMatch(/8\.8\.8\.|192\.168\./);
   });
 
-  it("does not have an address for being stated: of the other family it counts once it was seen of late", async () => {
+  it("does not have an address that was only stated; one of the other family counts once it was seen recently", async () => {
     const arrivals = (at: string) =>
       JSON.stringify([
         { at, address: "2620:fe::9", instanceId: "i" },

@@ -118,7 +118,7 @@ test("nothing of it is left but its URL, and the counts say what went where", as
   );
 });
 
-test("readers of changes are told that it is gone, by which exports delete it, and nothing of what it was", async () => {
+test("readers of changes learn that it is gone, so that exports delete it, and nothing of its content", async () => {
   const feed = createChangeFeed(world.pool);
   const { last } = await feed.state();
   await numberChanges(world.pool, noon);
@@ -142,7 +142,7 @@ test("the audit log proves it by a digest of its URL, and repeats nothing of it"
   expect(JSON.stringify(change)).not.toContain("jane");
 });
 
-test("a result of it that arrives later, from a spool or a lease that goes on, is dropped and is nobody's fault", async () => {
+test("a later result of it, from a spool or an open lease, is dropped without an incident", async () => {
   const [lease] = await world.lease(crawlerId, secondsAfterNoon(400_000));
 
   const taken = await visit(jane, lease!.leaseId, { title: secret });
@@ -168,7 +168,7 @@ test.each(["192.0.2.0/24", "not a page", ""])("%s is no page, and nothing is era
   expect(typeof (await erase(text))).toBe("string");
 });
 
-test("a bare name, which stands for a site elsewhere, is refused: no front page is erased by it", async () => {
+test("a bare name, which elsewhere means a site, is refused, so no front page is erased by it", async () => {
   const before = await world.rows("select opt_out_id from opt_out");
 
   expect(await erase("www.site.example")).toMatch(/no URL of a page/);

@@ -134,7 +134,7 @@ function coordinatorOf(online: readonly CrawlerId[]) {
 const site = (name: string): OptOutTarget => ({ site: name, network: null });
 
 describe("the crawlers", () => {
-  it("are each told once, by whichever coordinator they are connected to; who comes later is told then", async () => {
+  it("are each notified once, by the coordinator that they are connected to; later arrivals on arrival", async () => {
     const here = coordinatorOf([amber]);
     const there = coordinatorOf([birch]);
     await here.request(site("www.example.org"));
@@ -149,7 +149,7 @@ describe("the crawlers", () => {
     ]);
   });
 
-  it("are told of parts of sites; of a page that was erased also who comes back after weeks", async () => {
+  it("are notified of parts of sites, and of an erased page even after weeks offline", async () => {
     const { honours, optOuts, told, request, wait } = coordinatorOf([amber]);
     const page = { scope: "url", of: "//www.example.org/a" } as const;
     const part = { scope: "prefix", of: "//www.example.org/b" } as const;
@@ -177,7 +177,7 @@ describe("the crawlers", () => {
     ]);
   });
 
-  it("are told of a network by the hosts that lie in it", async () => {
+  it("are notified of a network by its hosts", async () => {
     const { honours, told, request } = coordinatorOf([amber]);
     await request({ site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } }, true);
 
@@ -186,7 +186,7 @@ describe("the crawlers", () => {
     expect(told).toEqual([[amber, ["www.example.org"]]]);
   });
 
-  it("are told no more when it was long ago, and nothing of what was lifted", async () => {
+  it("are not notified of old opt-outs or lifted ones", async () => {
     const { honours, optOuts, told, request, wait } = coordinatorOf([amber]);
     await request(site("www.example.org"));
     const { optOutId } = await request(site("old.example.org"));
@@ -206,7 +206,7 @@ describe("a site confirms", () => {
     part: { scope: "host", of: "example.org" },
   };
 
-  it("by the record that it was told, in its own DNS; others' tokens and no record at all confirm nothing", async () => {
+  it("by its own record in its own DNS; other tokens and no record confirm nothing", async () => {
     const { honours, optOuts, request, wait } = coordinatorOf([]);
     const mine = await request(site("www.example.org"));
     const other = await request(site("old.example.org"));
@@ -233,7 +233,7 @@ describe("a site confirms", () => {
     ]);
   });
 
-  it("by a file on its host, asked for once it is said to be there; not by a redirect, nor for other hosts below it", async () => {
+  it("by a file on its host, requested once the form announces it; not by a redirect, nor for other hosts below it", async () => {
     const { honours, request, wait } = coordinatorOf([]);
     const { token } = await request(host);
     await honours.confirm();

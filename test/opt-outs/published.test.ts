@@ -52,8 +52,8 @@ async function published(settings: Partial<typeof webSettings> = {}) {
   return { get, pass };
 }
 
-describe("who comes again for what has not changed", () => {
-  it("is told so in a few bytes", async () => {
+describe("a reader that returns for unchanged data", () => {
+  it("gets a short answer", async () => {
     const { get } = await published();
     const maxAges: Record<string, unknown> = {};
 
@@ -100,7 +100,7 @@ describe("who comes again for what has not changed", () => {
   });
 
   it.each(["not a date", "Sat, 01 Feb 2025 00:00:00 GMT"])(
-    "is not taken to have it for saying %j",
+    "gets the data again with If-Modified-Since %j",
     async (since) => {
       const answer = await shared.get(paths.addresses, { "if-modified-since": since });
 
@@ -160,7 +160,7 @@ describe("the signature of the key set", () => {
     expect(next.until).toEqual(at(13.1));
   });
 
-  it("is none, and there is no key of the coordinator's, where requests are not signed", async () => {
+  it("is absent, and so is the coordinator's key, where requests are not signed", async () => {
     const { get } = await published({ signRequests: false });
 
     const answer = await get(paths.keys);

@@ -224,7 +224,7 @@ describe("an opt-out", () => {
     expect(sure).toMatchObject({ optOutId: first.optOutId, state: "confirmed", confirmedBy: "operator" });
   });
 
-  it("of a network covers whoever resolves into it, from then on until they move away", async () => {
+  it("of a network covers every host that resolves into it, until the host moves away", async () => {
     const target = { site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } } as const;
     await taken("", { target, source: "operator", confirmed: true });
     const before = await marked();
@@ -324,7 +324,7 @@ describe("an opt-out of a part of a site", () => {
     expect(late.map(({ newUrls }) => newUrls)).toEqual([0, 0, 1]);
   });
 
-  it("of a host leaves those below it, and is told from the site of its name", async () => {
+  it("of a host leaves those below it, and differs from that of the site of its name", async () => {
     const host = await takenPart("https://www.example.org/*", sure);
     const left = await leased();
     const below = await admitted("https://deep.www.example.org/");
@@ -335,7 +335,7 @@ describe("an opt-out of a part of a site", () => {
     expect([left, below.newUrls]).toEqual([["shop.www.example.org"], 1]);
   });
 
-  it("takes its URLs off the lease that is out, which goes on; their results are dropped and are nobody's fault", async () => {
+  it("takes its URLs off the open lease, which continues; their results are dropped without an incident", async () => {
     await leased();
     const { leases } = (await takenPart("https://www.example.org/a/*")).applied;
     const { rows } = await database.pool.query<{ open: number; listed: number; url_count: number }>(
@@ -399,7 +399,7 @@ describe("an opt-out of a part of a site", () => {
 });
 
 describe("what the form can do", () => {
-  it("is not believed again for what an operator lifted, nor above or below it: proof is, and a neighbour", async () => {
+  it("needs proof for what an operator lifted, and for what is above or below it, not for a neighbour", async () => {
     const first = await requested("www.example.org");
     await stores.optOuts.lift(first.optOutId, "abuse", worldNow);
 
@@ -456,7 +456,7 @@ describe("what the form can do", () => {
     await database.pool.query("update frontier_host set fetched_urls = 0 where host = 'www.example.org'");
   });
 
-  it("waits for hosts of which we have many pages, be it one; few pages are taken out at once", async () => {
+  it("waits for proof of hosts with many pages, even of a single host; few pages are removed at once", async () => {
     await seedAmber("https://model.example.net/");
     const { rows } = await database.pool.query<{ columns: string; copied: string }>(
       `select string_agg(quote_ident(attname), ', ') as columns,

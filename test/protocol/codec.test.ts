@@ -211,7 +211,7 @@ describe("the first message", () => {
     [[3, 2, 1], "crawler"],
     [[5], "crawler"],
     [[99], "coordinator"],
-  ])("other versions (%j) are told so before the rest of the hello is looked at", (offered, behind) => {
+  ])("other versions (%j) are refused before the rest of the hello is checked", (offered, behind) => {
     const text = JSON.stringify({ type: "crawler:hello", protocolVersions: offered, name: 17 });
 
     expect(decodeHello(text)).toEqual({
@@ -256,7 +256,7 @@ function deepFault(): string {
   });
 }
 
-test("what crawlers of release 0.2.0 do not know is said to none of them, or in their words", () => {
+test("what crawlers of release 0.2.0 do not know is not sent to them, or in their terms", () => {
   const known = (version: number) =>
     (["wake", "addresses", "stop-parts", "work-pace", "move", "key"] as const).filter((what) =>
       isKnownTo(version, { type: `coordinator:${what}` }),

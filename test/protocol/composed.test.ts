@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { composed } from "#protocol/composed";
 
-it("text is composed wherever its letters lie, also across the ends of slices", () => {
+it("text is composed wherever its letters are, also across the ends of slices", () => {
   const seed = 15;
   const random = seededRandom(seed);
   // With marks of three scripts, Hangul, a character that is composed to another, ones that fall apart, and pairs.

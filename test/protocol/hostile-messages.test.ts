@@ -61,7 +61,7 @@ it("brackets, commas and quotes in texts are no values, however they are escaped
   expect(boundStructure('"never closed [[[[', bounds)).toBe(1);
 });
 
-it("a list is looked at up to its first fault, which the words name by its place", () => {
+it("a list is checked up to its first fault, which the message names by its place", () => {
   let looked = 0;
   const element = z.object({ url: z.string().refine(() => ++looked > 0) });
   const values = [{ url: "a" }, ...Array(maxListedUrls - 1).fill({ url: 1, anchor: 2 })];

@@ -47,7 +47,7 @@ describe("an invitation", () => {
     expect(() => parseInvitation(token)).toThrow(why);
   });
 
-  it("that was mistyped anywhere is an invitation or a fault in words, never a crash", () => {
+  it("that was mistyped anywhere is an invitation or a readable fault, never a crash", () => {
     const token = formatInvitation(invitation);
     const random = seededRandom(42);
     const pick = (below: number) => Math.floor(random() * below);

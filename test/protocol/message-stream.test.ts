@@ -142,7 +142,7 @@ for (const { name, absent, make } of implementations) {
 }
 
 describe.skipIf(!zlibSync)("the pool of zlib-sync instances", () => {
-  test("an inflater goes on where the one for strangers stopped", async () => {
+  test("an inflater continues where the one for strangers stopped", async () => {
     const deflater = new MessageDeflater();
     const stranger = new NodeInflater();
     const hello = randomText(20_000, 5);

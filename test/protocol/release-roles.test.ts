@@ -90,7 +90,7 @@ test("after a root no rotation is followed, even where one root key is enough", 
   expect(followRoles(pinned, [rotation(1, d, a), root(2, roles, d, a, b)]).roles).toEqual(roles);
 });
 
-test("whoever joins later pins the root keys and how many it takes", () => {
+test("a later supervisor pins the root keys and their threshold", () => {
   const later = roleOf(2, a, b, c);
 
   expect(followRoles(later, [first]).roles).toEqual(roles);

@@ -46,7 +46,7 @@ const conditions: ManifestConditions = {
 };
 
 describe("a release's manifest", () => {
-  test("is believed when everything holds, and reads as it was written", () => {
+  test("is accepted when everything holds, and reads as it was written", () => {
     const verified = verifyText(formatEnvelope(signBody("release", manifest, first)));
 
     expect(verified).toEqual({ ok: true, manifest, signers: [rawPublicKey(first)] });
@@ -120,7 +120,7 @@ describe("a release's manifest", () => {
     expect(verifyRevocations(file, { role: conditions.role, newestSequence: 2 })).toHaveProperty("refused");
   });
 
-  test("is believed when an unknown key has signed beside a trusted one, not when a trusted signature is wrong", () => {
+  test("is accepted when an unknown key has signed beside a trusted one, not when a trusted signature is wrong", () => {
     const [ours, theirs, other] = [
       signed({}),
       signBody("release", manifest, stranger),

@@ -44,7 +44,7 @@ const stateOf = async (jobId: number) => (await other.store.find(jobId))?.state;
 const ended = async (jobId: number) => await until(async () => (await stateOf(jobId)) !== "running", 5000);
 
 describe("a job", () => {
-  it("is told of with its progress while it runs, and with its answer when it has ended", async () => {
+  it("is reported with its progress while it runs, and with its answer when it has ended", async () => {
     const jobId = await started();
     one.commands.onStep({ text: "reading 10 %", share: 0.1, done: null });
     one.commands.onStep({ text: "writing 5 %", share: 0.05, done: "reading 100 %" });

@@ -76,7 +76,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     expect(await page.locator(".empty").first().textContent()).toContain("No registry has been imported yet");
   });
 
-  it("a job shows how far it is by itself, can be cancelled, and is told of without scripts, too", async () => {
+  it("a job shows its progress by itself, can be cancelled, and is shown without scripts, too", async () => {
     await press("Fetch");
     await page.locator(".job").waitFor();
     fetching.onStep({

@@ -126,14 +126,14 @@ describe("what is read", () => {
 });
 
 describe("what is asked for", () => {
-  it("is nobody's but operators', and no form's from elsewhere", async () => {
+  it("is for operators alone, and refused to forms from other sites", async () => {
     expect((await form("fetch", {}, staff)).statusCode).toBe(403);
     expect((await form("fetch", {}, operator, "another")).statusCode).toBe(403);
     expect((await send("fetch", {}, { authorization: "Bearer wrong" })).statusCode).toBe(401);
     expect(commands.orders).toEqual([]);
   });
 
-  it("begins a job that the page leads to, and stands in the audit log with who asked", async () => {
+  it("begins a job that the page leads to, and the audit log names who asked", async () => {
     const answer = await form("fetch", { acceptSmaller: "yes" }, operator);
     const [, jobId] = /\/registry\/jobs\/(\d+)$/.exec(answer.headers.location ?? "") ?? [];
 
@@ -200,7 +200,7 @@ describe("what is asked for", () => {
     expect((await read(`/registry/jobs/${applied}`, operator)).body).toMatch(/is in force; .*, in 2\.0 s/);
   });
 
-  it("is refused when the tree has changed since the plan, or another generation is meant", async () => {
+  it("is refused when the tree has changed since the plan, or the plan is for another generation", async () => {
     const planId = await plan(nets(43));
     await applyImport(database, [folder.write("between.db", nets(44))]);
 
@@ -359,7 +359,7 @@ describe("what is asked for", () => {
     await database.pool.query("delete from delegation");
   });
 
-  it("is not possible where the coordinator was not told how, and says what to do instead", async () => {
+  it("is not possible where the settings do not allow it, and says what to do instead", async () => {
     const without = server(false);
     const answer = await without.inject({
       method: "POST",

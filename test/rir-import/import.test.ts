@@ -231,7 +231,7 @@ describe("plan", () => {
 });
 
 describe("rollback", () => {
-  it("of the only import is refused; said that it is meant, it leaves an empty tree, and nothing to undo", async () => {
+  it("of the only import needs confirmation; confirmed, it leaves an empty tree and nothing to undo", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     const before = await treeInForce(database);
 
@@ -328,7 +328,7 @@ describe("rollback", () => {
 });
 
 describe("rollback of several imports", () => {
-  it("undoes them all, or none when there are not so many", async () => {
+  it("undoes them all, or none when there are fewer", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     const before = await treeInForce(database);
     await applyImport(database, [folder.write("b.db", stateB)]);
@@ -349,7 +349,7 @@ describe("holders", () => {
   const named = (...orgs: readonly string[]) =>
     orgs.map((org) => `organisation: ORG-${org}-RIPE\norg-name: Company ${org}\nsource: RIPE\n\n`).join("");
 
-  it("that are merged and split are told from those that only give a range away", async () => {
+  it("that are merged or split differ from those that only lose a range", async () => {
     const before =
       named("ONE", "TWO", "BIG", "OLD", "NEW") +
       holding(["45.1.0.0/16", "45.2.0.0/16"], "ONE") +
@@ -381,7 +381,7 @@ describe("holders", () => {
 });
 
 describe("two at once", () => {
-  it("one is done, the other is told that an import is running", async () => {
+  it("one succeeds, and the other reports that an import is running", async () => {
     const file = folder.write("a.db", stateA);
 
     // The first import can write nothing until the second has been refused.

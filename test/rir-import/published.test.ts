@@ -136,7 +136,7 @@ describe("what is imported", () => {
     expect(await said("45.10.4.0/24")).toEqual([]);
   });
 
-  it("of a geofeed is what lies in the ranges of the objects that name it, the most specific object first", async () => {
+  it("of a geofeed has the entries within the ranges of the objects that name it, the most specific object first", async () => {
     const applied = await applyImport(database, [
       dump(),
       feed(feedA, "193.0.0.0/21,NL,,,\n193.0.8.0/24,FR,,,\n45.10.0.0/24,US,,,\n193.0.0.0/16,US,,,\n"),
@@ -307,7 +307,7 @@ describe("a list that moves more than 30 % of its ranges", () => {
     await applyImport(database, [dump(), folder.write("aws.json", awsOf(40, 0))]);
   });
 
-  it("is held back, and what is in force goes on; the rest of the import goes through", async () => {
+  it("is held back and the list in force stays; the rest of the import succeeds", async () => {
     const applied = await applyImport(database, [
       dump(),
       folder.write("aws.json", awsOf(20, 20)),
@@ -323,7 +323,7 @@ describe("a list that moves more than 30 % of its ranges", () => {
     expect(await said("193.0.1.0/24")).toHaveLength(1);
   });
 
-  it("is taken when that is meant, or when what is in force is older by a quarter", async () => {
+  it("is accepted when confirmed, or when the list in force is a quarter older", async () => {
     const file = folder.write("aws.json", awsOf(20, 20));
     await applyImport(database, [dump(), file], { yesMoved: ["google"] });
     expect(await said("45.10.30.0/24")).toEqual(["aws · 2026-03-01 · aws eu-central-1 · 45.10.30.0/24"]);

@@ -151,7 +151,7 @@ describe.skipIf(folder === "")("RPSL", () => {
     for (const { line, value } of report.malformedSamples) expect(lines[line - 1]).toContain(value);
   });
 
-  it("the text entry of ARIN's archive is read, empty entries are passed over", async () => {
+  it("the text entry of ARIN's archive is read, empty entries are skipped", async () => {
     const { files: reports } = await checkSources([join(folder, "rpsl/ripe-whois-grs/arin.test.zip")]);
 
     const ignored = { "object class ashandle": 1, "object class pochandle": 1 };

@@ -78,7 +78,7 @@ describe("an import", () => {
     expect((await database.pool.query("select from registry_generation")).rowCount).toBe(2);
   });
 
-  it("in place of the two roots that stand in is nobody's loss", async () => {
+  it("in place of the two placeholder roots is no loss", async () => {
     await ensureRootSubnets(database.pool);
     await delegate(database, "0.0.0.0/0", "amber");
 
@@ -114,7 +114,7 @@ describe("a rollback", () => {
     await expect(rollbackImport(database, 2)).rejects.toThrow("removes 12 of the 22");
   });
 
-  it("is counted for whoever waits as long as that may take, and no longer", async () => {
+  it("is counted for a caller that waits, within its time limit", async () => {
     await apply(nets(0, 10));
     await delegateAll(0, 4);
     const locked = await database.pool.connect();

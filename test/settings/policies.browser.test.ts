@@ -92,7 +92,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(await text("#policy-count")).toContain("1 change.");
   });
 
-  it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {
+  it("returns to the file's value by one button, and reports that somebody else was faster", async () => {
     const policy = "('scope.maxDepth', '3', '2026-03-01T11:00:00Z', 'ben')";
     await database.pool.query(`insert into setting (name, value, changed_at, changed_by) values ${policy}`);
     await page.goto("/policies?show=changed");

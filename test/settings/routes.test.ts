@@ -70,7 +70,7 @@ it("answers as it is described, before and after a change, and writes it into th
   ]);
 });
 
-it("refuses who has not seen the latest change, and names who made it", async () => {
+it("refuses a request that has not seen the latest change, and names who made it", async () => {
   await post("/api/policies", change);
 
   const late = await post("/api/policies", { values: { "scope.maxDepth": 3 }, basedOn: 0 });

@@ -94,7 +94,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   await stop();
 });
 
-it("ignores rows that are wrong, says which, and starts all the same", async () => {
+it("ignores invalid rows, names them, and starts", async () => {
   await database.pool.query(
     `insert into setting (name, value, changed_by) values
        ('delegation.lambdaMs', '-1', 'psql'), ('delegation.moon', '1', 'psql'),
@@ -114,7 +114,7 @@ it("ignores rows that are wrong, says which, and starts all the same", async () 
   ]);
 });
 
-it("of twenty who save at once on the same version one succeeds, and the others are told", async () => {
+it("of twenty who save at once on the same version one succeeds, and the others are refused with the reason", async () => {
   const store = createPolicyStore(database.pool);
   const change = (after: number) => [{ name: "delegation.lambdaMs", before: null, after }] as const;
 

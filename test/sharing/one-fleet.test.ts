@@ -133,7 +133,7 @@ it("who denies a target at the other coordinator is not asked for it", { timeout
   expect([linden.asked.includes("5.1.1.7"), linden.asked.includes("5.1.2.7")]).toEqual([false, true]);
 });
 
-it("crawlers are told where the others are: as they come, and when one begins later", async () => {
+it("crawlers learn where the other coordinators are, on arrival and when one starts later", async () => {
   const athens = await start();
   const olive = await come("olive", athens, 40);
   const berlin = await start();

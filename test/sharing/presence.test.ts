@@ -115,7 +115,7 @@ it("one that is frozen is cut off within 8 s: what it holds is let go of, what i
   await frozen.end();
 });
 
-it("one that beats far more slowly than is looked at it is cut off as well, and one that beats every other time is not", async () => {
+it("one whose heartbeats are far slower than the checks is cut off as well, and one with every second heartbeat is not", async () => {
   const clock = { aheadMs: 0 };
   const slow = await begin();
   const steady = await begin();
@@ -132,7 +132,7 @@ it("one that beats far more slowly than is looked at it is cut off as well, and 
   expect(await slow.replaced).toMatch(/took this one for frozen/);
 });
 
-it("one whose connection stands, and that is silent for 8 s, is no longer counted on; what it still decides is not written", async () => {
+it("one that is connected but silent for 8 s no longer counts, and its later decisions are not written", async () => {
   let aheadMs = 0;
   const silent = await begin();
   const observer = await begin(() => aheadMs);

@@ -86,7 +86,7 @@ it("the ends of a range belong to it, their neighbours do not", () => {
   expect(rangeHolds(office, ip("::c000:204"))).toBe(false);
 });
 
-it("a range covers itself and what lies within, not what crosses it", () => {
+it("a range covers itself and what is within it, not what crosses it", () => {
   expect(rangeCovers(range("10.0.0.0/8"), range("10.0.0.0/8"))).toBe(true);
   expect(rangeCovers(range("10.0.0.0/8"), range("10.2.0.0/16"))).toBe(true);
   expect(rangeCovers(range("10.0.0.0/8"), range("10.255.0.0 - 11.0.0.0"))).toBe(false);

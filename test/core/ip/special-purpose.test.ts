@@ -61,7 +61,7 @@ describe("an address that is never crawled", () => {
     expect(specialPurposeOf(ip(text))).toContain(words);
   });
 
-  it("is told with prefix, name and document", () => {
+  it("is named with prefix, name and document", () => {
     expect(specialPurposeOf(ip("10.1.2.3"))).toBe("10.0.0.0/8 private use (RFC 1918)");
   });
 });
@@ -172,7 +172,7 @@ interface HostForm {
   readonly reason: string;
 }
 
-it("lets be asked what is allowed, and nothing beside it", () => {
+it("allows requests to allowed special-purpose addresses, and to no others", () => {
   const refused = (address: string, allowed: boolean | readonly string[]) =>
     refusedBlockOf(parseAddress(address)!, allowed) !== null;
   const own = ["10.0.0.0/8", "fd00::/8", "192.168.7.5"];

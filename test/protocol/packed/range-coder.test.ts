@@ -20,7 +20,7 @@ it.each([0, 1, 2, 3, 4, 5, 20])(
   },
 );
 
-it("gives back numbers that end in so many zeros that fewer bytes are sent", () => {
+it("returns numbers with many trailing zeros, for which fewer bytes are sent", () => {
   const random = seededRandom(4);
   for (let round = 0; round < 2000; round++) {
     const length = 1 + Math.floor(random() * 12);

@@ -85,7 +85,7 @@ describe("the files that an import takes", () => {
 });
 
 describe("the manifest", () => {
-  it("is checked when it is read: damage is told, with what to do", async () => {
+  it("is checked when it is read: damage is reported with its remedy", async () => {
     for (const text of ["{", "[]", '{"version":1,"sources":{"a":{"file":"../../etc/passwd"}}}']) {
       writeFileSync(join(cache.path, "manifest.json"), text);
 
@@ -127,7 +127,7 @@ describe("how old our copies are", () => {
     });
   });
 
-  it("is told when the registry itself publishes no more, however often we asked", async () => {
+  it("is reported when the registry itself no longer publishes, however often we ask", async () => {
     const checkedAt = "2026-08-01T00:00:00.000Z";
     await writeManifest(cache.path, Object.fromEntries([cached("apnic-inetnum", { checkedAt })]));
 
@@ -160,7 +160,7 @@ describe("the lock", () => {
   const deadPid = 2 ** 30;
   const since = "2026-03-02T12:00:00.000Z";
 
-  it("is held while the work goes on, and given back, also when the work fails", async () => {
+  it("is held during the work and released, also when the work fails", async () => {
     await withCacheLock(cache.path, async () => expect(existsSync(lock())).toBe(true));
     await expect(withCacheLock(cache.path, async () => Promise.reject(new Error("no")))).rejects.toThrow(
       "no",

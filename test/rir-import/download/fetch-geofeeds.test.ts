@@ -113,7 +113,7 @@ describe("what registry objects name", () => {
     ]);
   });
 
-  it("is no more than the settings allow, and nothing where they want none", async () => {
+  it("is limited by the settings, and nothing where they allow none", async () => {
     publishDatabase("/a.csv", "/b.csv", "/c.csv");
     for (const path of ["/a.csv", "/b.csv", "/c.csv"])
       server.paths.set(path, published("45.0.0.0/25,NL,,,\n"));
@@ -267,7 +267,7 @@ describe("an operator's geofeed", () => {
     expect(await imported("# nothing to say any more\n")).toMatchObject({ malformed: [], places: [] });
   });
 
-  it("is told without a manifest by any of its first lines", async () => {
+  it("is recognised without a manifest by any of its first lines", async () => {
     await imported(`prefix,country\n${twoLines}`);
     const { files } = await readState([join(cache.path, "stats"), join(cache.path, "feed.csv")], () => {});
 

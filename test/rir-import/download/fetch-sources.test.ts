@@ -272,7 +272,7 @@ describe("what is not the data stays out of the cache, and the old file in", () 
     expect(server.requests).toEqual([]);
   });
 
-  it("a server whose certificate nobody vouches for, at the first try", async () => {
+  it("a server with an untrusted certificate, at the first try", async () => {
     const secure = await registryServer({ "/stats": published(statistics(3)) }, { secure: true });
     const clock = manualClock();
 

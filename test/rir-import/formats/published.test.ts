@@ -115,7 +115,7 @@ describe("a geofeed (RFC 8805 section 2.1)", () => {
 });
 
 describe("a cloud's list of ranges by region", () => {
-  it("AWS: local zones are places, GLOBAL is none", () => {
+  it("AWS: local zones are places, GLOBAL is not", () => {
     const { ranges, facts } = cloud("aws-ranges", {
       syncToken: "1772355603",
       createDate: "2026-03-01-09-00-03",

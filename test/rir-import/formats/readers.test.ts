@@ -60,7 +60,7 @@ describe("RPSL, hostile", () => {
     expect(record.holder.name.length).toBeLessThanOrEqual(500);
   });
 
-  it("reports binary rubbish as malformed objects and goes on", () => {
+  it("reports binary garbage as malformed objects and continues", () => {
     const rubbish = Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256));
     const text = Buffer.concat([rubbish, Buffer.from("\n\ninetnum: 45.2.0.0/16\n")]);
 

@@ -198,7 +198,7 @@ it("statistics with counts that are zero, negative, huge or no numbers: each is 
   expect(malformed.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7]);
 });
 
-it("XML with a billion laughs is refused, wherever the definition stands", async () => {
+it("XML with a billion laughs is refused, wherever the definition is", async () => {
   const entities = Array.from(
     { length: 9 },
     (_, index) => `<!ENTITY l${index + 1} "${`&l${index};`.repeat(10)}">`,
@@ -235,7 +235,7 @@ describe("a tangle", () => {
   });
 });
 
-describe("packing that lies", () => {
+describe("archives with false sizes", () => {
   it("a gzip bomb is stopped at 64 MiB", async () => {
     const remark = `remarks: ${"x".repeat(991)}\n`;
     const bomb = gzipSync(object(1) + remark.repeat(80_000));
@@ -342,7 +342,7 @@ describe("a file that ends as DOS ended texts", () => {
     expect(xml.malformed).toBe((await reportOf("iana.xml", fixture("iana-ipv4.xml"))).malformed);
   });
 
-  it("but what stands within it stays an error", async () => {
+  it("but an error within it stays an error", async () => {
     expect(await reportOf("within.db", `${object(1)}${eof}\n${object(2)}`)).toMatchObject({ malformed: 1 });
   });
 });

@@ -74,7 +74,7 @@ describe("placeholders", () => {
 });
 
 describe("special-purpose ranges", () => {
-  it("are told as the full search tells them (seed 12)", () => {
+  it("are reported as by the full search (seed 12)", () => {
     const random = seededRandom(12);
     const groups = ["2001", "2002", "2a02", "3fff", "fc00", "fe80", "0", "64", "2001:db8", "2001:20", "100"];
     for (let round = 0; round < 5000; round++) {
@@ -87,7 +87,7 @@ describe("special-purpose ranges", () => {
     }
   });
 
-  it("never lie where the short cut says that none can be", () => {
+  it("never occur where the short cut excludes them", () => {
     for (let first16 = 0; first16 < 0x10000; first16++) {
       if (mayBeSpecialPurpose(4, first16)) continue;
       const first = first16 * 0x10000;

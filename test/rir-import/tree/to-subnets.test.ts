@@ -36,7 +36,7 @@ describe("the same range in several sources is one subnet", () => {
     expect(state.summary.duplicates).toBe(1);
   });
 
-  it("the registry whose statistics cover the range is believed before another, whichever is read first", async () => {
+  it("the registry whose statistics cover the range takes precedence, whichever is read first", async () => {
     const files = {
       "arin.db": object("45.10.0.0/16", { netname: "OLD", descr: "Former Example Company", source: "ARIN" }),
       "ripe.db": object("45.10.0.0/16", { netname: "NEW", descr: "Present Example Company" }),
