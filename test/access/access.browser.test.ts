@@ -91,7 +91,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
 
   const headings = async (page: Page) => (await page.locator("h1").textContent())?.trim();
 
-  it("a link signs in once, leads to the page that was wanted, and signing out ends it", async () => {
+  it("a link signs in once and leads to the requested page, and signing out ends the session", async () => {
     const link = await linkFor();
     await site.withPage({}, async (page) => {
       await page.goto("/audit?actor=coordinator");
@@ -112,7 +112,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     });
   });
 
-  it("an operator makes a token and a link, and the next page says what was done", async () => {
+  it("an operator makes a token and a link, and the next page confirms it", async () => {
     const operator = await signIn(database, "operator");
     await site.withPage(
       { storageState: operator.storageState(site.base), javaScriptEnabled: false },

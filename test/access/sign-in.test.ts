@@ -100,7 +100,7 @@ it("signs in with the button of a link's page, however often it was opened; the 
   expect(cookieOf(done).cookie).not.toContain(rows[0].session_hash);
 });
 
-it("over TLS the cookie has a name that no other host can set, and one of another name opens nothing", async () => {
+it("over TLS the cookie has a name that no other host can set, and other names are ignored", async () => {
   await app.close();
   const access = testAccess(database, now);
   const settings = { ...webSettings, behindProxy: true };
@@ -119,7 +119,7 @@ it("over TLS the cookie has a name that no other host can set, and one of anothe
   expect(own.json().sessions[0].remoteAddress).toBe("192.0.2.7");
 });
 
-it("lets one in of twenty who open a link at once", async () => {
+it("admits one of twenty that open a link at once", async () => {
   const path = await linkFor();
   const secret = path.split("/").at(-1) ?? "";
   const links = createSignInLinkStore(database.pool);
@@ -153,7 +153,7 @@ it("tells users of expired, withdrawn and truncated links how to get another", a
   for (const { body } of answers) expect(body).toContain("nearcrawl sign-in");
 });
 
-it("takes no sign-in that another site's page sends", async () => {
+it("refuses a sign-in that another site's page sends", async () => {
   const path = await linkFor();
 
   const answer = await open(path, { "sec-fetch-site": "cross-site" });
@@ -190,7 +190,7 @@ it("continues to the requested page, and never to another host", async () => {
   expect(elsewhere.flatMap(({ cookies }) => cookies)).toEqual([]);
 });
 
-it("is tried ten times a minute from one address, and no more", async () => {
+it("is limited to ten attempts a minute per address", async () => {
   const statuses: number[] = [];
   for (let tried = 0; tried < 11; tried += 1) statuses.push((await open("/sign-in/guess")).statusCode);
 
@@ -261,7 +261,7 @@ it("lets operators make links for others, see who is signed in, and end it", asy
   ]);
 });
 
-it("says what is wrong with a link on its form, with what was typed", async () => {
+it("names the fault of a link on its form, with what was typed", async () => {
   const operator = await signIn(database, "operator");
   const asked = { name: "two words", role: "staff", crawlers: "", minutes: "15" };
 

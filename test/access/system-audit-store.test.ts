@@ -106,7 +106,7 @@ it("releases that moved on or were held", async () => {
   ]);
 });
 
-it("what cannot be written down is logged, and what was done is done", async () => {
+it("a change that cannot be recorded is logged, and stays done", async () => {
   const away = { query: async () => await Promise.reject(new Error("the server is away")) };
 
   await noteOwnChanges({ pool: away as never, log, now })({ action: "x", target: "athens", words: "" });

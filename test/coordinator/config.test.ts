@@ -37,7 +37,7 @@ describe("settings", () => {
     expect(config.allowSpecialPurpose).toBe(false);
   });
 
-  it("name the page that tells sites who asks at the port where it answers, unless a public one is stated", async () => {
+  it("name the contact page at the port where it is served, unless a public URL is set", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -88,7 +88,7 @@ describe("settings", () => {
     expect(faults).toHaveLength(8);
   });
 
-  it("that are no object are refused", () => {
+  it("that are not an object are refused", () => {
     for (const values of [null, [], "{}", 3]) expect(faultsOf(values)).toHaveLength(1);
   });
 });
@@ -105,7 +105,7 @@ describe("listening beyond loopback", () => {
     },
   );
 
-  it.each(["127.0.0.1", "127.8.8.8", "::1", "localhost"])("is not what %s is", (host) => {
+  it.each(["127.0.0.1", "127.8.8.8", "::1", "localhost"])("does not include %s", (host) => {
     expect(faultsOf({ listen: { host } })).toEqual([]);
   });
 });
@@ -144,7 +144,7 @@ describe("the settings reach the parts", () => {
     expect(gatewaySettings(config)).toMatchObject({ heartbeatMs: 4000, userAgent: config.userAgent });
   });
 
-  it("and crawlers that drain or have used up their day's pages or bytes count as without room", () => {
+  it("and crawlers that are draining or have used up their day's pages or bytes count as without room", () => {
     const crawler = (crawlerId: number, state: CrawlerRecord["state"]) =>
       ({ crawlerId: crawlerId as CrawlerId, pagesPerDay: 10, bytesPerDay: 1e9, state }) as CrawlerRecord;
     const now = new Date("2030-01-01T12:00:00Z");
@@ -166,27 +166,30 @@ describe("the settings reach the parts", () => {
   it.each([
     ["after a moment", 2, 200],
     ["of a fleet of 10,000 after 2 s", 10_000, 2000],
-  ])("and who is without room is looked at again %s, or when the crawlers are others", (_, count, keptMs) => {
-    const crawlers = Array.from({ length: count }, (_, index) => ({
-      ...{ crawlerId: (index + 1) as CrawlerId, pagesPerDay: 10, bytesPerDay: 1e9, state: "online" },
-    })) as CrawlerRecord[];
-    const now = new Date("2030-01-01T12:00:00Z");
-    const later = (ms: number) => new Date(now.getTime() + ms);
-    const [state, budget] = [new CoordinatorState(), new DayBudget()];
-    state.setCrawlers(crawlers);
-    const room = watchRoom(state, budget);
+  ])(
+    "and the crawlers without room are computed again %s, or when the crawlers change",
+    (_, count, keptMs) => {
+      const crawlers = Array.from({ length: count }, (_, index) => ({
+        ...{ crawlerId: (index + 1) as CrawlerId, pagesPerDay: 10, bytesPerDay: 1e9, state: "online" },
+      })) as CrawlerRecord[];
+      const now = new Date("2030-01-01T12:00:00Z");
+      const later = (ms: number) => new Date(now.getTime() + ms);
+      const [state, budget] = [new CoordinatorState(), new DayBudget()];
+      state.setCrawlers(crawlers);
+      const room = watchRoom(state, budget);
 
-    const before = room(now);
-    budget.spend(1 as CrawlerId, { pages: 10, bytes: 9 }, now);
+      const before = room(now);
+      budget.spend(1 as CrawlerId, { pages: 10, bytes: 9 }, now);
 
-    expect([...before]).toEqual([]);
-    expect(room(later(keptMs - 1))).toBe(before);
-    expect([...room(later(keptMs))]).toEqual([1]);
-    budget.spend(2 as CrawlerId, { pages: 10, bytes: 9 }, now);
-    expect([...room(later(-60_000))]).toEqual([1, 2]);
-    state.setCrawlers([]);
-    expect([...room(later(-60_000))]).toEqual([]);
-  });
+      expect([...before]).toEqual([]);
+      expect(room(later(keptMs - 1))).toBe(before);
+      expect([...room(later(keptMs))]).toEqual([1]);
+      budget.spend(2 as CrawlerId, { pages: 10, bytes: 9 }, now);
+      expect([...room(later(-60_000))]).toEqual([1, 2]);
+      state.setCrawlers([]);
+      expect([...room(later(-60_000))]).toEqual([]);
+    },
+  );
 });
 
 describe("who crawls the public web", () => {

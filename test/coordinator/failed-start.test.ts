@@ -12,7 +12,7 @@ import { freePort } from "../support/free-port.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-it("gives up when it cannot listen, with the address in the message and no flow set going", async () => {
+it("gives up when it cannot listen, with the address in the message and no flow started", async () => {
   const every = vi.spyOn(Timekeeper.prototype, "every");
   const database = await testDatabase();
   // Of a network that this machine has no address in.
@@ -26,7 +26,7 @@ it("gives up when it cannot listen, with the address in the message and no flow 
   expect(every).not.toHaveBeenCalled();
 });
 
-it("stops listening when its place cannot be recorded, with no flow set going", async () => {
+it("stops listening when its address cannot be recorded, with no flow started", async () => {
   const every = vi.spyOn(Timekeeper.prototype, "every");
   const database = await testDatabase();
   const port = await freePort();
@@ -42,7 +42,7 @@ it("stops listening when its place cannot be recorded, with no flow set going", 
   expect(every).not.toHaveBeenCalled();
 });
 
-it("takes the next port when the one asked for is taken", async () => {
+it("takes the next port when the requested one is in use", async () => {
   const database = await testDatabase();
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -76,7 +76,7 @@ it("serves pages and no crawlers at the pages' own port, too, until it stops", a
   await expect(fetch(`${pages}/health`)).rejects.toThrow("fetch failed");
 });
 
-it("gives up when the pages' port is taken", async () => {
+it("gives up when the pages' port is in use", async () => {
   const database = await testDatabase();
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));

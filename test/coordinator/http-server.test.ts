@@ -212,7 +212,7 @@ describe("the OpenAPI document", () => {
   const document = describeApi() as unknown as OpenApi;
   const { schemas } = document.components;
 
-  it("is served as it is, but for the origin", async () => {
+  it("is served unchanged except for the origin", async () => {
     const { servers, ...served } = (await app.inject("/api/openapi.json")).json();
     const { servers: _, ...described } = JSON.parse(
       JSON.stringify(document).replaceAll(/\b(http|ws)s:\/\/search\.example/g, "$1://localhost:80"),
@@ -237,7 +237,7 @@ describe("the OpenAPI document", () => {
     expect(faults).toEqual([]);
   });
 
-  it("has examples of what is sent that pass the check of what is sent", () => {
+  it("has examples of request bodies that pass validation", () => {
     const bodies = Object.entries(apiOperations).flatMap(([name, { body }]) =>
       body?.example === undefined ? [] : [{ name, ...body }],
     );
@@ -273,7 +273,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("names every cause there is, of delegations, rounds and changes", () => {
+  it("names every cause of delegations, rounds and changes", () => {
     const named = [schemas.DelegationCause, schemas.RoundCause, schemas.ChangeCause].map(
       (schema) => new Set(schema?.enum),
     );

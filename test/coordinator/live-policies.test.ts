@@ -8,7 +8,7 @@ import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 
-it("a host that had all that it may have gets room when the limit is raised", async () => {
+it("a host at its limit gets room when the limit is raised", async () => {
   const database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query("update frontier_host set url_count = 100 where host = 'www.example.org'");

@@ -166,7 +166,7 @@ describe("a coordinator that keeps its tree on disk", () => {
 });
 
 describe("the registry in force", () => {
-  it("takes the place of the old one when an import says so, and hosts move with it", async () => {
+  it("replaces the old one after an import, and hosts move with it", async () => {
     const wide = await world.site(1);
     const state = await world.state();
     const registry = await follow({ ...world, state, log: silentLog });
@@ -212,7 +212,7 @@ describe("the registry in force", () => {
     expect(state.subnetOf("5.1.1.7")).toBe(subnetId);
   });
 
-  it("is no longer read by somebody who stopped", async () => {
+  it("is no longer read after stopping", async () => {
     const state = await world.state();
     let reads = 0;
     const subnets = {
@@ -251,14 +251,14 @@ describe("the two roots", () => {
     await world.frontier.admit(seeds("http://a.example/"), scope, noon);
   });
 
-  it("are added once, by whichever of twenty comes first", async () => {
+  it("are added once, by the first of twenty coordinators", async () => {
     const added = await Promise.all(Array.from({ length: 20 }, () => ensureRootSubnets(world.pool)));
 
     expect(added.filter((one) => one)).toHaveLength(1);
     expect((await world.state()).tree.size).toBe(2);
   });
 
-  it("are waited for by nobody while a registry is in force, or the first one is being imported", async () => {
+  it("are not awaited while a registry is in force, or the first one is being imported", async () => {
     const client = await world.pool.connect();
     await client.query("begin; lock table registry_generation in row exclusive mode");
 
@@ -272,7 +272,7 @@ describe("the two roots", () => {
     expect((await world.state()).tree.size).toBe(0);
   });
 
-  it("come later where an import is under way at the start and fails", async () => {
+  it("are added later where an import is running at the start and fails", async () => {
     const client = await world.pool.connect();
     await client.query("begin; lock table registry_generation in row exclusive mode");
     const state = await world.state();

@@ -27,7 +27,7 @@ function makeCertificate(days: number): void {
   });
 }
 
-it("is shown when it is renewed with the same key; one with another key in the old one's last hour only", async () => {
+it("is served when it is renewed with the same key; one with another key only in the old one's last hour", async () => {
   makeKey();
   makeCertificate(10);
   const own = new OwnCertificate({ certificateFile, keyFile });

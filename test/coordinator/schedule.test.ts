@@ -144,7 +144,7 @@ it("moves nothing from a departed crawler to one whose daily limit is used up", 
   expect(duties.state.subnetsOf(gone)).toEqual([known, unknown]);
 });
 
-it("says once that a crawler is gone, however long a subnet of it stays without an heir", async () => {
+it("reports once that a crawler is gone, however long a subnet of it has no successor", async () => {
   const { gone, duties } = await departure();
   duties.clock.ms += 121_000;
 
@@ -157,7 +157,7 @@ it("says once that a crawler is gone, however long a subnet of it stays without 
   expect(duties.requested).toHaveLength(2);
 });
 
-it("waits for somebody to come before it replaces anybody", async () => {
+it("waits for a connected crawler before it replaces any", async () => {
   const gone = await world.arrived("gone");
   const subnetId = await world.site(1);
   await world.delegations.saveRound(roundOf(subnetId, [[gone, 5]]));
@@ -196,7 +196,7 @@ it("starts rounds only when the fleet has settled", async () => {
   expect(duties.filled()).toBe(1);
 });
 
-it("looks for subnets that wait less often the longer it takes to find none", async () => {
+it("looks for waiting subnets less often the longer an empty search takes", async () => {
   const duties = await scheduled(new TableFleet([await world.arrived("north")]));
   const slowly = (started: number) => async () => {
     await world.rows("select pg_sleep(0.1)");
@@ -214,7 +214,7 @@ it("looks for subnets that wait less often the longer it takes to find none", as
   expect(await afterLook(async () => 0)).toBe(250);
 });
 
-it("tells the crawlers whom to measure", async () => {
+it("tells the crawlers which peers to measure", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const duties = await scheduled(new TableFleet([north, south]));
   const placed = { [north]: "5.1.1.1", [south]: "5.1.2.1" };
@@ -230,7 +230,7 @@ it("tells the crawlers whom to measure", async () => {
   ]);
 });
 
-it("probes decisions again that are a month old, or older than the policy in force says", async () => {
+it("probes decisions again that are a month old, or older than the current policy allows", async () => {
   const north = await world.arrived("north");
   const old = await world.site(1);
   const young = await world.site(2);
@@ -267,7 +267,7 @@ it("returns leases that ran out", async () => {
   expect(await world.rows("select ending from lease")).toEqual([{ ending: "expired" }]);
 });
 
-it("asks about a subnet that is unmeasured once in five minutes, and at once where it was measured in between", async () => {
+it("measures an unmeasured subnet once in five minutes, and at once where it was measured in between", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const subnetId = await world.site(1);
   const alone = { crawlerId: north, measured: false };
@@ -290,7 +290,7 @@ it("asks about a subnet that is unmeasured once in five minutes, and at once whe
   expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
 });
 
-it("asks nobody about what is unmeasured while there is one crawler alone", async () => {
+it("does not measure unmeasured subnets while there is a single crawler", async () => {
   const north = await world.arrived("north");
   const subnetId = await world.site(1);
   await world.delegations.saveRound(roundOf(subnetId, [], { crawlerId: north, measured: false }));

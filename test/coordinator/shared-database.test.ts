@@ -88,7 +88,7 @@ const stateOf = async (name: string) =>
 const ownerOf = async (subnetId: number) =>
   (await first("select crawler_id as owner from delegation where subnet_id = $1", [subnetId])).owner;
 
-it("neither takes the crawlers of the other for gone, and each gives away what its own left", async () => {
+it("neither counts the other's crawlers as gone, and each reassigns what its own left", async () => {
   const { olive, linden, subnets } = await fleet();
   const athens = await start();
   const berlin = await start();
@@ -118,7 +118,7 @@ it("a crawler that has moved to another coordinator stays there when the session
   expect(await stateOf("olive")).toBe("online");
 });
 
-it("when one is killed, another says of its crawlers that they are gone, and gives away what they had", async () => {
+it("when one is killed, another marks its crawlers as gone, and reassigns what they had", async () => {
   const { olive, linden, subnets } = await fleet();
   const many = await Promise.all(Array.from({ length: 40 }, async (_, at) => await world.site(10 + at)));
   for (const subnetId of many) {

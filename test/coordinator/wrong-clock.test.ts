@@ -143,7 +143,7 @@ it("a start by a clock that differs from the database's is refused before anythi
 it.each([
   ["1970", 0],
   ["2107", Date.UTC(2107, 0, 1)],
-])("a clock at %s is named before anything is touched", async (year, atMs) => {
+])("a clock at %s is reported before anything is written", async (year, atMs) => {
   const home = temporaryFolder("nearcrawl-wrong-clock-");
   vi.useFakeTimers({ toFake: ["Date"], now: atMs });
   try {

@@ -37,7 +37,7 @@ it.each<[string, Actor, Scope | null, typeof athens | null, boolean]>([
   expect(mayDo(who, scope, own)).toBe(may);
 });
 
-it("nobody gives what it has not", () => {
+it("nobody grants rights that it does not have", () => {
   const staff = actor("staff", ["read", "url-write"]);
 
   expect(cannotGive(staff, ["read"])).toBe(null);

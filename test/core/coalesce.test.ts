@@ -13,7 +13,7 @@ function heldBack() {
   };
 }
 
-test("who asks alone waits for nobody, and a crowd that comes one after the other goes together", async () => {
+test("a single caller does not wait, and many callers in quick succession are served together", async () => {
   const pieces: (readonly string[])[] = [];
   const gathered = new Gathered(async (items: readonly string[]) => {
     pieces.push(items);

@@ -14,7 +14,7 @@ describe("a text pool", () => {
     expect(pool.count).toBe(3);
   });
 
-  it("gives back what it was given, whatever the letters", () => {
+  it("returns every text unchanged, whatever its characters", () => {
     const pool = new TextPool();
 
     const ids = awkward.map((text) => pool.intern(text));
@@ -46,7 +46,7 @@ describe("a text pool", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("is the same after a way through its parts, and grows on", () => {
+  it("is the same after a round trip through its parts, and can still grow", () => {
     const pool = new TextPool();
     for (let text = 0; text < 1000; text += 1) pool.intern(`text ${text}`);
     const { text, ends } = pool.parts();

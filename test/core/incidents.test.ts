@@ -31,7 +31,7 @@ function recording(fails = false) {
   return { incidents, written, said, noted };
 }
 
-it("writes a flood of the same as one row with its count and the last words, and says it once", async () => {
+it("writes a flood of the same incident as one row with its count and last message, and logs it once", async () => {
   const { incidents, written, said, noted } = recording();
 
   for (let n = 1; n <= 10_000; n += 1) incidents.note(incident({ words: `number ${n}` }));

@@ -40,7 +40,7 @@ describe.each([
   ["to 1970", -startMs, "went back by 20,786 days"],
   ["to 2107", Date.UTC(2107, 0, 1) - startMs, "jumped ahead by 29,253 days"],
 ])("a clock that jumps %s", (_, jump, words) => {
-  it("is not followed, is named, and is right again as soon as the jump is taken back", () => {
+  it("is not followed, is reported, and ends as soon as the jump is reverted", () => {
     pass(minuteMs);
     offMs = jump;
     pass(44_000);
@@ -73,7 +73,7 @@ it("the clock follows NTP slews, and a machine that slept", () => {
   expect(told).toHaveLength(1);
 });
 
-it("a jump is followed as soon as two thirds of the crawlers go by the new time, and not while they go by the old one", () => {
+it("a jump is followed once two thirds of the crawlers have the new time, and not while they have the old one", () => {
   offMs = 400 * dayMs;
   pass(1000);
   hear(0, 0, 0);
@@ -89,7 +89,7 @@ it("a jump is followed as soon as two thirds of the crawlers go by the new time,
   expect(told.at(-1)).toBe("right, 9600 h");
 });
 
-it("one that nobody can judge is followed after as long as it is wide, within ten minutes; one of over a day never is", () => {
+it("a jump that no crawler can judge is followed after its own length, within ten minutes; one of over a day never is", () => {
   offMs = 5000;
   pass(0);
   pass(9999);
@@ -109,7 +109,7 @@ it("one that nobody can judge is followed after as long as it is wide, within te
   expect(clock.fault?.words).toContain("jumped ahead by 24 hours");
 });
 
-it("where most crawlers differ the same way, its own clock is named, and one that corrects it is followed at once", () => {
+it("where most crawlers differ the same way, the own clock is reported, and a correction is followed at once", () => {
   hear(-dayMs);
   expect(clock.fault).toBe(null);
   hear(-dayMs, -dayMs + 500, 70_000, -dayMs);
@@ -148,7 +148,7 @@ it("the database's clock is compared beyond the answer's duration; the crawlers'
   expect(clock.fault).toBe(null);
 });
 
-it("a clock that is doubted at a start is proven by most of the crawlers, or after a day", () => {
+it("a clock that is doubted at a start is confirmed by most of the crawlers, or after a day", () => {
   expect(clock.isProven).toBe(true);
   clock.doubt();
   hear(0);
@@ -161,7 +161,7 @@ it("a clock that is doubted at a start is proven by most of the crawlers, or aft
   expect(clock.isProven).toBe(true);
 });
 
-it("a start is refused in years that cannot be, long before the last minute that was written, and more than a year after it", () => {
+it("a start is refused in impossible years, long before the last recorded minute, and more than a year after it", () => {
   expect(impossibleTime(new Date(0))).toContain("this machine's clock shows 1970-01-01, which cannot be");
   expect(impossibleTime(new Date("2107-01-01T00:00:00Z"))).toContain("2107-01-01");
   expect(impossibleTime(new Date(startMs))).toBe(null);

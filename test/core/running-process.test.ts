@@ -14,7 +14,7 @@ it("a process runs until it has ended", async () => {
   expect([isRunning(process.pid), before, isRunning(pid)]).toEqual([true, true, false]);
 });
 
-it("another user's counts, and what is no process's number does not", () => {
+it("another user's process counts, and an invalid number does not", () => {
   expect(isRunning(1)).toBe(true);
   // 0 and negative numbers denote process groups, including the test's own.
   expect([0, -process.pid, Number.NaN, 1.5, 2 ** 31].map(isRunning)).toEqual([

@@ -48,7 +48,7 @@ it("never overlaps a flow with itself: the next turn counts from the end of the 
   expect(started).toBe(2);
 });
 
-it("runs a flow that is hurried while it is under way once more, so long after its end", async () => {
+it("runs a flow that is hurried during its run once more, the given delay after its end", async () => {
   const { timekeeper } = newTimekeeper();
   const starts: number[] = [];
   timekeeper.every("look", 5000, async () => {
@@ -67,7 +67,7 @@ it("runs a flow that is hurried while it is under way once more, so long after i
   expect(starts.map((startMs) => startMs - from)).toEqual([0, 1100, 2200, 3300, 8400]);
 });
 
-it("holds up no other flow while one is under way", async () => {
+it("does not delay other flows while one runs", async () => {
   const { timekeeper } = newTimekeeper();
   const gate = makeGate();
   let others = 0;
@@ -131,7 +131,7 @@ it("hurries a flow within a delay, and never makes it later", async () => {
   expect(runs).toBe(1);
 });
 
-it("runs a flow once more right after, when it was hurried while under way", async () => {
+it("runs a flow that is hurried to now during its run once more right after", async () => {
   const { timekeeper } = newTimekeeper();
   let gate = makeGate();
   let runs = 0;
@@ -154,7 +154,7 @@ it("runs a flow once more right after, when it was hurried while under way", asy
   expect(runs).toBe(2);
 });
 
-it("passes a turn that is another coordinator's, or that the clock may not decide, unless its rule says otherwise", async () => {
+it("skips a turn that is another coordinator's, or that a doubted clock may not decide, unless its rule allows it", async () => {
   const clock = { isRight: () => false, mayForget: () => true };
   const timekeeper = new Timekeeper(
     silentLog,
@@ -173,13 +173,13 @@ it("passes a turn that is another coordinator's, or that the clock may not decid
   expect(ran).toEqual(["always"]);
 });
 
-it("knows nothing of a flow that was never set", () => {
+it("ignores a flow that was never set", () => {
   const { timekeeper } = newTimekeeper();
 
   expect(() => timekeeper.hurry("nothing")).not.toThrow();
 });
 
-it("waits for what is under way when it is stopped, and starts nothing more", async () => {
+it("waits for running flows when it is stopped, and starts nothing more", async () => {
   const { timekeeper } = newTimekeeper();
   const gate = makeGate();
   let runs = 0;
@@ -205,7 +205,7 @@ it("waits for what is under way when it is stopped, and starts nothing more", as
   expect(runs).toBe(1);
 });
 
-it("an interval that changes holds for the turn that is waited for, and hurried turns stay", async () => {
+it("a changed interval applies to the pending turn, and hurried turns stay", async () => {
   const { timekeeper } = newTimekeeper();
   const settings = { everyMs: 10_000 };
   const runs = { followed: 0, hurried: 0 };

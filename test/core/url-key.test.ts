@@ -85,7 +85,7 @@ describe("the canonical URL", () => {
 });
 
 describe("the octets of any text", () => {
-  it("have one spelling, which is its own and takes no other sign away", () => {
+  it("have one canonical spelling, and no other character is lost", () => {
     const random = seededRandom(21);
     const signs = "% % % 2 3 4 7 d D e E f 0 ~ / g %25 %7e %2F".split(" ");
     const texts = Array.from({ length: 30_000 }, () =>

@@ -26,7 +26,7 @@ const drained: Omit<AuditEntry, "entryId"> = {
   remoteAddress: "192.0.2.7",
 };
 
-it("gives back what was recorded, the latest first", async () => {
+it("returns what was recorded, the latest first", async () => {
   await log.record(drained);
   await log.record({ ...drained, action: "crawler-resumed", target: null, before: undefined });
 
@@ -38,7 +38,7 @@ it("gives back what was recorded, the latest first", async () => {
   expect(entries[0]).not.toHaveProperty("before");
 });
 
-it("is looked through by who, what, about what and when, a page at a time", async () => {
+it("is filtered by actor, action, target and time, a page at a time", async () => {
   for (const day of [1, 2, 3]) {
     await log.record({ ...drained, at: new Date(`2026-03-0${day}T12:00:00Z`) });
     await log.record({ ...drained, actor: "ben", action: "policy-changed", target: "lambda" });
@@ -55,7 +55,7 @@ it("is looked through by who, what, about what and when, a page at a time", asyn
   expect(await countOf({ target: "athens", until: new Date("2026-03-02T00:00:00Z") })).toBe(1);
 });
 
-it("keeps no secrets and no long values, and takes whatever characters there are", async () => {
+it("keeps no secrets and no long values, and accepts any characters", async () => {
   const after = { token: "nco_1", nested: { keyHash: "abc", secrets: 2 }, half: "\ud800", nul: "a\0b" };
   await log.record({ ...drained, words: `${"x".repeat(5000)}\0`, after });
   await log.record({ ...drained, before: { list: Array.from({ length: 5000 }, () => "long") } });
@@ -76,7 +76,7 @@ it("names the system's user and the machine for what a command did", async () =>
   expect(entry).toMatchObject({ actor: `${userInfo().username} on ${hostname()}`, via: "command" });
 });
 
-it("says that a change is made when it could not be written down", async () => {
+it("says that a change is made even when it could not be recorded", async () => {
   const away = { query: async () => await Promise.reject(new Error("the server is away")) };
   const recording = recordCommand(away as never, { action: "crawler-drained", target: null, words: "" });
 

@@ -23,7 +23,7 @@ describe("a kept answer", () => {
     expect(await kept.get()).toBe(2);
   });
 
-  it("is kept twenty times as long as asking took", async () => {
+  it("is kept twenty times as long as the read took", async () => {
     const { clock, kept } = counted(500);
 
     await kept.get();
@@ -33,7 +33,7 @@ describe("a kept answer", () => {
     expect(await kept.get()).toBe(2);
   });
 
-  it("is asked once for all who want it at the same time", async () => {
+  it("is read once for all concurrent callers", async () => {
     const { clock, kept } = counted(1);
 
     await Promise.all(Array.from({ length: 20 }, () => kept.get()));

@@ -26,7 +26,7 @@ function meetingOf(number: number): () => Promise<void> {
   };
 }
 
-test("two that lock each other out both come to their end, after another try", async () => {
+test("two that deadlock both finish, after another try", async () => {
   const meet = meetingOf(2);
   let tries = 0;
   const raise = async (first: string, second: string) =>
@@ -67,7 +67,7 @@ test("a connection that breaks in the middle is not used again", async () => {
   expect(await world.rows("select from crawler where pages_per_day = 1")).toEqual([]);
 });
 
-test("a statement that a connection had prepared before a migration is asked by another connection", async () => {
+test("a statement that a connection prepared before a migration is repeated on another connection", async () => {
   const pool = createPool(world.database.url, 1);
   await pool.query("create table outdated as select 1 as first");
   const rows = async () => {

@@ -157,7 +157,7 @@ async function killedIn(args: readonly string[]): Promise<void> {
   expect([signal, said]).toEqual(["SIGKILL", ""]);
 }
 
-it("is taken while others write, restores into an empty home, and has no gap", async () => {
+it("is made while others write, restores into an empty home, and has no gap", async () => {
   expect(await backupFacts(database.pool)).toBeNull();
   const progress: number[] = [];
   backup = await writing(async () => {
@@ -196,7 +196,7 @@ it("leaves the main fork of an unlogged table out, and recovery creates it again
   await opened.close();
 });
 
-it("verifies as sound, comes up on trial, and says what is in it", async () => {
+it("verifies as sound, starts on trial, and lists its content", async () => {
   const files = await command("verify", "--home", home);
   expect(files).toMatchObject({
     code: 0,
@@ -281,7 +281,7 @@ it("is refused where another Postgres, a newer program or an unknown migration m
   expect(contentsOf(elsewhere)).toEqual(found);
 });
 
-it("that the server cannot recover says so in the server's words, and the home stays as it is", async () => {
+it("that the server cannot recover is reported in the server's words, and the home stays as it is", async () => {
   const found = contentsOf(elsewhere);
   const files = backup.manifest.files.filter(({ path }) => !/^pg_wal\/[0-9A-F]{24}$/.test(path));
   const withoutLog = withManifest("without-log", { files });
@@ -465,7 +465,7 @@ it("whose log the server could not keep fails with the reason", async () => {
   expect(readdirSync(join(home, "backups")).filter((name) => name.includes("unfinished"))).toEqual([]);
 });
 
-it("of a server of one's own, of no database or into an odd place, is refused with what to do", async () => {
+it("of an external server, of no database or into an odd place, is refused with the remedy", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["--home", join(folder, "nothing")], /there is no embedded database in .*nothing: nothing to back up/],
     [[backup.folder, "--home", home], /is a backup itself: name the folder that backups go to/],
@@ -494,7 +494,7 @@ it("of a server of one's own, of no database or into an odd place, is refused wi
   expect((await command("backups", "--home", place)).code).toBe(3);
 });
 
-it("that a clock of tomorrow made is not the newest, and makes none of those go that are", () => {
+it("that was made by a clock of tomorrow is not the newest, and removes none of the newest", () => {
   mkdirSync(join(folder, "dated"));
   const made = (name: string, days: number) =>
     withManifest(`dated/${name}`, { endedAt: new Date(Date.now() + days * 86_400_000).toISOString() });
@@ -544,7 +544,7 @@ it("a restore that is killed leaves the home as it was, or finishes with the nex
   expect(existsSync(join(elsewhere, "restore-swap.json"))).toBe(false);
 }, 60_000);
 
-it("a server that an older version started without the log for backups is to be started again", async () => {
+it("a server that an older version started without the log for backups needs a restart", async () => {
   const settings = join(elsewhere, "postgres/postgresql.conf");
   const asNow = readFileSync(settings, "utf8");
   writeFileSync(settings, `${asNow}wal_level = minimal\nmax_wal_senders = 0\n`);
@@ -558,7 +558,7 @@ it("a server that an older version started without the log for backups is to be 
   expect(rows).toEqual([{ level: "replica" }]);
 });
 
-it("is a fact for alerts once there was one, unless nobody wants to know", async () => {
+it("is reported to alerts once there was one, unless that is switched off", async () => {
   const { pool } = database;
   const place = { webUrl: "http://127.0.0.1:7411", certificatePin: null };
   const facts = {
@@ -579,7 +579,7 @@ it("is a fact for alerts once there was one, unless nobody wants to know", async
   renameSync(join(home, "kept"), join(home, "backups"));
 });
 
-it("of a server that is reached over the network and archives its log, how that goes is the fact", async () => {
+it("of a network server that archives its log is reported by the state of its archive", async () => {
   const own = "listen_addresses = '127.0.0.7'\narchive_mode = on\narchive_command = 'true'\n";
   appendFileSync(join(elsewhere, "postgres/postgresql.conf"), own);
   const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
@@ -608,7 +608,7 @@ it("of a server that is reached over the network and archives its log, how that 
   await opened.close();
 }, 120_000);
 
-it("is as old as the newest that can be found; on a disk that is away, as was noted", async () => {
+it("is as old as the newest that can be found; on an unmounted disk, as was noted", async () => {
   const place = join(folder, "place");
   expect(lastBackup(place)).toBeNull();
   const away = join(folder, "away");

@@ -85,7 +85,7 @@ it("every row, every sequence and computed columns arrive, and new rows continue
   expect(rows[0].crawler_id).toBeGreaterThan(last.rows[0].last);
 });
 
-it("what holds something is left alone, and a copy that fails leaves nothing", async () => {
+it("a target that is not empty is left alone, and a failed copy leaves nothing", async () => {
   const again = await target("moved");
   const before = await contentsOf(again.pool);
   await expect(copyDatabase(source, again)).rejects.toThrow(

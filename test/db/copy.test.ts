@@ -76,7 +76,7 @@ describe("rows by binary COPY", () => {
     expect(written).toEqual([{ hash: "-4294967311", rank: 0.25, at, low: ends[0], high: ends[1] }]);
   });
 
-  it("are read as the server holds them, however the chunks fall", async () => {
+  it("are read as the server holds them, however chunks are cut", async () => {
     const count = 30_000;
 
     const { read, wrong } = await withClient(async (client) => {
@@ -112,7 +112,7 @@ describe("rows by binary COPY", () => {
   it.each([
     ["one of them is refused", [1, 2, 1], async () => {}, "duplicate key"],
     ["the writer fails half-way", [1, 2], () => Promise.reject(new Error("half-way")), "half-way"],
-  ])("are none of them written when %s, and the connection goes on", async (_, ids, end, words) => {
+  ])("are not written at all when %s, and the connection stays usable", async (_, ids, end, words) => {
     const left = await withClient(async (client) => {
       const copy = writeCopy(client, { table: "copied", columns: ["id"] }, async (out) => {
         for (const id of ids) {

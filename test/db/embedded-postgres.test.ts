@@ -151,7 +151,7 @@ test("four that start at once share one server", async () => {
   await Promise.all(databases.map(async (database) => await database.close()));
 });
 
-test("a server that dies again and again is started again three times, over all who use it, and then left, with words", async () => {
+test("a server that keeps dying is restarted three times, counted over all its users, and then left with a message", async () => {
   copyMadeHome();
   const events: ServerEvent[] = [];
   const onServer = (event: ServerEvent) => void events.push(event);
@@ -186,7 +186,7 @@ test("a server that dies again and again is started again three times, over all 
   await database.close();
 }, 60_000);
 
-test("what is long ago does not count", async () => {
+test("old failures do not count", async () => {
   copyMadeHome();
   const lines = [1, 2, 3, 4].map((pid) => `${pid} ${new Date(Date.now() - 601_000).toISOString()}\n`);
   writeFileSync(join(home, "postgres-restarts"), `${lines.join("")}what is no line\n`);
@@ -239,7 +239,7 @@ test.each([
   await expect(opened).rejects.toThrow(words);
 });
 
-test("so is an empty lock file of its socket", async () => {
+test("an empty lock file of its socket does not either", async () => {
   copyMadeHome();
   const database = await open();
   await database.close();
@@ -351,7 +351,7 @@ test("a home that is a file is refused with its name", async () => {
   rmSync(home);
 });
 
-test("links that npm did not make are made", async () => {
+test("links that npm did not create are created", async () => {
   const packaged = join(folder, "native");
   cpSync(packagedPrograms(), packaged, {
     recursive: true,

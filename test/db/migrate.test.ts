@@ -195,7 +195,7 @@ describe("a migration that needs all coordinators stopped", () => {
     expect(await ran()).toEqual([...own, "9001-stop"]);
   });
 
-  it("says so in its header, or not at all", () => {
+  it("says so in its header", () => {
     const wrong = folderWith({ "9001-x": "-- needs: a pause\n-- Up Migration\nselect 1;" });
 
     expect(ownMigrations(stopping).at(-1)).toEqual({

@@ -7,7 +7,7 @@ import { forThisFile } from "../support/for-this-file.ts";
 
 const database = await forThisFile(testDatabase());
 
-it("the spelling that SQL gives is the one of TypeScript, whatever the text", async () => {
+it("SQL and TypeScript give the same spelling of every text", async () => {
   const random = seededRandom(3);
   const signs = "% % % 2 3 4 7 d D e E f 0 ~ / g %25 %7e %2F %00 %ff ü".split(" ");
   const texts = Array.from({ length: 5000 }, () =>

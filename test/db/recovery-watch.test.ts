@@ -31,7 +31,7 @@ async function postmaster(child = "") {
 
 const startupProcess = `require("node:child_process").spawn("cat", [], { argv0: "postgres: startup recovering" })`;
 
-it("one without a startup process is ended at the second look", async () => {
+it("one without a startup process is stopped at the second check", async () => {
   const { home, server, isAlive } = await postmaster();
   const watch = new RecoveryWatch(home, 0);
   await watch.note({ type: "recovering" });

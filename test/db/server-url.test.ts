@@ -62,7 +62,7 @@ describe("several hosts", () => {
   });
 });
 
-describe("what is wrong", () => {
+describe("a faulty URL", () => {
   it.each([
     ["postgresql://h1:5432,/d", "host 2 of 2 is empty"],
     ["postgresql:///d?host=h1,,h3", "host 2 of 3 is empty"],

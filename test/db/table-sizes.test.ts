@@ -63,7 +63,7 @@ describe("of a table, whatever its parts", () => {
     expect(await partsOf(database.pool, "plain")).toEqual([]);
   });
 
-  it("a share of it is read, always the same one where that is asked for", async () => {
+  it("a share of it is read, always the same one on request", async () => {
     const ids = async (share: number, isSteady: boolean) =>
       (await database.pool.query(`select id from parted ${sampleOf(share, { isSteady })} order by id`)).rows;
 
@@ -76,7 +76,7 @@ describe("of a table, whatever its parts", () => {
   });
 });
 
-it("nobody else asks the catalogue for them", () => {
+it("no other code reads them from the catalogue", () => {
   const root = join(import.meta.dirname, "../..");
   const asked =
     /\b(reltuples|relpages|pg_relation_size|pg_total_relation_size|pg_table_size|pg_indexes_size|pg_inherits|pg_partition_tree|tablesample)\b/;

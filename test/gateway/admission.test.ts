@@ -100,7 +100,7 @@ test("a connection that has sent nothing yet counts as waiting", async () => {
   expect(await upgradeAnswer(port)).toMatchObject({ status: 503 });
 });
 
-test("who connects and leaves without a word is to blame, however many others come at that moment", async () => {
+test("a connection that leaves without a hello counts as a failure, however many others arrive at that moment", async () => {
   running = await startGateway({
     zlibSync: null,
     settings: { limits: { connections: 1000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 30 } },
@@ -128,7 +128,7 @@ async function upgradeAnswer(port: number) {
   });
 }
 
-test("one that was recognised and leaves before its welcome has done nothing wrong either", async () => {
+test("a recognised crawler that leaves before its welcome is not a failure either", async () => {
   const gate = makeGate();
   let arriving = 0;
   running = await startGateway({
@@ -159,7 +159,7 @@ test("one that was recognised and leaves before its welcome has done nothing wro
   expect(await cedar.next("coordinator:welcome")).toMatchObject({ type: "coordinator:welcome" });
 });
 
-test("those who are sent away come back one after another, as fast as others are let in", () => {
+test("crawlers that are sent away come back one after another, as fast as others are admitted", () => {
   let nowMs = 0;
   const line = new AdmissionLine({ atOnce: 2, mostWaitMs: 1000 }, () => nowMs);
   const never = () =>

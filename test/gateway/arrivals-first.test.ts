@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/run/gateway/arrivals-first";
 import { LoopTurns } from "#core/clock";
 
-describe("work of crawlers that are there", () => {
+describe("work of connected crawlers", () => {
   test("waits while many arrive, and continues when they are in", async () => {
     let isCrowded = true;
     const arrivals = new ArrivalsFirst(
@@ -65,7 +65,7 @@ test("requests for work wait while many results do, and for ten seconds at most"
 });
 
 describe("connections that wait to be accepted", () => {
-  test("are noticed where turn after turn of the loop has one, and no longer when one has none", async () => {
+  test("are noticed when turn after turn of the loop has one, until a turn has none", async () => {
     const pressure = new AcceptPressure();
     for (let turns = 0; turns < 10; turns += 1) {
       pressure.accepted();

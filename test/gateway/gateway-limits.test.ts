@@ -16,7 +16,7 @@ import { helloOf } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 
 describe("the byte budget", () => {
-  test("a second's worth may be spent at once, more has to be waited for", () => {
+  test("allows a second's worth at once; more has to wait", () => {
     let nowMs = 0;
     const budget = new ByteBudget(1000, () => nowMs);
 
@@ -30,7 +30,7 @@ describe("the byte budget", () => {
     expect(budget.waitMs()).toBe(0);
   });
 
-  test("time without spending is not saved up beyond a second", () => {
+  test("saves unspent time for at most a second", () => {
     let nowMs = 0;
     const budget = new ByteBudget(1000, () => nowMs);
 

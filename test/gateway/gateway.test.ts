@@ -313,7 +313,7 @@ test("a crawler cannot answer another one's probe", async () => {
   expect(await outcome).toMatchObject({ rttMs: 50 });
 });
 
-test("closing the gateway tells everybody to come back later", async () => {
+test("closing the gateway asks every crawler to come back later", async () => {
   const { gateway, url, seen } = await start();
   const crawler = await RawCrawler.arrive(url, "amber");
 
@@ -355,7 +355,7 @@ test("a departure that the database did not take is recorded later, unless the c
   expect(gateway.online()).toEqual([2]);
 });
 
-test("what is done for every connected crawler comes before the departure of one that leaves meanwhile", async () => {
+test("work for every connected crawler precedes the departure of one that leaves meanwhile", async () => {
   const done: string[] = [];
   const { gateway, url } = await start({
     handlers: { onLeave: async (crawlerId) => void done.push(`${crawlerId} left`) },

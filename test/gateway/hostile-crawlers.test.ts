@@ -194,7 +194,7 @@ describe("a healthy crawler continues undisturbed beside", () => {
     expect(back.reason).toBe("crawler:result: sequence 1 came, 3 was due");
   });
 
-  test("random bytes on one connection after the other, until the address is turned away", async () => {
+  test("random bytes on one connection after the other, until the address is refused", async () => {
     const random = seededRandom(10);
     let turnedAway = 0;
     for (let at = 0; at < 40; at += 1) {
@@ -265,7 +265,7 @@ describe("a healthy crawler continues undisturbed beside", () => {
   });
 });
 
-test("a connection that says nothing is sent away when the time for its hello is over", async () => {
+test("a connection without a hello is refused when its time is over", async () => {
   const world = await startGateway({ zlibSync: null, settings: { helloTimeoutMs: 30 } });
   const crawler = await RawCrawler.connect(world.url);
 

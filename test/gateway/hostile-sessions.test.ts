@@ -54,7 +54,7 @@ async function shipOne(): Promise<void> {
 const arrive = async () => await SealingCrawler.arrive(world.url, "amber", identity);
 const kinds = () => incidents.map(({ crawlerId, kind }) => [crawlerId, kind]);
 
-test("frames that were sent before are sent again", async () => {
+test("frames that are replayed", async () => {
   const crawler = await arrive();
   const frames: Buffer[] = [];
   const sendBytes = crawler.raw.sendBytes.bind(crawler.raw);
@@ -168,7 +168,7 @@ test("a message with a number below zero", async () => {
   expect(kinds()).toEqual([[1, "bad-message"]]);
 });
 
-test("results that are none are read fifty a second, and end no session", async () => {
+test("invalid results are read fifty a second, and end no session", async () => {
   const crawler = await arrive();
   const { leaseId, result } = pages[0]!;
   const bad = { type: "crawler:result", leaseId, result: { ...result, page: null, bodyBytes: -1 } } as const;
@@ -180,7 +180,7 @@ test("results that are none are read fifty a second, and end no session", async 
   expect(kinds()).toEqual([]);
 });
 
-test("heartbeats with the largest numbers are numbers like others", async () => {
+test("heartbeats with the largest numbers are accepted", async () => {
   const crawler = await arrive();
   const most = Number.MAX_SAFE_INTEGER;
   await crawler.say(heartbeat({ openHosts: most, pages: most, fetchedBytes: most, shippedBytes: most }));
@@ -204,7 +204,7 @@ test("a crawler that does not read what it is sent", async () => {
   await until(() => world.seen.leaves.some(({ code }) => code === "does-not-read"), 5000);
 });
 
-test("a message that is under way for ever", async () => {
+test("a message that never ends", async () => {
   const brief = await startGateway({ zlibSync: null, settings: { heartbeatMs: 16 } });
   const crawler = await RawCrawler.arrive(brief.url, "amber");
   const drip = setInterval(() => crawler.socket.send(Buffer.alloc(400), { binary: true, fin: false }), 1);

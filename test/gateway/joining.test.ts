@@ -67,7 +67,7 @@ it("an invitation may be shown again by its identity until the key is kept, and 
   await world.leave(withKey.crawler, "athens");
 });
 
-it("a key that was kept, though nobody heard of it, is good, and ends the invitation", async () => {
+it("a kept key whose confirmation was lost is valid, and ends the invitation", async () => {
   const { secret } = await world.invite("athens");
   const folder = folderOf("athens", secret);
   const first = await world.come(folder);
@@ -108,7 +108,7 @@ it("a wrong signature, an old challenge and no identity are refused, right key o
   old.disconnect();
 });
 
-it("a hello that somebody between passes on opens nothing: it is signed for the TLS connection that it was made on", async () => {
+it("a hello that an intermediary relays is refused: it is signed for its own TLS connection", async () => {
   const folder = await world.joined("athens");
   const invitation = await world.invite("berlin");
   const pem = (name: string) =>
@@ -143,7 +143,7 @@ it("a hello that somebody between passes on opens nothing: it is signed for the 
   await world.leave(straight.crawler, "athens");
 });
 
-it("a crawler of before 0.2.0, which binds nothing, is let in", async () => {
+it("a crawler of before 0.2.0, which does not sign the TLS connection, is admitted", async () => {
   const folder = await world.joined("athens");
   const old = await RawCrawler.connect(world.url, world.trusting);
 
@@ -164,7 +164,7 @@ it("each connection has a challenge of its own", async () => {
   for (const connection of connections) connection.disconnect();
 });
 
-it("of a removed crawler's key the operator hears when somebody else comes with it, not when the crawler does", async () => {
+it("the operator hears of a removed crawler's key when somebody else uses it, not when the crawler does", async () => {
   const folder = await world.joined("athens");
   await world.rows("update crawler set revoked_at = now() where name = 'athens'");
 
@@ -210,7 +210,7 @@ it("a copied folder is refused while the original is at work, and the original c
   await world.leave(original.crawler, "athens");
 });
 
-it("of a folder and its copy one is refused after the other has left, too", async () => {
+it("of a folder and its copy one is refused even after the other has left", async () => {
   const folder = await world.joined("athens");
   const copy = { ...folder };
   for (const _ of [1, 2]) await world.leave((await world.come(folder)).crawler, "athens");
@@ -223,7 +223,7 @@ it("of a folder and its copy one is refused after the other has left, too", asyn
   await world.leave(original.crawler, "athens");
 });
 
-it("who ends between a welcome and the keeping of its ticket is let in again", async () => {
+it("a process that ends between its welcome and storing its ticket is admitted again", async () => {
   const folder = await world.joined("athens");
 
   for (const _ of [1, 2, 3]) {
@@ -237,7 +237,7 @@ it("who ends between a welcome and the keeping of its ticket is let in again", a
   await world.leave(crawler, "athens");
 });
 
-it("what the process before said at its end, and why it was away, are kept", async () => {
+it("the previous process's last words and the reason of its absence are kept", async () => {
   const folder = await world.joined("athens");
   await world.leave((await world.come(folder)).crawler, "athens");
   const lastEnd = { at: "2030-01-01T12:00:00.000Z", reason: "out of memory" };
@@ -274,7 +274,7 @@ it.each([
   ],
   ["an end in the year 0", { lastEnd: { at: "0000-01-01T00:00:00.000Z", reason: "x" } }, null],
   ["NUL in its place's name and version", { place: { ...place, name: nul }, softwareVersion: half }, null],
-])("a hello with %s is let in, and so is the next", async (_, more, kept) => {
+])("a hello with %s is accepted, and so is the next", async (_, more, kept) => {
   const folder = await world.joined("athens");
 
   const first = await world.come(folder, { change: (hello) => ({ ...hello, ...more }) });

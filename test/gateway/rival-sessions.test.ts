@@ -30,7 +30,7 @@ test("another process is refused while the first one answers", async () => {
   expect(first.crawler.received).toEqual([]);
 });
 
-test("a machine that has lost its power answers no ping, and the next one takes its place", async () => {
+test("a machine without power answers no ping, and the next process takes its place", async () => {
   await comeFrom(folder(), running.url, { options: { autoPong: false } });
 
   const second = await comeFrom(folder(), running.url);

@@ -38,7 +38,7 @@ describe("a crawler with an identity", () => {
     await until(() => world.seen.messages.length > before, 5000);
   }
 
-  test("has its results taken when the seal comes, with the seal", async () => {
+  test("has its results stored with the seal, when the seal comes", async () => {
     const crawler = await arrive();
     await crawler.ship(one, two, three);
     await isRead(crawler);
@@ -60,7 +60,7 @@ describe("a crawler with an identity", () => {
     await until(() => taken().length === 3, 5000);
   });
 
-  test("that goes without a seal has nothing taken, and sends it again", async () => {
+  test("that leaves without a seal has nothing stored, and sends it again", async () => {
     const crawler = await arrive();
     await crawler.ship(one);
     await crawler.seal(1, 1);
@@ -78,7 +78,7 @@ describe("a crawler with an identity", () => {
     expect(taken()).toEqual([1, 2, 3]);
   });
 
-  test("is refused when another key signed, and nothing of it is taken", async () => {
+  test("is refused when another key signed, and nothing of it is stored", async () => {
     const crawler = await arrive();
     await crawler.ship(one, two);
     await crawler.seal(1, 2, { as: stranger });
@@ -91,7 +91,7 @@ describe("a crawler with an identity", () => {
     expect(incidents).toMatchObject([{ crawlerId: 1, kind: "bad-signature" }]);
   });
 
-  test("is refused when it signed other results than it sent", async () => {
+  test("is refused when it signed results other than those that it sent", async () => {
     const crawler = await arrive();
     await crawler.ship(one);
     await crawler.seal(1, 1, { digest: "0".repeat(64) });
@@ -134,7 +134,7 @@ describe("a crawler with an identity", () => {
   });
 });
 
-test("what waits for a seal is bounded by what it takes in memory", () => {
+test("results that wait for a seal are bounded by their memory", () => {
   const check = new SealCheck(identity.publicKey, helloOf("amber").spoolId);
   const parts = { numbers: Buffer.alloc(1), text: Buffer.from("a") };
   const add = (inflatedBytes: number) =>

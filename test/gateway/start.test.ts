@@ -151,7 +151,7 @@ it("gives a crawler no more in a day than its partner allows, and nothing while 
   expect(await ask()).toMatchObject({ leases: [], reason: "the pages or bytes of this day are used up" });
 });
 
-it("stores results, spends the day's pages, counts, and tells who waits for fetches and links", async () => {
+it("stores results, spends the day's pages, counts, and notifies whoever waits for fetches and links", async () => {
   const { ask, handlers, north, budget, counters, happened } = await connected();
   const [lease] = (await ask()).leases;
   const result = (sequence: number, url: string, links: string[] = []) => ({
@@ -187,7 +187,7 @@ it("spends and counts a result once that arrives twice", async () => {
   expect(await told(counters)).toMatchObject({ results: 1 });
 });
 
-it("takes a lease back that its crawler gives back, and no other crawler's", async () => {
+it("takes a lease back from its own crawler, and no other crawler's", async () => {
   const { ask, handlers, north } = await connected();
   const other = await world.crawler("other");
   const [lease] = (await ask()).leases;
@@ -200,7 +200,7 @@ it("takes a lease back that its crawler gives back, and no other crawler's", asy
   expect(await world.rows("select ending from lease")).toEqual([{ ending: "returned" }]);
 });
 
-it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
+it("stores a heartbeat, and a crawler's measurements of its peers", async () => {
   const { handlers, heartbeats, north, state } = await connected();
   const south = await world.crawler("south");
   state.setCrawlers(await world.crawlers.list());
@@ -217,7 +217,7 @@ it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
   expect(state.peerRtts.rttMs(south, north)).toBe(31);
 });
 
-it("marks a crawler that leaves as offline, with the reason, and hands over what it has if it leaves for good", async () => {
+it("marks a crawler that leaves as offline, with the reason, and hands its subnets over if it leaves for good", async () => {
   const { handlers, north, state, happened } = await connected();
 
   await handlers.onLeave(north, { code: null, reason: "its machine restarts" }, false);

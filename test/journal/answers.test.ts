@@ -43,14 +43,14 @@ const alerts = async () =>
     (await (await fetch(`${coordinator.webUrl}/api/alerts`)).json()) as { alerts: { name: string }[] }
   ).alerts.map(({ name }) => name);
 
-it("answers when it is on the disk", async () => {
+it("answers once the change is on the disk", async () => {
   const { status } = await optOut("one.example");
   const there = await journaled();
 
   expect([status, there]).toEqual([201, ["one.example"]]);
 });
 
-it("answers with an error while the files take nothing, tells an alert, and writes what is missing later", async () => {
+it("answers with an error while the files cannot be written, raises an alert, and writes the missing entries later", async () => {
   renameSync(folder, `${folder}.away`);
   writeFileSync(folder, "");
   const refused = await optOut("two.example");
@@ -68,7 +68,7 @@ it("answers with an error while the files take nothing, tells an alert, and writ
   expect(await alerts()).not.toContain("journal-cannot-write");
 });
 
-it("writes at its end what others wrote while it could not hear of it", async () => {
+it("writes at its end what others recorded while it received no notices", async () => {
   const { rowCount } = await database.pool.query(
     `select pg_terminate_backend(pid, 5000) from pg_stat_activity
      where datname = current_database() and query ilike 'listen %journal%'`,

@@ -36,7 +36,7 @@ it.each([
     { lastLook, lastEntries: { epoch: 4, areKnown: true } },
     "journal",
   ],
-] as const)("is told by %s", (_, known, seen, witness, cause) => {
+] as const)("is detected by %s", (_, known, seen, witness, cause) => {
   expect(whyWentBack(known, seen, witness)?.cause).toBe(cause);
 });
 
@@ -56,11 +56,11 @@ it.each([
     { ...server, position: 1n },
     { lastLook: { ...lastLook, epoch: 2 }, lastEntries: { epoch: 2, areKnown: false } },
   ],
-] as const)("is not told where %s", (_, known, seen, witness) => {
+] as const)("is not detected where %s", (_, known, seen, witness) => {
   expect(whyWentBack(known, seen, witness)).toBeNull();
 });
 
-it("gives numbers later than any before, which JavaScript still counts", () => {
+it("gives numbers above all earlier ones, within JavaScript's safe integers", () => {
   const [one, next] = [
     firstNumberOf(new Date("2030-01-01T00:00:00.900Z")),
     firstNumberOf(new Date("2030-01-01T00:00:01Z")),

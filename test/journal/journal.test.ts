@@ -53,7 +53,7 @@ const siteOptOut = (site: string) => ({
 });
 
 describe("what must outlive the database", () => {
-  it("is in the files when the change is answered: opt-outs, revocations, crawlers, keys, tokens, the audit log", async () => {
+  it("is in the files before the answer: opt-outs, revocations, crawlers, keys, tokens, the audit log", async () => {
     const { pool } = database;
     const journal = await opened();
     const optOuts = createOptOutStore(pool);
@@ -89,7 +89,7 @@ describe("what must outlive the database", () => {
     expect(statSync(await onlyFile()).mode & 0o077).toBe(0);
   });
 
-  it("is no heartbeat, key use or ticket, and nothing of it is written twice", async () => {
+  it("excludes heartbeats, key uses and tickets, and is written once", async () => {
     const { pool } = database;
     const journal = await opened();
     const crawlerId = asCrawlerId(await createCrawlerStore(pool).register({ name: "athens", keyHash: "aa" }));
@@ -134,7 +134,7 @@ describe("what must outlive the database", () => {
 });
 
 describe("its files", () => {
-  it("end with a line that was cut short: the others count, and what comes next has a line of its own", async () => {
+  it("may end with a truncated line: the others count, and the next entry begins a new line", async () => {
     const folder = new JournalFolder(root);
     await folder.append([entry(1), entry(2)], noon);
     const file = join(root, readdirSync(root)[0]!);
@@ -165,7 +165,7 @@ describe("its files", () => {
     ]);
   });
 
-  it("are followed by another one when they are large, and go when they are old, but for the last", async () => {
+  it("are followed by another file when large, and removed when old, except for the last", async () => {
     const folder = new JournalFolder(root, 500);
     for (let number = 1; number <= 6; number += 1) await folder.append([entry(number)], later(number));
     // A clock that went back continues in the same file.
@@ -209,7 +209,7 @@ describe("a replay", () => {
       ({ name, revokedAt }) => `${name} ${revokedAt === null ? "good" : "revoked"}`,
     );
 
-  it("makes rows as their last entry says, whatever the order of the lines", async () => {
+  it("restores rows to their last entry, whatever the order of the lines", async () => {
     const entries = [token("a", 9, { revoked_at: later(9) }), token("a", 3), token("b", 5)];
 
     const { replayed } = await replayByHand(database.pool, { entries, faults: [] }, later(100));
@@ -218,7 +218,7 @@ describe("a replay", () => {
     expect(await tokens()).toEqual(["a revoked", "b good"]);
   });
 
-  it("leaves a row that was changed since as it is, and does nothing the second time", async () => {
+  it("leaves rows that changed since, and does nothing the second time", async () => {
     const store = createOperatorTokenStore(database.pool);
     await store.create({ name: "a", tokenHash: "a", scopes: ["read"], createdAt: noon, expiresAt: null });
     const entries = [token("a", 3, { revoked_at: new Date("2020-01-01"), at: later(3) })];
@@ -234,7 +234,7 @@ describe("a replay", () => {
     expect(await tokens()).toEqual(["a good"]);
   });
 
-  it("of what a clock that was ahead has written is done by hand alone", async () => {
+  it("of entries by a clock that was ahead is only done by hand", async () => {
     const entries = [{ ...token("a", 3), at: later(700 * 86_400).toISOString() }];
     const client = await database.pool.connect();
 
@@ -245,7 +245,7 @@ describe("a replay", () => {
     expect([byItself.replayed, byHand.replayed]).toEqual([{}, { operator_token: 1 }]);
   });
 
-  it("says what it cannot put back, and puts back the rest", async () => {
+  it("names what it cannot restore, and restores the rest", async () => {
     const entries = [
       entry(1, {
         kind: "crawler_key",

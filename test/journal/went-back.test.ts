@@ -134,7 +134,7 @@ it("continues after a restore as if nobody had been away", async (context) => {
   expect((await comeAndGo(copy)).refuse).toMatchObject({ code: "copied-folder" });
 });
 
-it("lets a crawler in by its identity where the journal is lost, too, and gives it another key", async (context) => {
+it("admits a crawler by its identity even without the journal, and gives it another key", async (context) => {
   const folder = await world.joined("essen");
   await comeAndGo(folder);
   const goBack = await rememberedDatabase(world.database);
@@ -164,7 +164,7 @@ it("lets a crawler in by its identity where the journal is lost, too, and gives 
   expect((await comeAndGo(Object.assign(folder, { key: given.key }))).welcome).not.toBeNull();
 });
 
-it("is noticed by a coordinator that runs, which shuts nobody out for a ticket that the database forgot", async (context) => {
+it("is noticed by a running coordinator, which refuses nobody for a ticket that the database forgot", async (context) => {
   const folder = await world.joined("faro");
   await comeAndGo(folder);
   const goBack = await rememberedDatabase(world.database);

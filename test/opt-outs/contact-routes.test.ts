@@ -53,7 +53,7 @@ const fleetAddresses = async () => {
 const fitsSchema = (value: unknown, name: string) =>
   faultsOf(value, { $ref: `#/components/schemas/${name}` }, openApi.components.schemas);
 
-describe("the form that takes a site out", () => {
+describe("the form that opts a site out", () => {
   it("works in a browser without a script: the answer gives the state, its end, and how to confirm it", async () => {
     const page = await (await fetch(`${base}/about-crawler`)).text();
     const answer = await optOut({ site: "https://www.example.org/", words: "<b>please" }, {});
@@ -100,7 +100,7 @@ describe("the form that takes a site out", () => {
     expect([odd.status, await countOf("opt_out")]).toEqual([400, 4]);
   });
 
-  it("answers programs with JSON as it is described, and the same site twice with the same record", async () => {
+  it("answers programs with JSON by its schema, and a repeated site with the same record", async () => {
     const first = await optOut({ site: "www.example.org" });
     const again = await optOut({ site: "WWW.EXAMPLE.ORG." });
 
@@ -174,7 +174,7 @@ describe("the form that takes a site out", () => {
     expect(await countOf("opt_out")).toBe(formsPerHour);
   });
 
-  it("counts behind a proxy by the address that the proxy saw, whatever the sender writes before it", async () => {
+  it("counts behind a proxy by the address that the proxy saw, whatever the sender claims", async () => {
     await app.close();
     app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
     await app.listen({ host: "127.0.0.1", port: 0 });
@@ -269,7 +269,7 @@ describe("the form for reports", () => {
   });
 });
 
-describe("the fleet, as sites may know it", () => {
+describe("the published data of the fleet", () => {
   it("has the addresses of crawlers that are or recently were connected, unless their partner objects", async () => {
     await database.pool.query(
       `insert into crawler (name, seen_address, state, last_seen_at, unlisted, revoked_at) values

@@ -94,7 +94,7 @@ async function pageThatIsKnownEverywhere(): Promise<void> {
   ]);
 }
 
-test("nothing of it is left but its URL, and the counts say what went where", async () => {
+test("nothing but its URL is left, and the counts name the tables", async () => {
   await pageThatIsKnownEverywhere();
   const before = await tablesWith(secret);
 

@@ -278,7 +278,7 @@ describe("a site confirms", () => {
     files.mayLoopback = true;
   });
 
-  it("in its turn, however many another network asks for", async () => {
+  it("in its turn, however many requests another network sends", async () => {
     const { optOuts, request, wait } = coordinatorOf([]);
     for (let n = 0; n < 60; n += 1)
       await request(site(`f${n}.example`), false, { requester: `192.0.2.${n}` });

@@ -120,7 +120,7 @@ describe("the signature of the key set", () => {
     return { valid: key !== undefined && seenSignature(seen, "directory", key.x).valid, parameters, key };
   };
 
-  it("is made again before a copy of the answer can outlive it, and a 304 brings the new one", async () => {
+  it("is renewed before a copy of the answer can outlive it, and a 304 brings the new one", async () => {
     const { get, pass } = await published();
     const first = await get(paths.keys);
     const etag = first.headers.get("etag") ?? "";
@@ -210,7 +210,7 @@ describe("the signature agent card (draft-meunier-webbotauth-registry-04)", () =
     expect(card).not.toHaveProperty("contacts");
   });
 
-  it("is not there where it cannot be found by https: the answer says what to set", async () => {
+  it("is absent where sites cannot reach it by https: the answer names the setting", async () => {
     const { get } = await published({ keySetUrl: null });
 
     const answer = await get(paths.card);
@@ -243,7 +243,7 @@ describe("security.txt (RFC 9116)", () => {
   it.each([
     ["https://example.org/security", "Contact: https://example.org/security"],
     ["crawl@example.org", "Contact: mailto:crawl@example.org"],
-  ])("takes %s as a contact", (contact, line) => {
+  ])("accepts the contact %s", (contact, line) => {
     const text = String(at(contact));
 
     expect(text.split("\n")[0]).toBe(line);
@@ -254,11 +254,11 @@ describe("security.txt (RFC 9116)", () => {
     [null, "no contact is set"],
     ["http://example.org/security", "neither an e-mail address nor an https URL"],
     ["crawl@example.org\nContact: mailto:evil@example.com", "neither an e-mail address nor an https URL"],
-  ])("is none for the contact %j", (contact, words) => {
+  ])("is absent for the contact %j", (contact, words) => {
     expect(at(contact)).toEqual({ missing: expect.stringContaining(words) });
   });
 
-  it("is not there without a contact: the answer says what to set", async () => {
+  it("is absent without a contact: the answer names the setting", async () => {
     const { get } = await published({ contact: null });
 
     const answer = await get(paths.security);

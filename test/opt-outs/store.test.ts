@@ -121,7 +121,7 @@ const changesSince = async (last: Awaited<ReturnType<typeof lastChange>>) => {
 };
 
 describe("an opt-out", () => {
-  it("covers the site and everything below it, and nothing beside it: not leased any more, nor admitted", async () => {
+  it("covers the site and everything below it, and nothing beside it: no longer leased or admitted", async () => {
     const before = await leased();
 
     const optOut = await requested("www.example.org");
@@ -214,7 +214,7 @@ describe("an opt-out", () => {
     expect(await marked()).toEqual(["shop.www.example.org", "www.example.org"]);
   });
 
-  it("asked for twice is one, and an operator's word confirms it", async () => {
+  it("requested twice is one, and an operator's request confirms it", async () => {
     const first = await requested("www.example.org");
 
     const again = await requested("www.example.org");
@@ -378,7 +378,7 @@ describe("an opt-out of a part of a site", () => {
     expect(rows.map(({ minutes }) => minutes)).toEqual([15, 195]);
   });
 
-  it("is previewed in true numbers, and much has to be said", async () => {
+  it("is previewed with exact numbers, and a wide one needs confirmation", async () => {
     await seedAmber("https://www.example.org/a/b");
     const previewed = async (text: string) => (await stores.optOuts.preview(part(text).target, worldNow))!;
 
@@ -398,7 +398,7 @@ describe("an opt-out of a part of a site", () => {
   });
 });
 
-describe("what the form can do", () => {
+describe("a request by the form", () => {
   it("needs proof for what an operator lifted, and for what is above or below it, not for a neighbour", async () => {
     const first = await requested("www.example.org");
     await stores.optOuts.lift(first.optOutId, "abuse", worldNow);
@@ -585,7 +585,7 @@ describe("an opt-out that nobody has proven", () => {
     },
   );
 
-  it("stays hidden by another that covers the page, and comes back when that is lifted, too", async () => {
+  it("stays hidden by another that covers the page, and comes back when both are lifted", async () => {
     const page = targetOf("https://www.example.org/", "sites-only", "url");
     const { optOutId } = await taken("", { target: page });
     // By an operator, who may name a prefix that the form reads as the host.

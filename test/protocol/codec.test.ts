@@ -25,7 +25,7 @@ const decoded = (message: object) => decodeJson(JSON.stringify(message));
 const decodeJson = (json: string) => decodePackedMessage(packedJson(json), new FrameReader());
 
 describe("what passes", () => {
-  test("texts come in as Postgres and UTF-8 hold them", () => {
+  test("texts are decoded into what Postgres and UTF-8 can hold", () => {
     const [sent] = generatedResults({ count: 20, hosts: 3, seed: 1 }).filter(
       ({ result }) => result.page !== null,
     );
@@ -48,7 +48,7 @@ describe("what passes", () => {
     }
   });
 
-  test("URLs come in without user and password, from whatever release of the crawler", () => {
+  test("URLs are decoded without user and password, from every release of the crawler", () => {
     const sent = generatedResults({ count: 20, hosts: 3, seed: 1 }).find(
       ({ result }) => result.page !== null && result.page.links.length > 0,
     )!;
@@ -179,13 +179,13 @@ describe("what is refused", () => {
     }
   });
 
-  test("the words of an error stay short whatever the message holds", () => {
+  test("the text of an error stays short whatever the message holds", () => {
     const many = { type: "crawler:peer-rtts", peers: Array(5000).fill({ crawlerId: "x" }) };
 
     expect(String(caught(() => decoded(many))).length).toBeLessThan(400);
   });
 
-  test("a message that the other side would not take is not sent", () => {
+  test("a message that the other side would refuse is not sent", () => {
     const leases = Array(1000).fill({ reason: "語".repeat(3000) });
     const message = {
       type: "coordinator:tasks",
@@ -201,7 +201,7 @@ describe("what is refused", () => {
 });
 
 describe("the first message", () => {
-  test("a hello is taken with the version that both know", () => {
+  test("a hello is accepted with the version that both know", () => {
     const hello = helloOf("amber", { protocolVersions: [9, 4] });
 
     expect(decodeHello(encodeMessage(hello))).toEqual({ type: "hello", version: 4, hello });
@@ -228,7 +228,7 @@ describe("the first message", () => {
   });
 });
 
-test("of several versions in common the newest is agreed on, of none null", () => {
+test("the newest common version is chosen, and null without one", () => {
   expect(agreeOnVersion([9, 4])).toBe(4);
   expect(agreeOnVersion([1, 2, 3, 4, 5, 6, 7])).toBe(6);
   expect(agreeOnVersion([7, 5, 3])).toBeNull();

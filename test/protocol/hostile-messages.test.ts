@@ -52,7 +52,7 @@ it.each([
   expect(parse).not.toHaveBeenCalled();
 });
 
-it("brackets, commas and quotes in texts are no values, however they are escaped", () => {
+it("brackets, commas and quotes in texts do not count as values, however they are escaped", () => {
   const texts = ["[[[[", "{,,,,", '\\"[,', "\\\\", '\\\\\\"[[[', "語[", '"'];
   const text = JSON.stringify({ a: texts, [texts.join("")]: [texts] });
 

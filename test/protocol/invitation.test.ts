@@ -15,7 +15,7 @@ const invitation: Invitation = {
 };
 
 describe("an invitation", () => {
-  it("comes out as it went in", () => {
+  it("reads as it was written", () => {
     const token = formatInvitation(invitation);
 
     expect(token).toMatch(/^nc1\.[A-Za-z0-9_-]+$/);
@@ -28,7 +28,7 @@ describe("an invitation", () => {
     expect(parseInvitation(` ${token}\n`)).toEqual(invitation);
   });
 
-  it("that lost its end says so, wherever it was cut", () => {
+  it("that lost its end is reported so, wherever it was cut", () => {
     const token = formatInvitation(invitation);
 
     for (let length = 4; length < token.length; length += 1) {
@@ -43,7 +43,7 @@ describe("an invitation", () => {
     ["nc2.eyJhIjoxfQ", /of version 2, and this program knows version 1: get the newest/],
     ["nc1.abc+def", /a character that none has, "\+", at place 8/],
     [`nc1.${"A".repeat(5000)}`, /has 5004 characters/],
-  ])("that is none says why: %s", (token, why) => {
+  ])("that is invalid names the reason: %s", (token, why) => {
     expect(() => parseInvitation(token)).toThrow(why);
   });
 
@@ -71,7 +71,7 @@ describe("an invitation", () => {
     [{ certificatePin: "short" }, "certificatePin"],
     [{ releaseKeys: ["x"] }, "releaseKeys.0"],
     [{ expiresAt: "tomorrow" }, "expiresAt"],
-  ])("with a value that it cannot have names the field: %o", (changes, field) => {
+  ])("with an impossible value names the field: %o", (changes, field) => {
     const text = JSON.stringify({ ...invitation, ...changes });
     const token = `nc1.${Buffer.from(text).toString("base64url")}`;
 

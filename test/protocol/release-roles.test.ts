@@ -55,7 +55,7 @@ test("domains of coordinators count as the last root states them", () => {
   expect(followRoles(pinned, [first, stated, root(3, none, a, b)]).roles.coordinators).toBeUndefined();
 });
 
-test("one stolen key of three changes nothing any more, not even twice", () => {
+test("one stolen key of three changes nothing, even when used twice", () => {
   const thiefs: RootRoles["roles"] = { ...roles, releases: roleOf(1, d) };
   const alone = root(2, thiefs, c);
   const twice = { ...alone, signatures: [...alone.signatures, ...alone.signatures] };
@@ -70,7 +70,7 @@ test("one stolen key of three changes nothing any more, not even twice", () => {
   expect(followed).toEqual([first]);
 });
 
-test("two of three put another in the place of the stolen one, and the thief is out", () => {
+test("two of three replace the stolen key, which no longer counts", () => {
   const without: RootRoles["roles"] = { ...roles, root: roleOf(2, a, b, d) };
   const second = root(2, without, a, b);
 

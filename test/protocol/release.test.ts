@@ -146,7 +146,7 @@ describe("rotated keys", () => {
   const [one, two, other] = [rawPublicKey(first), rawPublicKey(second), rawPublicKey(stranger)];
   const toSecond = rotation({ sequence: 1, newKey: two, retires: one }, first);
 
-  test("carry on from the pinned ones, and a retired key counts no more", () => {
+  test("continue from the pinned ones, and a retired key no longer counts", () => {
     const back = rotation({ sequence: 2, newKey: one, retires: null }, first);
 
     expect(signersAfter([one], [])).toEqual([one]);
@@ -161,7 +161,7 @@ describe("rotated keys", () => {
     expect(signersAfter([one], [toSecond, toSecond, toThird])).toEqual([other]);
   });
 
-  test("are not followed when signed by nobody trusted, or in the place of one that was kept", () => {
+  test("are not followed when signed by an untrusted key, or in place of one that was followed", () => {
     const foreign = rotation({ sequence: 1, newKey: other, retires: one }, stranger);
     const again = rotation({ sequence: 1, newKey: other, retires: two }, second);
 

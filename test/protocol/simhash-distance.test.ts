@@ -7,7 +7,7 @@ it.each([
   ["8000000000000000", "0000000000000001", 2],
   ["83760f344b682f08", "83760f344b682f0f", 3],
   ["7000000080000000", "0000000000000000", 4],
-])("%s and %s differ in so many bits", (one, other, bits) => {
+])("%s and %s differ in %i bits", (one, other, bits) => {
   expect(simhashDistance(one, other)).toBe(bits);
   expect(simhashDistance(other, one)).toBe(bits);
 });

@@ -15,7 +15,7 @@ describe("the User-Agent", () => {
   });
 
   it.each(["", " a", "a ", "a) Mozilla/5.0 (b", "a\\b", "a\r\nX: y", "ä", "x".repeat(79)])(
-    "takes no contact that could say anything else: %j",
+    "refuses a contact that could inject text: %j",
     (contact) => {
       expect(partnerContact.safeParse(contact).success).toBe(false);
     },

@@ -66,7 +66,7 @@ describe("a job", () => {
     });
   });
 
-  it("that fails keeps its last words", async () => {
+  it("that fails keeps its last message", async () => {
     const jobId = await started();
     one.commands.end({ exitCode: 2, words: "no plan's fingerprint" });
     await ended(jobId);
@@ -107,7 +107,7 @@ describe("over all coordinators", () => {
     other.commands.end({});
   });
 
-  it("any of them may ask for its end", async () => {
+  it("any of them may request its end", async () => {
     const jobId = await started();
 
     expect(await other.store.askCancel(jobId, "ben")).toBe(true);
@@ -117,7 +117,7 @@ describe("over all coordinators", () => {
     expect(await other.store.askCancel(jobId, "ben")).toBe(false);
   });
 
-  it("a job that was done before its asked end came is done", async () => {
+  it("a job that was done before a requested end is done", async () => {
     const jobId = await started();
     one.commands.end({});
     await other.store.askCancel(jobId, "ben");
@@ -126,7 +126,7 @@ describe("over all coordinators", () => {
     expect(await stateOf(jobId)).toBe("done");
   });
 
-  it("a coordinator that stops breaks off its job, and another may start the next", async () => {
+  it("a coordinator that stops interrupts its job, and another may start the next", async () => {
     const jobId = await started();
     await one.jobs.stop();
     one = coordinator();
@@ -136,7 +136,7 @@ describe("over all coordinators", () => {
     other.commands.end({});
   });
 
-  it("one that dies leaves no lock: its job is shown as broken off, its process is stopped, the next may start", async () => {
+  it("one that dies leaves no lock: its job is shown as interrupted, its process is stopped, the next may start", async () => {
     const jobId = await started();
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_locks

@@ -130,7 +130,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     expect(site.takeFaults()).toEqual([]);
   });
 
-  it("says what a rollback would do, does it, and knows by whom everything was done", async () => {
+  it("shows the effect of a rollback, does it, and names who did what", async () => {
     await page.goto("/registry");
     await looksRight(page, "registry", alike);
     await page.getByLabel("Type roll back 2 to confirm").fill("roll back 2");

@@ -108,7 +108,7 @@ describe("what is read", () => {
     expect(rollback).toMatchObject({ generation: 1, becomes: null, removed: 40, broughtBack: 0 });
   });
 
-  it("shows staff the jobs without who asked, and without forms", async () => {
+  it("shows staff the jobs without their requesters, and without forms", async () => {
     const jobId = await plan(nets(41));
 
     const seen = (await read(`/api/registry/jobs/${jobId}`, staff)).json();
@@ -118,7 +118,7 @@ describe("what is read", () => {
     expect((await read("/registry", operator)).body).toContain('action="/registry/fetch"');
   });
 
-  it("knows no job, and no plan, of another number or form", async () => {
+  it("refuses unknown and malformed numbers of jobs and plans", async () => {
     for (const url of ["jobs/999999", "plans/999999", "jobs/1e3", "plans/-1"]) {
       expect((await read(`/api/registry/${url}`)).statusCode).toBe(404);
     }
@@ -156,7 +156,7 @@ describe("what is asked for", () => {
     ]);
   });
 
-  it("names a folder that is allowed, and no other", async () => {
+  it("accepts an allowed folder, and no other", async () => {
     for (const name of ["..", "2026-q1/..", "/etc", "2026-q2"]) {
       expect((await send("plan", { from: "folder", folder: name })).statusCode).toBe(404);
     }
@@ -240,7 +240,7 @@ describe("what is asked for", () => {
     expect([mistyped.body, unordered]).toEqual([expect.stringContaining(`roll back ${generation}`), 0]);
   });
 
-  it("empties the tree only where that is said, and leads back to what was rolled back", async () => {
+  it("empties the tree only when confirmed, and can restore what was rolled back", async () => {
     const current = (await read("/api/registry")).json().generation;
     while ((await read("/api/registry")).json().rollback.becomes !== null) await rollbackImport(database);
     const first = (await read("/api/registry")).json().generation;

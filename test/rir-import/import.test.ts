@@ -74,7 +74,7 @@ describe("apply", () => {
     });
   });
 
-  it("of other files that say the same makes a generation without changes, so that status knows the new date", async () => {
+  it("of other files with the same content makes a generation without changes, so that status shows the new date", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
 
     const again = await applyImport(database, [folder.write("a2.db", `${stateA}# later\n`)]);
@@ -117,7 +117,7 @@ describe("apply", () => {
     expect(await delegationsInForce(database)).toEqual({ "45.10.130.0/24": "amsterdam" });
   });
 
-  it("brings a subnet that was gone back with its id and delegation", async () => {
+  it("restores a removed subnet with its id and delegation", async () => {
     const [a, b] = [
       folder.write("a.db", stateA),
       folder.write("b.db", stateA.replace(net("45.10.128.0/17"), "")),
@@ -135,7 +135,7 @@ describe("apply", () => {
     expect(await delegationsInForce(database)).toEqual({ "45.10.128.0/17": "zurich" });
   });
 
-  it("tells the coordinators, with the schema and the generation", async () => {
+  it("notifies the coordinators of the schema and the generation", async () => {
     const client = await database.pool.connect();
     const heard = new Promise<string | undefined>((resolve) => {
       client.on("notification", ({ payload }) => {
@@ -176,7 +176,7 @@ describe("a bad source leaves the tree as it was", () => {
 });
 
 describe("plan", () => {
-  it("says what apply then does, and changes nothing", async () => {
+  it("predicts what apply then does, and changes nothing", async () => {
     const b = folder.write("b.db", stateB);
     await applyImport(database, [folder.write("a.db", stateA)]);
     const before = await treeInForce(database);
@@ -275,7 +275,7 @@ describe("rollback", () => {
     await expect(rollForward(database, 9)).rejects.toThrow("there is no generation 9");
   });
 
-  it("does not count the roots that a coordinator puts in the registry's place, and takes their place again", async () => {
+  it("does not count a coordinator's placeholder roots, and replaces them again", async () => {
     const file = folder.write("a.db", stateA);
     const roots = ["0.0.0.0/0", "::/0"];
     const ranges = async () => (await treeInForce(database)).map(({ range }) => range);
@@ -304,7 +304,7 @@ describe("rollback", () => {
     expect([await ranges(), await inForce()]).toEqual([tree, generation]);
   });
 
-  it("leads back only from the tree that the generation was applied to, and not where nothing was kept", async () => {
+  it("is possible only from the tree that the generation was applied to, and only while its data is kept", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     await applyImport(database, [folder.write("b.db", stateB)]);
     await rollbackImport(database);

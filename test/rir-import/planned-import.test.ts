@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("a plan", () => {
-  it("counts by registry, and an address once however many ranges hold it", () => {
+  it("counts by registry, and each address once however many ranges hold it", () => {
     expect(plan.registries).toEqual([
       {
         registry: "ripencc",
@@ -103,7 +103,7 @@ describe("a registry that would lose suspiciously much", () => {
     expect(shrunkRegistries([change(11, 1000)], 0.2)).toEqual([]);
   });
 
-  it("is one that is not in the files any more, and none that is new", () => {
+  it("is one that is missing from the files, and not a new one", () => {
     expect(shrunkRegistries([{ ...change(100, 0), after: null }])).toHaveLength(1);
     expect(shrunkRegistries([{ ...change(0, 0), before: null }])).toEqual([]);
   });
@@ -119,7 +119,7 @@ describe("a plan that is applied", () => {
     expect((await registryOverview(database, new Date())).generation).toBe(1);
   });
 
-  it("goes through while files and tree are as they were; once more it is refused", async () => {
+  it("succeeds while files and tree are unchanged; a second time it is refused", async () => {
     const { generation } = await applyImport(database, [file], { planned: plan.fingerprint });
 
     const { counted } = await registryOverview(database, new Date());
@@ -135,7 +135,7 @@ describe("a plan that is applied", () => {
     );
   });
 
-  it("is rolled back once, however often that is asked for", async () => {
+  it("is rolled back once, however often that is requested", async () => {
     await expect(rollbackImport(database, 1, { expectedGeneration: 1 })).rejects.toThrow(
       "generation 1 is not in force, generation 2 is: nothing is rolled back",
     );

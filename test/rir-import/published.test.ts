@@ -170,7 +170,7 @@ describe("what is imported", () => {
     expect(await said("45.10.0.0/24")).toEqual([]);
   });
 
-  it("is named in ARIN's comments, too, in XML and in text, and for no other net than the one that names it", async () => {
+  it("may be named in ARIN's comments, in XML and in text, and applies to the net that names it alone", async () => {
     const net = (handle: string, blocks: readonly (readonly [string, string])[], comment = "") =>
       `<net><handle>${handle}</handle><name>${handle}</name>${comment}<netBlocks>${blocks
         .map(
@@ -213,7 +213,7 @@ ${net("NET-4", [["050.000.003.000", "050.000.003.255"]], lines("<![CDATA[irregul
     ]);
   });
 
-  it("stops where a cloud's list is damaged, or there are two; the tree stays", async () => {
+  it("fails where a cloud's list is damaged, or there are two; the tree stays", async () => {
     const file = folder.write("aws.json", aws({ "45.10.0.0/24": "eu-central-1" }).slice(0, -20));
     await expect(applyImport(database, [dump(), file])).rejects.toThrow(/aws\.json: not JSON/);
     const [one, other] = ["one.json", "two.json"].map((name) => folder.write(name, awsOf(1, 1)));
@@ -223,7 +223,7 @@ ${net("NET-4", [["050.000.003.000", "050.000.003.255"]], lines("<![CDATA[irregul
     expect((await database.pool.query("select from subnet")).rowCount).toBe(0);
   });
 
-  it("is nothing where nothing is published, and an older list goes with an import that lacks it", async () => {
+  it("is empty where nothing is published, and an import without a list removes the older one", async () => {
     await applyImport(database, [dump(), folder.write("aws.json", awsOf(2, 0))]);
     const applied = await applyImport(database, [dump()]);
     expect(applied).toMatchObject({ isNew: true, plan: { published: { removed: 2, changedLists: 1 } } });
@@ -267,7 +267,7 @@ it("a running coordinator places subnets by it as soon as it is imported, and no
 });
 
 describe("a plan", () => {
-  it("says of each source what is added, removed and at another place now, and changes nothing", async () => {
+  it("lists what is added, removed and moved per source, and changes nothing", async () => {
     const files = [dump(), folder.write("aws.json", awsOf(30, 10))];
     await applyImport(database, files);
     const later = aws(
@@ -288,7 +288,7 @@ describe("a plan", () => {
     expect(await said("45.10.0.0/24")).toEqual(["aws · 2026-03-01 · aws eu-central-1 · 45.10.0.0/24"]);
   });
 
-  it("does nothing again with the same files, and takes a list's new date without writing its ranges again", async () => {
+  it("does nothing for the same files, and takes a list's new date without writing its ranges again", async () => {
     const file = folder.write("aws.json", awsOf(3, 0));
     await applyImport(database, [dump(), file]);
     expect((await applyImport(database, [dump(), file])).isNew).toBe(false);
@@ -336,14 +336,14 @@ describe("a list that moves more than 30 % of its ranges", () => {
     expect(await said("45.10.30.0/24")).toEqual(["aws · 2026-06-02 · aws eu-central-1 · 45.10.30.0/24"]);
   });
 
-  it("is taken where it moves less", async () => {
+  it("is accepted where it moves less", async () => {
     await applyImport(database, [dump(), folder.write("aws.json", awsOf(30, 10))]);
     expect(await said("45.10.35.0/24")).toEqual(["aws · 2026-03-01 · aws eu-west-1 · 45.10.35.0/24"]);
   });
 });
 
 describe("a rollback", () => {
-  it("brings the lists before back, a roll forward those after; the latest eight imports are kept", async () => {
+  it("restores the earlier lists, a roll forward the later ones; the latest eight imports are kept", async () => {
     const file = folder.write("aws.json", awsOf(1, 0));
     await applyImport(database, [dump(), file]);
     folder.write("aws.json", awsOf(0, 1));

@@ -44,7 +44,7 @@ async function hostIn(range: string): Promise<void> {
 }
 
 describe("an import", () => {
-  it("that removes one of twenty in use goes through, and tells how many go", async () => {
+  it("that removes one of twenty in use succeeds, and reports how many go", async () => {
     await apply(nets(0, 60));
     await delegateAll(0, 19);
     // Delegated or with hosts: twenty in all.
@@ -57,7 +57,7 @@ describe("an import", () => {
     expect(await ranges()).toBe(19);
   });
 
-  it("that removes more is refused with their number, changes nothing, and goes through with it alone", async () => {
+  it("that removes more is refused with their number, changes nothing, and succeeds with that number alone", async () => {
     await apply(nets(0, 60));
     await delegateAll(0, 19);
     await hostIn("45.10.19.0/24");
@@ -89,7 +89,7 @@ describe("an import", () => {
 });
 
 describe("a rollback", () => {
-  it("that removes many in use is refused, undoes nothing, and goes through with their number", async () => {
+  it("that removes many in use is refused, undoes nothing, and succeeds with their number", async () => {
     await apply(nets(0, 10));
     await apply(nets(0, 40));
     await delegateAll(8, 20);
@@ -103,7 +103,7 @@ describe("a rollback", () => {
     expect([rolledBack, await ranges()]).toEqual([[2], 10]);
   });
 
-  it("counts what several imports brought, and what one had brought back", async () => {
+  it("counts what several imports added, and what one had restored", async () => {
     await apply(nets(0, 10));
     await apply(nets(2, 30));
     await delegateAll(2, 22);
@@ -134,7 +134,7 @@ describe("a rollback", () => {
     }
   });
 
-  it("to an empty tree needs both words, and one step puts everything in force again", async () => {
+  it("to an empty tree needs both confirmations, and one step restores everything", async () => {
     await apply(nets(0, 10));
     await delegateAll(0, 4);
     const was = await delegationsInForce(database);

@@ -39,7 +39,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
   const shortest = () => page.getByRole("textbox", { name: "Shortest interval" });
   const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
 
-  it("shows what would change before it is saved, then holds it, and takes it back", async () => {
+  it("shows the effect of a change before it is saved, then keeps it, and reverts it", async () => {
     await page.goto("/policies");
     await lambda().fill("0.5");
     const effect = page.locator("[id='delegation.lambdaMs'] .policy-effect");
@@ -66,7 +66,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(site.takeFaults()).toEqual([]);
   });
 
-  it("refuses what cannot be, beside the form with what was typed", async () => {
+  it("refuses an impossible value beside the form, which keeps what was typed", async () => {
     await page.goto("/policies?show=all");
     await page.locator("#recrawl").click();
     await shortest().fill("2000");
@@ -78,7 +78,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(await shortest().inputValue()).toBe("2000");
   });
 
-  it("a slider moves the number by keys, and tells its value", async () => {
+  it("a slider changes its number by keys, and announces the value", async () => {
     await page.goto("/policies");
     const slider = page.getByRole("slider", { name: "Pages per host" });
     const field = page.getByRole("textbox", { name: "Pages per host" });

@@ -26,7 +26,7 @@ it("knows the default of each policy as the file has it, and takes it", () => {
   expect(isPolicyName("toString")).toBe(false);
 });
 
-it("tells of every setting of the file whether it can be changed while running, or why it cannot", () => {
+it("says for every setting of the file whether it can be changed while running, or why not", () => {
   const leaves = (value: unknown, path: string): string[] =>
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? Object.entries(value).flatMap(([key, part]) => leaves(part, path === "" ? key : `${path}.${key}`))
@@ -52,7 +52,7 @@ it("refuses what the file would refuse, with the value and what it may be", () =
   expect(() => readCoordinatorConfig({ delegation: { lambdaMs: 1001 } })).toThrow("delegation.lambdaMs");
 });
 
-it("reads what a person types, and leaves what means nothing for the schema to refuse", () => {
+it("reads what a person types, and leaves the rest for the schema to refuse", () => {
   expect(valueFromText("delegation.lambdaMs", " 0.5 ")).toBe(0.5);
   expect(valueFromText("scope.admitNewHosts", "Yes")).toBe(true);
   expect(valueFromText("delegation.lambdaMs", "0x10")).toBe("0x10");
@@ -149,7 +149,7 @@ describe("refuses what contradicts itself", () => {
   });
 });
 
-it("reads the file of a crawl that was set up before hints and the strategy ncis went: ncis is optimal", () => {
+it("reads a file from before hints and the strategy ncis were removed: ncis means optimal", () => {
   const former = { recrawl: { strategy: "ncis", intervalHours: 24 }, hints: { webSub: true } };
 
   expect(readCoordinatorConfig(former).recrawl).toMatchObject({ strategy: "optimal", intervalHours: 24 });

@@ -82,7 +82,7 @@ it("refuses a request that has not seen the latest change, and names who made it
   expect((await policyNamed("scope.maxDepth")).value).toBe(8);
 });
 
-it("refuses what cannot be, all of it, and says why", async () => {
+it("refuses every invalid value with the reason", async () => {
   const asked: readonly object[] = [
     { "recrawl.shortestHours": 48, "recrawl.longestDays": 1 },
     { "delegation.lambdaMs": "many" },
@@ -125,7 +125,7 @@ it("computes two previews at once and no more", async () => {
   expect((await post("/api/policies/preview", change)).statusCode).toBe(200);
 });
 
-it("takes a version back, and back again; a value that the file has anyway is the file's", async () => {
+it("reverts a version, and reverts that again; a value equal to the file's counts as the file's", async () => {
   await post("/api/policies", change);
   await post("/api/policies", { takeBack: 1, basedOn: 1 });
   expect(await policyNamed("delegation.lambdaMs")).toMatchObject({ value: 2, changedBy: null });
@@ -138,7 +138,7 @@ it("takes a version back, and back again; a value that the file has anyway is th
   expect(history[0].changes).toEqual([{ name: "delegation.lambdaMs", before: 0.5, after: null }]);
 });
 
-it("shows the dozen that people turn, those that were changed, and what is searched for; over HTTP all", async () => {
+it("shows the dozen usual policies, changed ones, and those searched for; the API shows all", async () => {
   const { headers } = await signIn(database, "operator");
   await post("/api/policies", { values: { "retention.fetchDays": 60 }, basedOn: 0 });
   const shown = async (query: string) => {

@@ -46,7 +46,7 @@ async function coordinator(settings: object = {}) {
   return { ...duties, warned, retimed: () => retimed };
 }
 
-it("two running coordinators follow a change, and go back to their own files when it is taken back", async () => {
+it("two running coordinators follow a change, and return to their own files when it is reverted", async () => {
   const store = createPolicyStore(database.pool);
   const [first, second] = [await coordinator(), await coordinator({ delegation: { lambdaMs: 5 } })];
   await Promise.all([first.start(), second.start()]);
@@ -62,7 +62,7 @@ it("two running coordinators follow a change, and go back to their own files whe
   await Promise.all([first.stop(), second.stop()]);
 });
 
-it("what keeps its settings from the start reads them as they are now", async () => {
+it("parts that keep their settings object read the current values", async () => {
   const { config, start, stop } = await coordinator();
   await start();
   const queue = following(() => queueSettings(config));

@@ -118,7 +118,9 @@ it.runIf(isLong)(
   },
 );
 
-it("who denies a target at the other coordinator is not asked for it", { timeout: 240_000 }, async () => {
+it("a crawler that denies a target at the other coordinator is not asked to probe it", {
+  timeout: 240_000,
+}, async () => {
   const athens = await start();
   const berlin = await start();
   const olive = await come("olive", athens, 40);

@@ -79,7 +79,7 @@ async function lookOn(observer: CoordinatorPresence, clock: { aheadMs: number },
   }
 }
 
-it("one that is frozen is cut off within 8 s: what it holds is let go of, what it had begun fails, and it writes nothing more", async () => {
+it("one that is frozen is cut off within 8 s: its locks are released, its open work fails, and it writes nothing more", async () => {
   const clock = { aheadMs: 0 };
   let pool: Pool | null = null;
   const frozen = await CoordinatorPresence.begin(world.pool, {
@@ -158,7 +158,7 @@ it("one that is connected but silent for 8 s no longer counts, and its later dec
   expect(await world.rows("select count(*)::int as rounds from probe_round")).toEqual([{ rounds: 1 }]);
 });
 
-it("a database that stood still for all makes nobody silent", async () => {
+it("a database that stalls for all makes no coordinator count as silent", async () => {
   let aheadMs = 0;
   const first = await begin();
   const observer = await begin(() => aheadMs);
@@ -172,7 +172,7 @@ it("a database that stood still for all makes nobody silent", async () => {
   expect([first.leads, observer.leads]).toEqual([true, false]);
 });
 
-it("one that goes silent is named to people until it is back at its place, and one that ends is not", async () => {
+it("one that goes silent is reported until it is back, and one that stops is not", async () => {
   let aheadMs = 0;
   const observer = await begin(() => aheadMs, "web-1:7411");
   const silent = await begin(undefined, "web-2:7411");
@@ -201,7 +201,7 @@ it("one that goes silent is named to people until it is back at its place, and o
   expect([again, observer.silentOthers]).toEqual([1, []]);
 });
 
-it("who takes the lead takes crawlers of nobody that is known, and leaves those of coordinators that run", async () => {
+it("a new leader takes crawlers without a known coordinator, and leaves those of running ones", async () => {
   const [first, second, third] = [await begin(), await begin(), await begin()];
   await online({ own: second.number, kept: third.number, left: 999_999 });
   const taken: number[] = [];
@@ -221,7 +221,7 @@ it("who takes the lead takes crawlers of nobody that is known, and leaves those 
   ]);
 });
 
-it("a lead that is held, and cannot be taken up, leaves nobody who leads", async () => {
+it("a lead that is acquired but cannot be started leaves no leader", async () => {
   let aheadMs = 0;
   let isBroken = true;
   const first = await begin();
@@ -247,7 +247,7 @@ it("a lead that is held, and cannot be taken up, leaves nobody who leads", async
   expect(second.leaderlessMs).toBe(0);
 });
 
-it("what is asked for at one that does not lead is taken once by the one that does", async () => {
+it("a request at a coordinator that does not lead is taken once by the leader", async () => {
   const subnets = [await world.site(1), await world.site(2), await world.site(3)];
 
   await leaveRequests(world.pool, subnets.slice(0, 2), "slow-fetches");
@@ -259,7 +259,7 @@ it("what is asked for at one that does not lead is taken once by the one that do
   expect(subnets.map((subnetId) => causes.get(subnetId))).toEqual(["slow-fetches", "slow-fetches", "denied"]);
 });
 
-it("addresses are those at which somebody was reached within a day", async () => {
+it("addresses are those at which a crawler connected within a day", async () => {
   await (await begin()).stateAddress("wss://a.example/crawler");
   await world.pool.query("update coordinator_address set seen_at = now() - interval '25 hours'");
   await (await begin()).stateAddress("wss://b.example/crawler");

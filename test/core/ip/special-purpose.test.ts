@@ -195,7 +195,7 @@ describe.each(["host-forms", "ssrf-payloads"])("the spellings of %s", (suite) =>
   const path = sharedData(`suites/ip/${suite}.json`);
 
   it.skipIf(path === null)(
-    "are refused and allowed as the suite says, once the URL parser has read them",
+    "are refused and allowed as in the suite, once the URL parser has read them",
     () => {
       const forms = JSON.parse(readFileSync(path as string, "utf8")) as HostForm[];
       const literal = forms.filter(

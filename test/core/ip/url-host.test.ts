@@ -62,7 +62,7 @@ it("a text keeps all but the users of the URLs in it", () => {
   expect(withoutUsers("0; url='http://:secret@h.example/'")).toBe("0; url='http://h.example/'");
 });
 
-it("says the same however often it is asked, and compiled", () => {
+it("gives the same answer however often it is called, also compiled", () => {
   const wrong = Array.from({ length: 50_000 }, () =>
     canParseUrl("http://b\u00fccher.example/\u00e9t\u00e9"),
   ).filter((isUrl) => !isUrl);
@@ -80,7 +80,7 @@ it.each([
   expect(canParseUrl(text, base)).toBe(isUrl);
 });
 
-describe("a host that nobody can have", () => {
+describe("an impossible host", () => {
   afterEach(() => void vi.unstubAllGlobals());
   const letters = (count: number) =>
     Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at)).join("");
@@ -122,7 +122,7 @@ describe("a host that nobody can have", () => {
     [`http://${"u".repeat(300)}@example.org/`],
     [`/${letters(500)}`],
     [`mailto:${letters(500)}`],
-  ])("is none of these: %#", (text) => {
+  ])("is not assumed for a valid URL: %#", (text) => {
     expect(canParseUrl(text, "https://example.org/")).toBe(true);
   });
 });

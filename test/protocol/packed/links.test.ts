@@ -17,7 +17,7 @@ function receive(receiver: LinkHistory, { fresh, numbers, count, from }: ReturnT
   return receiver.restore(from, count, new NumberReader(numbers), () => fresh[taken++]!);
 }
 
-test("a page's navigation goes over the wire once, and later takes three numbers", () => {
+test("a page's navigation is sent once, and later takes three numbers", () => {
   const [sender, receiver] = [new LinkHistory(), new LinkHistory()];
   const navigation = Array.from({ length: 80 }, (_, at) => `/n${at}\tgo ${at}`);
 

@@ -26,7 +26,7 @@ describe("what passes", () => {
   });
 
   test.each([1, 2, 3, 4])(
-    "odd texts, URLs and lists come back to the letter, as they can be stored (seed %i)",
+    "odd texts, URLs and lists come back exactly, as they can be stored (seed %i)",
     (seed) => {
       const [writer, reader] = [new FrameWriter(), new FrameReader()];
       const results = randomResults(60, seed);
@@ -92,7 +92,7 @@ describe("what passes", () => {
 });
 
 describe("what is refused", () => {
-  test("whatever is changed in a frame, a message comes of it or a ProtocolError", () => {
+  test("any change in a frame gives a message or a ProtocolError", () => {
     const random = seededRandom(5);
     const honest = generatedResults({ count: 4, hosts: 1, seed: 6 });
     let refused = 0;
@@ -148,7 +148,7 @@ describe("what is refused", () => {
     expect(() => decodePackedMessage(received, new FrameReader())).toThrow(words);
   });
 
-  test("of a result that cannot be read, that result alone: the next one's links refer to what came before", () => {
+  test("an unreadable result is lost alone: the next one's links refer to earlier ones", () => {
     const writer = new FrameWriter();
     const reader = new FrameReader();
     const [one, two] = generatedResults({ count: 2, hosts: 1, seed: 5 });
@@ -170,7 +170,7 @@ describe("what is refused", () => {
     ]);
   });
 
-  test("what matches its shape but not the schema", () => {
+  test("a message that matches its shape but not the schema", () => {
     const frame = new FrameWriter().message({ type: "crawler:ready", freeHosts: 1e9 });
 
     expect(() => decodePackedMessage(bytesOf(frame), new FrameReader())).toThrow(

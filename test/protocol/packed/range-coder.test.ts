@@ -12,7 +12,7 @@ function again(values: readonly number[], count: number): { bytes: number; value
 }
 
 it.each([0, 1, 2, 3, 4, 5, 20])(
-  "gives back %d numbers whose bytes are all zeros, which are not sent",
+  "returns %d numbers whose bytes are all zeros, which are not sent",
   (length) => {
     const zeros = Array.from({ length }, () => 0);
 

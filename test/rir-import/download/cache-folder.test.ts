@@ -93,7 +93,7 @@ describe("the manifest", () => {
     }
   });
 
-  it("of an earlier version is taken over, but for the kinds of files that are imported no more", async () => {
+  it("of an earlier version is adopted, except for kinds of files that are no longer imported", async () => {
     const [name, entry] = cached("apnic-inetnum");
     const sources = Object.fromEntries(
       ["rdap-bootstrap", "routing-table"].map((kind) => [kind, { ...entry, kind }]),
@@ -142,7 +142,7 @@ describe("how old our copies are", () => {
     expect((await stateOf("iana-ipv4-address-space", "2026-11-02T00:00:00Z"))?.state).toBe("stale");
   });
 
-  it("tells what is missing, changed, waiting for access, and no longer in the list", async () => {
+  it("lists what is missing, changed, waiting for access, and no longer in the list", async () => {
     const [, entry] = cached("apnic-inet6num", { bytes: 9 });
     await writeManifest(cache.path, { "apnic-inet6num": entry, "our-own": { ...entry, file: "own.gz" } });
 
@@ -169,13 +169,13 @@ describe("the lock", () => {
     expect(readdirSync(cache.path)).toEqual([]);
   });
 
-  it("of a process that is gone is taken over at once", async () => {
+  it("of a dead process is taken over at once", async () => {
     held({ pid: deadPid, host: hostname(), token: "old", since });
 
     expect(await withCacheLock(cache.path, async () => "done")).toBe("done");
   });
 
-  it("of another machine is respected, until nobody touched it for five minutes", async () => {
+  it("of another machine is respected until it is five minutes old", async () => {
     held({ pid: deadPid, host: "elsewhere", token: "old", since });
     const work = () => withCacheLock(cache.path, async () => "done");
 

@@ -80,7 +80,7 @@ describe("what registry objects name", () => {
     expect(server.mostAtOnce()).toBe(1);
   });
 
-  it("is imported with the registries' files, until nobody could confirm it for a quarter", async () => {
+  it("is imported with the registries' files until it is unconfirmed for a quarter", async () => {
     publishDatabase("/a.csv");
     server.paths.set("/a.csv", published("45.0.0.0/25,NL,,,\n"));
     await fetchAll();
@@ -93,7 +93,7 @@ describe("what registry objects name", () => {
     expect(await copies("2026-06-03")).toMatchObject({ tooOld: 1 });
   });
 
-  it("stays as it was when it fails, and goes when no object names it any more", async () => {
+  it("stays when a fetch fails, and is removed when no object names it any more", async () => {
     publishDatabase("/a.csv", "/b.csv");
     server.paths.set("/a.csv", inTurn(published("45.0.0.0/25,NL,,,\n"), always(500)));
     server.paths.set("/b.csv", published("45.0.1.0/25,DE,,,\n"));
@@ -127,7 +127,7 @@ describe("what registry objects name", () => {
 });
 
 describe("a hostile geofeed", () => {
-  it("is refused unread when it says that it has 500 MB, and cut off when it only sends them", async () => {
+  it("is refused unread when it announces 500 MB, and cut off when it only sends them", async () => {
     let sent = 0;
     publishDatabase("/said.csv", "/streamed.csv");
     server.paths.set("/said.csv", (_request, response) => {
@@ -156,7 +156,7 @@ describe("a hostile geofeed", () => {
     expect(readdirSync(join(cache.path, "geofeeds"))).toEqual(["manifest.json"]);
   });
 
-  it("does not lead to a private or special-purpose address, nor to another service, nor away from TLS", async () => {
+  it("cannot lead to a private or special-purpose address, to another service, or away from TLS", async () => {
     publishDatabase("/private.csv", "/metadata.csv", "/mapped.csv", "/http.csv", "/port.csv");
     const to = (location: string) => always(302, "", { location });
     server.paths.set("/private.csv", to("https://10.0.0.1/geofeed.csv"));
@@ -177,7 +177,7 @@ describe("a hostile geofeed", () => {
     expect(reason).toContain("/port.csv: 127.0.0.1:5432 names port 5432");
   });
 
-  it("is not asked at an address within, where nothing is allowed", async () => {
+  it("is not requested from an internal address where none is allowed", async () => {
     server.paths.set("/aws.json", published("{}"));
     const sources = {
       literal: { kind: "aws-ranges", url: `${server.origin}/aws.json` },
@@ -192,7 +192,7 @@ describe("a hostile geofeed", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("that is a web page, or no geofeed, is not taken", async () => {
+  it("that is a web page, or not a geofeed, is refused", async () => {
     publishDatabase("/page.csv", "/nothing.csv", "/comments.csv");
     server.paths.set("/page.csv", always(200, "<!doctype html><title>Sign in</title>"));
     server.paths.set("/nothing.csv", always(200, "prefix,country\nno,NL\n"));
@@ -263,7 +263,7 @@ describe("an operator's geofeed", () => {
     expect(await imported(feed)).toMatchObject({ malformed, places: both });
   });
 
-  it("of comments alone takes back what it said, and stops no import", async () => {
+  it("of comments alone withdraws its entries, and stops no import", async () => {
     expect(await imported("# nothing to say any more\n")).toMatchObject({ malformed: [], places: [] });
   });
 
@@ -277,7 +277,7 @@ describe("an operator's geofeed", () => {
     ]);
   });
 
-  it("that an import would refuse is not fetched, and the last one stays", async () => {
+  it("that an import would refuse does not replace the last one", async () => {
     await imported(twoLines);
     const { fetched } = await imported(twoLines + "broken\n".repeat(200));
 

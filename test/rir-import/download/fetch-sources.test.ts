@@ -81,7 +81,7 @@ describe("a source is fetched", () => {
     });
   });
 
-  it("whole when our copy was changed or lost, whatever the manifest says", async () => {
+  it("completely when our copy was changed or lost, whatever the manifest says", async () => {
     sends(published(statistics(3)));
     await fetchStats();
     writeFileSync(join(cache.path, "stats"), "spoilt");
@@ -108,7 +108,7 @@ describe("a source is fetched", () => {
     expect(cache.manifest().stats).toMatchObject({ url: `${mirror.origin}/copy` });
   });
 
-  it("with keys from files, which neither a redirect elsewhere nor the manifest sees", async () => {
+  it("with keys from files, which reach neither a redirect's target nor the manifest", async () => {
     const secret = join(cache.path, "key");
     writeFileSync(secret, "OPEN-SESAME\n");
     const elsewhere = await registryServer({ "/data": published(statistics(2)) });
@@ -128,7 +128,7 @@ describe("a source is fetched", () => {
   });
 });
 
-describe("what broke off", () => {
+describe("an interrupted download", () => {
   const body = statistics(4000);
   const newer = statistics(4001);
   const otherRange = always(206, body.slice(7), {
@@ -181,7 +181,7 @@ describe("what broke off", () => {
     expect(clock.slept[0]).toBe(1000);
   });
 
-  it("is gone on with by the next run, after this one was interrupted", async () => {
+  it("is resumed by the next run", async () => {
     const interrupted = new AbortController();
     sends((_request, response) => {
       response.writeHead(200, { "content-length": body.length, etag: '"v1"' });
@@ -200,7 +200,7 @@ describe("what broke off", () => {
   });
 });
 
-describe("what is not the data stays out of the cache, and the old file in", () => {
+describe("anything but the data stays out of the cache, which keeps the old file", () => {
   const padding = `<!-- ${"x".repeat(10_000)} -->`;
   const spam = Buffer.concat([Buffer.from("<html><title>Sorry</title>"), Buffer.alloc(9e5, "spam")]);
   const packed = gzipSync(statistics(9000));
@@ -283,7 +283,7 @@ describe("what is not the data stays out of the cache, and the old file in", () 
     expect(clock.slept).toEqual([]);
   });
 
-  it("but a smaller file is taken when the operator says so", async () => {
+  it("but a smaller file is accepted when the operator confirms it", async () => {
     sends(published(statistics(100), { etag: '"a"' }), published(statistics(10), { etag: '"b"' }));
     await fetchStats();
 
@@ -311,7 +311,7 @@ describe("the checksum published beside a file", () => {
     expect(cache.manifest().stats).toMatchObject({ checksumAgreed });
   });
 
-  it("does not agree: once more, in case both were just being replaced, then refused", async () => {
+  it("that differs is fetched again, in case both were being replaced, and then refused", async () => {
     const results = await fetchWith(md5("something else"), published(body));
 
     expect(reasonOf(results)).toContain(`its MD5 sum is ${md5(body)}`);
@@ -319,14 +319,14 @@ describe("the checksum published beside a file", () => {
     expect(existsSync(join(cache.path, "stats"))).toBe(false);
   });
 
-  it("agrees at the second look, when the file was replaced between file and sum", async () => {
+  it("that agrees at the second try is accepted: the file was replaced between file and sum", async () => {
     const results = await fetchWith(md5(newer), published(body), published(newer, { etag: '"v2"' }));
 
     expect(results).toMatchObject([{ type: "fetched" }]);
     expect(cache.read("stats")).toBe(newer);
   });
 
-  it("is a web page with no sum in it: refused", async () => {
+  it("that is a web page without a sum is refused", async () => {
     const reason = reasonOf(await fetchWith("<html>Sorry</html>", published(body)));
 
     expect(reason).toContain("holds 0 MD5 sums, not one");
@@ -374,7 +374,7 @@ describe("a server in trouble", () => {
     expect(server.requests).toHaveLength(requests);
   });
 
-  it("that falls silent in the middle is given up, and gone on with", async () => {
+  it("that falls silent half-way is given up, and the download is resumed", async () => {
     const body = statistics(4000);
     const clock = manualClock();
     sends((_request, response) => {
@@ -405,7 +405,7 @@ describe("a server in trouble", () => {
 describe("several sources", () => {
   const facts = { registry: "ripencc", kind: "statistics" };
 
-  it("come at most two at once, and never two from one host; one that fails stops no other", async () => {
+  it("are fetched at most two at once, never two from one host; a failure stops no other", async () => {
     const others = await Promise.all([registryServer(), registryServer()]);
     const servers = [server, ...others];
     let open = 0;
@@ -443,7 +443,7 @@ describe("several sources", () => {
     expect(cache.manifest()).toEqual({});
   });
 
-  it("are asked for by name; a name that is not in the list says which are", async () => {
+  it("are selected by name; an unknown name lists the known ones", async () => {
     await expect(fetchStats({ names: ["stat"] })).rejects.toThrow(
       'no source is called "stat"; there are: stats',
     );

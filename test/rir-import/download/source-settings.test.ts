@@ -87,7 +87,7 @@ describe("the settings", () => {
     expect(named(values, "our-own")).toMatchObject({ state: "on", file: "x.gz", hasMd5: false });
   });
 
-  it("start from nothing where they say so", () => {
+  it("start from an empty list where they say so", () => {
     expect(sourceSettings({ onlyThese: true }, "/").sources).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe("the settings", () => {
     ]);
   });
 
-  it("refuse a new source without what makes it one, and two with one file", () => {
+  it("refuse an incomplete new source, and two with one file", () => {
     const url = "https://example.org/apnic.db.inetnum.gz";
 
     expect(

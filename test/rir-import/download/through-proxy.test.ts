@@ -65,7 +65,7 @@ const settingsWith = (password: string) => {
   };
 };
 
-it("come through, authorised by the value in the named file, encrypted up to the registry", async () => {
+it("arrive, authorised by the value in the named file, encrypted up to the registry", async () => {
   const results = await fetchFrom(settingsWith("Basic b3Blbg=="), { cacheFolder: cache.path });
 
   expect(results).toMatchObject([{ type: "fetched" }]);

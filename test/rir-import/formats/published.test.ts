@@ -37,7 +37,7 @@ function cloud(format: CloudFormat, value: unknown) {
 }
 
 describe("a geofeed (RFC 8805 section 2.1)", () => {
-  it("gives prefixes and addresses with country, region and city; comments and postal codes are read over", () => {
+  it("gives prefixes and addresses with country, region and city; comments and postal codes are skipped", () => {
     const { ranges, refused } = geofeed(
       [
         "\uFEFF# ours, since 2020",
@@ -214,7 +214,7 @@ describe("a cloud's list of ranges by region", () => {
     ]);
   });
 
-  it("is refused whole where it is no such list, and the error names the file", () => {
+  it("is refused as a whole where it is another file, and the error names the file", () => {
     const { sink } = collected();
     expect(() => readCloudRanges("aws.json", "aws-ranges", "{", sink)).toThrow(/^aws\.json: not JSON/);
     expect(() => readCloudRanges("aws.json", "aws-ranges", '{"prefixes": 7}', sink)).toThrow(

@@ -90,7 +90,7 @@ describe("delegated statistics that end inside a line", () => {
     expect(recorded(openDelegatedReader, Buffer.from([...lines, last].join("\n"))).records).toHaveLength(2);
   });
 
-  it("are warned of, not stopped, when whole lines are missing", () => {
+  it("are accepted with a warning when whole lines are missing", () => {
     const { warnings } = recorded(openDelegatedReader, Buffer.from(`${lines.join("\n")}\n`));
 
     expect(warnings).toEqual(["the summary promises 2 ipv4 records, the file has 1"]);
@@ -191,7 +191,7 @@ describe("RPSL, geofeeds in remarks over several lines (RFC 2622 section 2, RFC 
   });
 });
 
-describe("codes of countries that were withdrawn", () => {
+describe("withdrawn country codes", () => {
   it.each([
     ["UK", "GB"],
     ["uk", "GB"],

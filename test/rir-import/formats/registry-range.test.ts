@@ -53,7 +53,7 @@ describe("ranges as registries spell them", () => {
     ["2001:db9:: - 2001:db8::", "the range is reversed"],
     ["2001:db8:: - 193.0.0.0", "not an address range"],
     [`2001:db8::${"0".repeat(100_000)}`, "not an address range"],
-  ])("%.40j is none: %s", (text, reason) => {
+  ])("%.40j is not a range: %s", (text, reason) => {
     expect(read(text)).toBe(reason);
   });
 });

@@ -72,7 +72,7 @@ describe("values", () => {
     expect(bareOf("x".repeat(60_000))).toHaveLength(500);
   });
 
-  it("are counted by what they were written in, with the first line", () => {
+  it("are counted by their encoding, with the first line", () => {
     const decoder = new ValueDecoder();
     const read = (line: number, bytes: Buffer) => {
       decoder.line = line;

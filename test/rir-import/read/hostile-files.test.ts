@@ -187,7 +187,7 @@ describe("what is larger than memory should be", () => {
   });
 });
 
-it("statistics with counts that are zero, negative, huge or no numbers: each is named", () => {
+it("statistics with counts that are zero, negative, huge or not numbers are each named", () => {
   const counts = ["0", "-1", "1e3", "4294967297", "99999999999", ""];
   const lines = counts.map((count) => `apnic|AU|ipv4|1.0.0.0|${count}|1|allocated`);
   const text = ["2|apnic|1|1|||", ...lines].join("\n");
@@ -256,7 +256,7 @@ describe("archives with false sizes", () => {
     return archive;
   }
 
-  it("a ZIP bomb is refused by what its directory says, and by what it does", async () => {
+  it("a ZIP bomb is refused by its directory, and by its actual size", async () => {
     expect(String(await errorOf("bomb.zip", zipWithUnpackedBytes(2 ** 31)))).toContain(
       "unpacks to more than 200 times its size",
     );
@@ -307,7 +307,7 @@ it.each<readonly [string, (here: string) => unknown, string]>([
 });
 
 describe("text with a byte order mark", () => {
-  it("is read as if it had none, packed or not", async () => {
+  it("is read as if it had none, compressed or not", async () => {
     const marked = Buffer.from(`\ufeff${object(1)}`);
 
     expect(await reportOf("mark.db", marked)).toMatchObject({ kept: 1, malformed: 0 });
@@ -324,7 +324,7 @@ describe("a file that ends as DOS ended texts", () => {
     ["with a line's end behind it", `${eof}\r\n`],
     ["filled up to a record", eof.repeat(128)],
     ["within a stream's chunks", eof.repeat(70)],
-  ])("%s is read as if it did not", async (what, end, cut = 0) => {
+  ])("%s is read without it", async (what, end, cut = 0) => {
     const text = (object(1) + object(2)).slice(0, cut || undefined) + end;
 
     for (const content of [text, gzipSync(text)])

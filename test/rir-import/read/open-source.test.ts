@@ -31,7 +31,7 @@ describe("packing", () => {
       "two.gz",
       Buffer.concat([gzipSync(rpsl.subarray(0, 700)), gzipSync(rpsl.subarray(700))]),
     ],
-  ])("%s is told by its first bytes, whatever the name says", async (_packing, name, bytes) => {
+  ])("%s is recognised by its first bytes, whatever its name", async (_packing, name, bytes) => {
     const { files } = await readState([written(name, bytes)], () => {});
 
     expect(files).toMatchObject([
@@ -39,7 +39,7 @@ describe("packing", () => {
     ]);
   });
 
-  it("reads the data entries of a ZIP archive, stored and deflated, and passes over papers and empty ones", async () => {
+  it("reads the data entries of a ZIP archive, stored and deflated, and skips documents and empty ones", async () => {
     // The first bytes decide, whatever the name says.
     const archive = written("arin.gz", fixture("two-entries.zip"));
 

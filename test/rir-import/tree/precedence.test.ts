@@ -32,7 +32,7 @@ describe("placeholders", () => {
     "NOT-RIPE-NCC",
     "NOT-APNIC",
     "VARIOUS-REGISTRIES-2",
-  ])("the name %s stands for nobody", (name) => {
+  ])("the name %s is a placeholder", (name) => {
     expect(reasonToDrop(record(name))).toBe("placeholder");
   });
 
@@ -57,7 +57,7 @@ describe("placeholders", () => {
     "various registries",
     "transferred to ripe",
     "Various Registries (Maintained by ARIN)",
-  ])("a description that says %j stands for nobody", (words) => {
+  ])("the description %j is a placeholder", (words) => {
     expect(reasonToDrop(record("EX", named(words)))).toBe("placeholder");
   });
 
@@ -68,7 +68,7 @@ describe("placeholders", () => {
     expect(reasonToDrop(record("EX", named("Calls transferred to ripened fruit traders")))).toBeNull();
   });
 
-  it.each(["0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1"])("nobody holds %s", (range) => {
+  it.each(["0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1"])("%s has no holder", (range) => {
     expect(reasonToDrop(record("EX", null, range))).toBe("placeholder");
   });
 });

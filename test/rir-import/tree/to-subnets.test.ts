@@ -17,7 +17,7 @@ const iana = (...records: readonly (readonly [prefix: string, whois: string])[])
     .join("")}</registry>`;
 
 describe("the same range in several sources is one subnet", () => {
-  it("with the WHOIS object's fields, and what it leaves open from the statistics", async () => {
+  it("with the WHOIS object's fields, and missing ones from the statistics", async () => {
     const { subnets, state } = await stateOf({
       "delegated-ripencc": statistics("ripencc", "NL|ipv4|45.10.0.0|65536|20100101|allocated|abc-1"),
       "ripe.db": object("45.10.0.0 - 45.10.255.255", { netname: "EX-NET" }),
@@ -55,7 +55,7 @@ describe("the same range in several sources is one subnet", () => {
     expect(byArin.subnets.at(-1)).toMatchObject({ name: "OLD", registry: "arin" });
   });
 
-  it("where no statistics cover it, IANA says who is responsible", async () => {
+  it("without statistics that cover it, IANA's registry names the responsible one", async () => {
     const { subnets } = await stateOf({
       "arin.db": object("45.10.0.0/16", { netname: "OLD", source: "ARIN" }),
       "ripe.db": object("45.10.0.0/16", { netname: "NEW" }),
@@ -116,7 +116,7 @@ describe("holders", () => {
     expect(subnets).toMatchObject([{ country: "US", holder: "arin:org-handle:EX-1" }]);
   });
 
-  it("of one name in two registries are one; a maintainer is never a name", async () => {
+  it("of one name in two registries are one; a maintainer never gives a name", async () => {
     const { subnets } = await stateOf({
       a: object("45.10.0.0/16", { descr: "Exemplary Networks, Inc.", "mnt-by": "EX-MNT" }),
       b: object("45.11.0.0/16", { owner: "EXEMPLARY NETWORKS INC", source: "LACNIC" }),
@@ -174,7 +174,7 @@ describe("dropped: neither subnet nor holder", () => {
 });
 
 describe("the hierarchy", () => {
-  it("keeps crossing ranges both and lists them", async () => {
+  it("keeps both of two crossing ranges and lists them", async () => {
     const { subnets, state } = await stateOf({
       apnic:
         object("202.98.0.0/16") +

@@ -38,7 +38,7 @@ async function figures(changes: Changes, base?: object) {
   return Object.fromEntries(all.map(({ name, before, after }) => [name, [before, after]]));
 }
 
-it("a policy: the stored round is played again, tokyo's answer is predicted, and that is said", async () => {
+it("replays the stored round for a policy, predicts tokyo's answer, and says so", async () => {
   const base = { delegation: { policy: "ipmicra" }, trust: { witnesses: false } };
   const witnessed = await figures({ "trust.witnesses": true }, base);
 
@@ -56,7 +56,7 @@ it("a policy: the stored round is played again, tokyo's answer is predicted, and
   expect(effect?.limits[0]).toContain("as they were run, they took 2.0 probes each");
 });
 
-it("says that it does not know what takes too long, what fails, and what nothing stored tells of", async () => {
+it("reports an unknown effect when the computation takes too long, fails, or has no stored data", async () => {
   const noWaiting = {
     ...systemClock,
     wake: (_: number, callback: () => void) => systemClock.wake(0, callback),

@@ -26,7 +26,7 @@ const round = (subnet: number, ...rttsMs: (number | null)[]): PastRound => ({
 const exhaustive = { policy: "exhaustive" } as const;
 const ipmicra = (thresholdMs: number) => ({ policy: "ipmicra", parameters: { thresholdMs } }) as const;
 
-it("asks who was asked then as it answered then, and counts probes, moves and milliseconds", () => {
+it("gives recorded answers to crawlers that were asked then, and counts probes, moves and milliseconds", () => {
   const rounds = [round(1, 45, 10, 20), round(2, 5, 90, 90)];
   const input = { crawlers, crawlerRttMs, rounds };
 
@@ -50,7 +50,7 @@ it("asks who was asked then as it answered then, and counts probes, moves and mi
   });
 });
 
-it("predicts whom nobody asked then from the crawlers' distances, and says so", () => {
+it("predicts the answers of other crawlers from the crawlers' distances, and says so", () => {
   // From 1: 3 is between |30 - 10| and 30 + 10; from 2: between |20 - 35| and 55. Together 20 to 40: 30 ms.
   const input = { crawlers, crawlerRttMs, rounds: [round(1, 10, 35)] };
 
