@@ -8,7 +8,12 @@ import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import {
   aheadOfClock,
+  type FollowedRoles,
+  followRoles,
+  maxRotations,
+  numberOfLink,
   type ReleaseManifest,
+  type Roles,
   releaseManifest,
   verifyRevocations,
   verifyTimestamp,
@@ -21,13 +26,6 @@ import {
   type Role,
   readEnvelope,
 } from "#protocol/release-envelope";
-import {
-  type FollowedRoles,
-  followRoles,
-  maxRotations,
-  numberOfLink,
-  type Roles,
-} from "#protocol/release-roles";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { inTransaction } from "../../database/transaction.ts";
 import type { ReleaseStage, StagedRelease, SupervisedCrawler } from "./staging.ts";
