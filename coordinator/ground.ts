@@ -16,7 +16,7 @@ import { withSessionName } from "#db/server-url";
 import { isLoopbackHost } from "#protocol/invitation";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import type { CoordinatorOptions } from "./config.ts";
-import { createDueWorkReads } from "./crawl/frontier/due-work-reads.ts";
+import { createDueWorkReads } from "./crawl/frontier/due-work-store.ts";
 import { createFrontierStore } from "./crawl/frontier/frontier-store.ts";
 import { KnownUrls } from "./crawl/frontier/known-urls.ts";
 import { idleCrawlers } from "./crawl/frontier/start.ts";

@@ -6,9 +6,9 @@ import { following } from "./core/policy.ts";
 import { scheduleChanges } from "./crawl/changes/start.ts";
 import { scheduleChannels } from "./crawl/channels/start.ts";
 import { linkCoordinators } from "./crawl/federation/start.ts";
+import { createPaceStore } from "./crawl/frontier/due-work-store.ts";
 import { outboxSettings } from "./crawl/frontier/link-outbox-store.ts";
 import { frontierOrder } from "./crawl/frontier/order/strategies.ts";
-import { createPaceStore } from "./crawl/frontier/pace-store.ts";
 import {
   type FrontierJobPorts,
   outboxDuties,

@@ -1,11 +1,13 @@
 /** Crawlers that arrive, over a real database: from other places than before, and a whole fleet at once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { refreshCrawlers, welcomeCrawler } from "#coordinator/place/balance/presence";
+import { measuredPeers, takePeerReport } from "#coordinator/place/delegation/measure-peers";
 import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { PublishedRangesBuilder } from "#coordinator/place/subnets/published-ranges";
 import { Gathered } from "#core/coalesce";
-import type { CrawlerId, SubnetId } from "#core/ids";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
+import type { ProbeOutcome } from "#protocol/messages";
 import { holds, registeredIn } from "../delegation/round-world.ts";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
@@ -252,4 +254,103 @@ it("fails nobody for what another asked", async () => {
     "failed",
     8,
   ]);
+});
+
+describe("a crawler that arrives", () => {
+  beforeEach(async () => await world.reset());
+
+  async function welcomed(name: string, publicAddress: string | null, remoteAddress = "127.0.0.1") {
+    const crawlerId = await world.crawler(name);
+    const state = await world.state();
+    const arrival = { crawlerId, hello: hello(name, { publicAddress }), remoteAddress };
+    const acknowledged = await welcomeCrawler(arrival, { ...world, state }, noon);
+    return { crawlerId, state, acknowledged };
+  }
+
+  it("gives a crawler the subnet that it stands in, which then teaches, also after a restart", async () => {
+    const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
+
+    const { crawlerId, state, acknowledged } = await welcomed("north", "5.1.1.1");
+
+    expect(acknowledged).toBe(0);
+    expect(state.crawler(crawlerId)).toMatchObject({ state: "online", address: "5.1.1.1", subnetId });
+    const restarted = await world.state();
+    for (const known of [state, restarted]) {
+      expect(known.delegationOf(subnetId)).toMatchObject({ crawlerId, rttMs: null });
+      expect(known.knowledge.owners({ kind: "subnet", key: subnetId })).toEqual([{ crawlerId, count: 1 }]);
+    }
+    expect(restarted.delegationOf(subnetId)).toEqual(state.delegationOf(subnetId));
+  });
+
+  it("gives nobody a subnet that another has, or for saying that it stands there when it comes from elsewhere", async () => {
+    const claimed = await world.subnet("5.1.1.0", "5.1.1.255");
+    await world.subnet("5.1.2.0", "5.1.2.255");
+
+    const elsewhere = await welcomed("elsewhere", "5.1.1.1", "5.1.2.1");
+    const claimedThen = elsewhere.state.delegationOf(claimed);
+    const beside = await welcomed("beside", "5.1.1.1", "5.1.1.2");
+    await welcomed("south", "5.1.1.2");
+
+    expect(claimedThen).toBeNull();
+    const owners = new Map((await world.delegations.readAll()).map((one) => [one.subnetId, one.crawlerId]));
+    expect(owners.get(claimed)).toBe(beside.crawlerId);
+  });
+
+  it("places a crawler by the address it states, else by where it comes from, never by a private one", async () => {
+    await world.subnet("5.1.1.0", "5.1.1.255");
+    const addressOf = async (...given: Parameters<typeof welcomed>) => {
+      const { crawlerId, state } = await welcomed(...given);
+      return state.crawler(crawlerId)?.address;
+    };
+
+    expect(await addressOf("stated", "5.1.1.1", "5.1.1.2")).toBe("5.1.1.1");
+    expect(await addressOf("seen", null, "5.1.1.2")).toBe("5.1.1.2");
+    expect(await addressOf("private", "10.0.0.1", "5.1.1.2")).toBe("5.1.1.2");
+    expect(await addressOf("nowhere", "not an address", "127.0.0.1")).toBeNull();
+  });
+
+  it("takes the leases back that a crawler no longer holds when it arrives, and leaves those it holds", async () => {
+    const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+    const [kept] = await world.lease(crawlerId);
+    const state = await world.state();
+    const arrive = async (heldLeases: string[] | null) =>
+      await welcomeCrawler(
+        { crawlerId, hello: hello("north", { heldLeases }), remoteAddress: "127.0.0.1" },
+        { ...world, state },
+        noon,
+      );
+    const open = async () =>
+      (await world.rows<{ lease_id: string }>("select lease_id from lease where closed_at is null")).map(
+        ({ lease_id }) => asLeaseId(lease_id),
+      );
+
+    await arrive(null);
+    expect(await open()).toHaveLength(2);
+    await arrive([kept!.leaseId]);
+    expect(await open()).toEqual([kept!.leaseId]);
+  });
+
+  const measured = (rttMs: number) => ({ type: "measured", method: "connect", rttMs, tries: 3 }) as const;
+
+  it("learns what crawlers measured of each other, the smaller direction, and nothing of what was not measured", async () => {
+    const [north, south] = [await world.arrived("north"), await world.arrived("south")];
+    const state = await world.state();
+    const report = (...peers: (readonly [CrawlerId, ProbeOutcome])[]) => ({
+      type: "crawler:peer-rtts" as const,
+      peers: peers.map(([crawlerId, outcome]) => ({ crawlerId, outcome })),
+    });
+    const timedOut = { type: "timed-out", method: "connect", reason: "" } as const;
+    const unknown = 4_000_000 as CrawlerId;
+    const useless = report([north, measured(1)], [south, timedOut], [unknown, measured(1)]);
+
+    await takePeerReport(north, useless, { ...world, state }, noon);
+    expect(measuredPeers(north, useless).map(({ to }) => to)).toEqual([unknown]);
+    expect(await world.crawlers.rtts()).toEqual([]);
+    expect(state.peerRtts.rttMs(north, unknown)).toBeNull();
+
+    await takePeerReport(north, report([south, measured(30)]), { ...world, state }, noon);
+    await takePeerReport(south, report([north, measured(24)]), { ...world, state }, noon);
+    expect([state.peerRtts.rttMs(north, south), state.rttCoverage([north, south])]).toEqual([24, 1]);
+    expect((await world.state()).peerRtts.rttMs(south, north)).toBe(24);
+  });
 });

@@ -204,18 +204,6 @@ it("fetches that the first has made are its answer: only the newcomer is probed"
   expect(fleet.asked.filter(({ crawlerId }) => crawlerId === north)).toHaveLength(2);
 });
 
-it("the third and the tenth partner have what is theirs, too", async () => {
-  const others = ["JP", "BR", "ZA", "FR", "DE", "IT", "ES", "PL", "SE"] as const;
-  await alone(60, "NL", ...others);
-
-  for (const country of others) {
-    await joined(arrives(`in ${country}`, country));
-    await lives(120);
-  }
-
-  for (const [crawlerId, country] of places) expect(ownedBy(crawlerId)).toEqual(Array(6).fill(country));
-});
-
 it("four that start together each have their own, though one was there some seconds earlier", async () => {
   await alone(40, ...countries);
 

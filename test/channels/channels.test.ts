@@ -1,10 +1,15 @@
-/** Channels decide what the frontier takes in and gives out. */
-import { beforeEach, expect, test } from "vitest";
+/** Channels in the database: what they let into the frontier and out of it, and how far their crawl has come. */
+import { beforeEach, describe, expect, it, test } from "vitest";
 import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { channelOperations } from "#coordinator/crawl/channels/channels-ask";
+import { coverageSum } from "#coordinator/crawl/channels/coverage";
+import { coverageList } from "#coordinator/crawl/channels/coverage-reads";
 import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { createSubmissionStore, submitUrls } from "#coordinator/crawl/submissions/submission-store";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
-import { arrivedResult, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
+import { shownAs } from "../support/shown-as.ts";
+import { arrivedResult, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 
 const world = storeWorld();
 let crawlerId: CrawlerId;
@@ -105,4 +110,150 @@ test("of two that overlap and are added at once, one is refused", async () => {
 
   expect(made.filter((one) => "channelId" in one)).toHaveLength(1);
   expect(await store.remove(99, noon)).toBeNull();
+});
+
+describe("coverage", () => {
+  beforeEach(async () => {
+    await world.pool.query("delete from channel; delete from submission");
+  });
+
+  const nothing = { channel: null, submission: null, host: null, most: 100, maxDepth: scope.maxDepth };
+
+  async function crawl(url: string, links: readonly string[], depth = 1): Promise<void> {
+    const crawlerId = await world.delegatedHost("athens", url);
+    await crawlOn(crawlerId, links, depth, 0);
+  }
+
+  async function crawlOn(
+    crawlerId: Parameters<typeof world.lease>[0],
+    links: readonly string[],
+    depth: number,
+    minute: number,
+  ) {
+    const at = secondsAfterNoon(60 * minute);
+    const [lease] = await world.lease(crawlerId, at);
+    await world.take(
+      crawlerId,
+      lease!.urls.map(({ url }, place) => {
+        const arrived = arrivedResult({
+          sequence: 100 * minute + place + 1,
+          leaseId: lease!.leaseId,
+          url,
+          links,
+        });
+        return { ...arrived, admit: arrived.admit.map((link) => ({ ...link, depth })) };
+      }),
+      at,
+    );
+  }
+
+  it("is in progress as long as something waits for its first fetch, and complete afterwards", async () => {
+    const crawlerId = await world.delegatedHost("athens", "http://a.example/");
+    await crawlOn(crawlerId, ["http://a.example/1"], 1, 0);
+    const during = await coverageList(world.pool, { ...nothing, host: "a.example" });
+    await crawlOn(crawlerId, ["http://a.example/"], 2, 60);
+
+    const after = await coverageList(world.pool, { ...nothing, host: "a.example" });
+
+    expect(during?.coverage[0]).toMatchObject({ state: "in-progress", fetched: 1, waiting: 1, cutBy: [] });
+    expect(after?.coverage[0]).toMatchObject({
+      state: "complete",
+      fetched: 2,
+      waiting: 0,
+      words: "complete",
+    });
+    expect(after?.coverage[0]?.seeds).toEqual([
+      { url: "http://a.example/", state: "due", lastOutcome: "fetched", lastStatus: 200, fetches: 1 },
+    ]);
+  });
+
+  it("is cut by depth where its deepest pages link to what is not in the crawl", async () => {
+    await crawl(
+      "http://a.example/",
+      ["http://a.example/deep", "http://a.example/deeper"],
+      scope.maxDepth + 1,
+    );
+
+    const list = await coverageList(world.pool, { ...nothing, host: "a.example", maxDepth: 0 });
+
+    expect(list?.coverage[0]).toMatchObject({ state: "cut", cutBy: ["depth"], tooDeep: 2, fetched: 1 });
+    expect(list?.coverage[0]?.words).toBe("cut by depth (2 URLs more than 0 links from a seed)");
+  });
+
+  it("is not cut by depth for links that are not followed", async () => {
+    const crawlerId = await world.delegatedHost("athens", "http://a.example/");
+    const [lease] = await world.lease(crawlerId);
+    const links = ["http://a.example/deep", "http://a.example/deeper"];
+    const arrived = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/", links });
+    await world.take(crawlerId, [
+      { ...arrived, admit: [], links: arrived.links.map((link, at) => ({ ...link, nofollow: at === 0 })) },
+    ]);
+
+    const list = await coverageList(world.pool, { ...nothing, host: "a.example", maxDepth: 0 });
+
+    expect(list?.coverage[0]).toMatchObject({ cutBy: ["depth"], tooDeep: 1 });
+  });
+
+  it("is cut by budget where URLs are held back or left out, which a line for each seed says", async () => {
+    await crawl(
+      "http://a.example/",
+      Array.from({ length: 80 }, (_, number) => `http://a.example/${number}`),
+    );
+    await world.pool.query("update frontier_url set visits = 1; update frontier_host set left_out_urls = 7");
+
+    const list = await coverageList(world.pool, { ...nothing, host: "a.example" });
+
+    const [one] = list!.coverage;
+    expect(one).toMatchObject({ state: "cut", cutBy: ["budget"], leftOut: 7 });
+    expect(one!.held).toBeGreaterThan(0);
+    expect(one!.fetched + one!.held).toBe(81);
+    const line = shownAs(channelOperations.coverage, list).lines[0]!;
+    expect(line).toMatchObject({ seed: "http://a.example/", state: "cut", cut_by: "budget", left_out: 7 });
+    expect([line.fetched, line.held]).toEqual([one!.fetched, one!.held]);
+  });
+
+  it("tells a channel by its directories, and of a submission each seed's channel or host", async () => {
+    const store = createChannelStore(world.pool);
+    const docs = { prefixes: ["http://a.example/docs/"], seeds: [], include: [], exclude: [], maxDepth: 3 };
+    await store.add(readChannel(docs), noon);
+    const submission = await submitUrls(
+      ["http://a.example/docs/x", "http://a.example/news", "http://b.example/"],
+      createSubmissionStore(world.pool),
+      { ...{ deed: "add", submittedBy: "anna", scope, allowSpecialPurpose: false, now: () => noon } },
+    );
+    await world.pool.query(
+      "update frontier_host set state = 'unresolvable', state_reason = 'it has no address' where host = 'b.example'",
+    );
+
+    const list = await coverageList(world.pool, { ...nothing, submission: submission.submissionId });
+    const channels = await coverageList(world.pool, nothing);
+
+    expect(
+      list!.coverage.map(({ host, channelId, seeds: all, state }) => [
+        host,
+        channelId !== null,
+        all.length,
+        state,
+      ]),
+    ).toEqual([
+      ["a.example", true, 1, "in-progress"],
+      ["a.example", false, 1, "in-progress"],
+      ["b.example", false, 1, "blocked"],
+    ]);
+    expect(list!.coverage[0]).toMatchObject({ waiting: 1, maxDepth: 3, directories: ["/docs/"] });
+    expect(coverageSum(list!.coverage)).toBe("2 in progress, 1 blocked");
+    expect(channels!.coverage).toHaveLength(1);
+  });
+
+  it("knows nothing of what there is not", async () => {
+    await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+
+    const answers = await Promise.all([
+      coverageList(world.pool, { ...nothing, channel: 99 }),
+      coverageList(world.pool, { ...nothing, submission: 99 }),
+      coverageList(world.pool, { ...nothing, host: "other.example" }),
+    ]);
+
+    expect(answers).toEqual([null, null, null]);
+  });
 });

@@ -1,7 +1,7 @@
 /** One chaos run: a fleet, the faults of a plan, rest, and the checks. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
-import { fetchAgain } from "#coordinator/crawl/frontier/fetch-again-writes";
+import { fetchAgain } from "#coordinator/crawl/frontier/lease-end-writes";
 import type { UrlAddress } from "#core/url-key";
 import { isConnectionLost } from "#db/server-database";
 import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/database-checks.ts";

@@ -1,22 +1,21 @@
 /** The frontier: one row per URL, host slices leased to one crawler at a time, and every URL comes back. */
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import { bringBack, wasAhead } from "#coordinator/crawl/frontier/of-the-future-writes";
+import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
+import { takeResults } from "#coordinator/crawl/results/take-results";
 import { asLeaseId } from "#core/ids";
-import { keyOf, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
+import {
+  arrivedResult,
+  keyOf,
+  noon,
+  scope,
+  secondsAfterNoon,
+  seeds,
+  spoolId,
+  storeWorld,
+} from "../support/store-world.ts";
 
 const world = storeWorld();
-
-const urlCount = async () =>
-  (await world.rows<{ n: number }>("select count(*)::int n from frontier_url"))[0]?.n;
-
-test("a URL that is admitted twice has one row", async () => {
-  const first = await world.frontier.admit(seeds("http://a.example/", "http://a.example/x"), scope, noon);
-  const second = await world.frontier.admit(seeds("http://a.example/x", "http://b.example/"), scope, noon);
-
-  expect(first).toEqual({ newUrls: 2, newHosts: 1 });
-  expect(second).toEqual({ newUrls: 1, newHosts: 1 });
-  expect(await urlCount()).toBe(3);
-});
-
 test("a link to a known URL counts as a back-link and changes nothing else of it", async () => {
   await world.frontier.admit(seeds("http://a.example/"), scope, noon);
 
@@ -275,14 +274,6 @@ test("a host that has to rest is not leased before, though no result of its leas
   expect(await world.lease(crawlerId, new Date(noon.getTime() + 61_000))).toHaveLength(1);
 });
 
-test("a crawler that comes back keeps the leases that it still holds; the others are due again", async () => {
-  const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
-  const held = (await world.lease(north)).find(({ host }) => host === "a.example")!;
-
-  expect(await world.frontier.returnLeasesOf(north, noon, [asLeaseId(held.leaseId)])).toBe(1);
-  expect((await world.lease(north)).map(({ host }) => host)).toEqual(["b.example"]);
-});
-
 test("a lease returns by itself when its time is over, once, however many look", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
   await world.lease(crawlerId);
@@ -295,16 +286,6 @@ test("a lease returns by itself when its time is over, once, however many look",
   expect(early).toBe(0);
   expect(late.reduce((sum, one) => sum + one, 0)).toBe(2);
   expect((await world.lease(crawlerId, secondsAfterNoon(60))).length).toBe(2);
-});
-
-test("every lease of a crawler that is gone returns, and no other", async () => {
-  const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
-  const south = await world.crawler("south");
-  await world.lease(north);
-
-  expect(await world.frontier.returnLeasesOf(south, noon)).toBe(0);
-  expect(await world.frontier.returnLeasesOf(north, noon)).toBe(2);
-  expect(await world.frontier.returnLeasesOf(north, noon)).toBe(0);
 });
 
 test("a host refused while it is leased keeps nothing due when the lease returns", async () => {
@@ -321,22 +302,6 @@ test("a host refused while it is leased keeps nothing due when the lease returns
     { state: "refused", last_reason: "loopback" },
   ]);
   expect((await world.frontier.progress()).urlsPending).toBe(0);
-});
-
-test("after the tree changed, hosts get the subnets of their addresses", async () => {
-  await world.delegatedHost("north", "http://a.example/", "http://b.example/");
-  const wider = await world.subnet("198.51.0.0", "198.51.255.255");
-  await world.resolve("b.example", "203.0.113.9", null);
-
-  const changed = await world.frontier.reassignSubnets((address) =>
-    address.startsWith("198.51.") ? wider : null,
-  );
-
-  expect(changed).toBe(1);
-  expect(await world.rows("select host, subnet_id from frontier_host order by host")).toEqual([
-    { host: "a.example", subnet_id: wider },
-    { host: "b.example", subnet_id: null },
-  ]);
 });
 
 test("progress counts hosts, URLs and subnets by what is still to be done", async () => {
@@ -369,5 +334,64 @@ test("progress counts hosts, URLs and subnets by what is still to be done", asyn
     pages: 0,
     probes: 0,
     rounds: 0,
+  });
+});
+
+describe("times written by a clock that was ahead", () => {
+  const day = 86_400;
+
+  it("hosts rest as long as they were to, counted from now; what was found meanwhile is due, and nothing else is touched", async () => {
+    const north = await world.delegatedHost("north", "http://a.example/0", "http://a.example/1");
+    const [lease] = await world.lease(north, secondsAfterNoon(day));
+    const { result } = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/0" });
+    const at = secondsAfterNoon(day + 5);
+    await takeResults(
+      {
+        ...{ crawlerId: north, spoolId },
+        results: [
+          {
+            ...{ sequence: 1, leaseId: asLeaseId(lease!.leaseId), wireBytes: 100 },
+            result: { ...result, fetchedAt: at.toISOString(), hostDelayMs: 20_000 },
+          },
+        ],
+      },
+      world.results,
+      { scope, recrawl: defaultRecrawlSettings },
+      at,
+    );
+    await world.frontier.admit(seeds("http://b.example/"), scope, at);
+    await world.frontier.admit(seeds("http://c.example/"), scope, noon);
+    await world.pool.query(
+      "update frontier_host set not_before = $1, resolve_at = $1 where host = 'c.example'",
+      [secondsAfterNoon(2 * day)],
+    );
+    await world.frontier.returnExpired(secondsAfterNoon(day + 100));
+    const now = secondsAfterNoon(60);
+    const state = async () =>
+      await world.rows<Record<string, unknown>>(
+        `select host, extract(epoch from not_before - '${now.toISOString()}')::float8 as rests,
+         extract(epoch from due_at - '${now.toISOString()}')::float8 as due,
+         extract(epoch from resolve_at - '${now.toISOString()}')::float8 as resolves
+       from frontier_host order by host`,
+      );
+    expect(await world.lease(north, secondsAfterNoon(100))).toEqual([]);
+    expect(await wasAhead(world.pool, now)).toBe(true);
+
+    expect(await bringBack(world.pool, now)).toBe(2);
+
+    const [a, b, c] = await state();
+    expect(a).toMatchObject({ host: "a.example", rests: 20, due: -60 });
+    expect(b).toMatchObject({ host: "b.example", due: 0, resolves: 0 });
+    expect(c).toMatchObject({ rests: 2 * day - 60, due: -60, resolves: 2 * day - 60 });
+    const [fetched] = await world.rows<{ planned: number; fetched: string }>(
+      `select extract(epoch from next_fetch_at - last_fetched_at)::float8 as planned,
+       extract(epoch from last_fetched_at - '${now.toISOString()}')::text as fetched
+     from frontier_url where url like '%/0'`,
+    );
+    expect(fetched).toEqual({ planned: defaultRecrawlSettings.intervalSeconds, fetched: "0.000000" });
+    const [again] = await world.lease(north, secondsAfterNoon(100));
+    expect(again?.urls.map(({ url }) => url)).toEqual(["http://a.example/1"]);
+    expect(await wasAhead(world.pool, now)).toBe(false);
+    expect(await bringBack(world.pool, secondsAfterNoon(100))).toBe(0);
   });
 });

@@ -1,17 +1,23 @@
-/** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
-import { describe, expect, it } from "vitest";
-import { hostBudget } from "#coordinator/crawl/frontier/budgets";
-import { hostBudgetSql } from "#coordinator/crawl/frontier/host-budget-sql";
+/** Hosts' budgets in the database: they grow with good pages and shrink with bad ones; URLs beyond them are held. */
+import { beforeEach, describe, expect, it } from "vitest";
+import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
+import { addUrls, lockHosts } from "#coordinator/crawl/frontier/admission-writes";
+import { hostBudget, hostBudgetSql } from "#coordinator/crawl/frontier/budgets";
+import { readChannel } from "#coordinator/crawl/frontier/channel";
+import { fetchAgain } from "#coordinator/crawl/frontier/lease-end-writes";
+import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
+import { inTransaction } from "#coordinator/database/transaction";
+import { pageOf } from "#coordinator/tell/search/page-reads";
 import { answerWho } from "#coordinator/tell/who/answer";
 import { whoOperations } from "#coordinator/tell/who/who-ask";
+import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
 import { everyRead } from "../support/every-read.ts";
 import { shownAs } from "../support/shown-as.ts";
-import { noon, scope, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
+import { keyOf, noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
 const world = worldOfFile(newShippingWorld);
-
 const root = "http://a.example/";
 const wide = { pagesPerHost: 1000, maxDepth: 1000 };
 const pages = (count: number, from = 0) =>
@@ -204,4 +210,197 @@ it("the budget is the same in SQL as by the rule", async () => {
   );
 
   expect(rows.map(({ urls }) => urls)).toEqual(cases.map(({ limit, ...pages }) => hostBudget(pages, limit)));
+});
+
+describe("URLs over the budget", () => {
+  let north: CrawlerId;
+  beforeEach(async () => {
+    await world.rows("delete from channel");
+    north = await world.delegatedHost("north", root);
+  });
+
+  const wide = { pagesPerHost: 1000, maxDepth: 1000 };
+  const pages = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => `${root}${from + index}`);
+  const days = (count: number) => secondsAfterNoon(count * 7 * 86_400);
+  /** The root has two words, which leaves the host 48 URLs; beyond them these are held. */
+  const ship = async (links: readonly string[], at = noon, page: object = {}) =>
+    await world.ship(north, { [root]: { links, page } }, at, wide);
+  const counts = async () => {
+    const { url_count: urls, held_urls: held } = (await world.hostRow("a.example"))!;
+    return { urls, held };
+  };
+  const rowsOf = async (table: string) =>
+    (await world.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;
+  const held = async () => await world.urls("held");
+
+  describe("held URLs", () => {
+    it("take a row together, and none of the frontier", async () => {
+      await ship(pages(80));
+
+      expect([await rowsOf("frontier_url"), await rowsOf("held_urls"), await rowsOf("held_url")]).toEqual([
+        48, 1, 33,
+      ]);
+      expect(await counts()).toEqual({ urls: 48, held: 33 });
+      expect(await held()).toEqual(pages(33, 47).sort());
+    });
+
+    it("are held once however often they are named, by links, by people and by a crawler that comes twice", async () => {
+      await ship(pages(80));
+      await ship(pages(90), days(1));
+      await world.frontier.admit(seeds(...pages(90)), { ...scope, ...wide }, days(1));
+
+      // What nobody knew comes in by people's hands.
+      expect(await counts()).toEqual({ urls: 48, held: 43 });
+      expect(await held()).toEqual(pages(43, 47).sort());
+    });
+
+    it("come in as their host earns them: the shallowest first, then as they were found", async () => {
+      await ship(pages(60));
+      await world.ship(north, { [`${root}0`]: { links: pages(10, 100) } }, secondsAfterNoon(1), wide);
+      await ship(pages(70), days(1));
+      const before = await held();
+
+      // Four for each of three good pages, and the two that the root had cost.
+      const good = Object.fromEntries([1, 2].map((page) => [`${root}${page}`, { page: text(page) }]));
+      await world.ship(north, { ...good, [root]: { page: text(0), links: pages(70) } }, days(2), wide);
+
+      expect(before).toHaveLength(33);
+      // Two were taken by the empty page.
+      expect(await counts()).toEqual({ urls: 60, held: 21 });
+      expect(await held()).toEqual([...pages(11, 59), ...pages(10, 100)].sort());
+      const [found] = await world.rows(
+        `select state, depth, back_links, discovered_at, next_fetch_at from frontier_url where url = '${root}47'`,
+      );
+      expect(found).toEqual({
+        ...{ state: "due", depth: 1, back_links: 1, discovered_at: noon, next_fetch_at: noon },
+      });
+    });
+
+    it("stay within their rows' bounds, whatever their lengths", async () => {
+      const long = Array.from({ length: 150 }, (_, index) => `${root}${index}/${"x".repeat(2000)}`);
+
+      await ship(long);
+      const lengths = await world.rows<{ urls: number; chars: number }>(
+        "select cardinality(url_hashes) as urls, length(urls) as chars from held_urls",
+      );
+
+      expect(Math.max(...lengths.map(({ chars }) => chars))).toBeLessThan(16_384 + 2048);
+      expect(lengths.reduce((sum, { urls }) => sum + urls, 0)).toBe(103);
+      await world.ship(
+        north,
+        Object.fromEntries(long.slice(0, 40).map((url, page) => [url, { page: text(page) }])),
+        days(1),
+        wide,
+      );
+      expect(await counts()).toEqual({ urls: 151, held: 0 });
+      expect(await rowsOf("held_urls")).toBe(0);
+    });
+
+    it("that the frontier holds all the same, by an older coordinator, are let in once", async () => {
+      await ship(pages(60));
+      await world.rows(
+        `insert into frontier_url (host_hash, url_hash, url, depth)
+       select host_hash, url_hash, url, 7 from held_url where url = '${root}50'`,
+      );
+
+      await ship(pages(60), days(1), text(0));
+
+      expect(await rowsOf("frontier_url")).toBe(54);
+      expect((await counts()).held).toBe(7);
+      expect(await world.urlRow(`${root}50`)).toMatchObject({ depth: 7 });
+    });
+
+    it("are let in as far as their channel wants them by then", async () => {
+      await ship(pages(53));
+      const rules = { prefixes: ["a.example"], seeds: [], include: [], exclude: ["/50"], maxDepth: null };
+      await createChannelStore(world.pool).add(readChannel(rules), noon);
+
+      await ship(pages(50), days(1), text(0));
+
+      expect(await counts()).toEqual({ urls: 53, held: 0 });
+      expect(await world.urlRow(`${root}50`)).toBeUndefined();
+      expect(await world.urlRow(`${root}51`)).toMatchObject({ state: "due" });
+    });
+
+    it("are fetched now if somebody wants them to be, and the others wait on", async () => {
+      await ship(pages(60));
+
+      const due = await fetchAgain(world.pool, [`${root}50`, `${root}55`, `${root}999`].map(keyOf), days(1));
+
+      expect(due).toBe(2);
+      expect(await counts()).toEqual({ urls: 50, held: 11 });
+      expect(await held()).toEqual(pages(13, 47).filter((url) => !/5[05]$/.test(url)));
+      expect(await world.urlRow(`${root}55`)).toMatchObject({ state: "due", depth: 1, back_links: 1 });
+      await fetchAgain(world.pool, pages(60).map(keyOf), days(1));
+      expect([await counts(), await rowsOf("held_urls")]).toEqual([{ urls: 61, held: 0 }, 0]);
+    });
+
+    it("are each held once, and within the bound, whoever finds them at the same moment", async () => {
+      const found = pages(1500).map((url) => ({ key: keyOf(url), depth: 1 }));
+      const limits = { pagesPerHost: 10_000, budgeted: true, links: [], now: noon };
+
+      await Promise.all(
+        [0, 300, 0, 600].map(
+          async (from) =>
+            await inTransaction(world.pool, async (client) => {
+              await lockHosts(client, [keyOf(root).hostHash]);
+              await addUrls(client, found.slice(from, from + 900), limits);
+            }),
+        ),
+      );
+
+      expect(await counts()).toEqual({ urls: 50, held: 1000 });
+      expect(new Set([...(await held()), ...(await world.urls())]).size).toBe(1050);
+    });
+
+    it("stay where they are while their host is refused", async () => {
+      await ship(pages(60));
+      await world.rows("update frontier_host set state = 'refused'");
+
+      expect(await fetchAgain(world.pool, [keyOf(`${root}50`)], days(1))).toBe(0);
+
+      expect(await counts()).toEqual({ urls: 48, held: 13 });
+    });
+  });
+
+  describe("who asks for a held URL", () => {
+    it("learns how it was found, and that it is held", async () => {
+      await ship(pages(60));
+      const reports = everyRead(world.pool, () => performance.now());
+
+      const report = await reports.urlReport(keyOf(`${root}50`), noon);
+      const host = await reports.hostReport(keyOf(root).hostHash, noon);
+
+      expect(report).toMatchObject({ state: "held", foundBy: "link", depth: 1, backLinks: 1, visits: 0 });
+      expect(report?.discoveredAt).toBe(noon.toISOString());
+      expect(host?.urlStates).toEqual({ due: 47, scheduled: 1, held: 13 });
+      expect(await reports.crawlTotals()).toMatchObject({ urls: 61, urlsDue: 48 });
+    });
+
+    it("by handing it in is told that it is known and waits", async () => {
+      await ship(pages(60));
+      const store = createSubmissionStore(world.pool);
+      const submissionId = await store.begin({ deed: "add", submittedBy: "anna" }, noon);
+      const key = keyOf(`${root}50`);
+
+      const batch = [{ place: 1, url: key.url, key, fault: null }];
+      const answers = await store.take(submissionId, batch, { deed: "add", scope, now: noon });
+      const [followed] = await store.urls(submissionId, { after: 0, limit: 10, now: noon });
+
+      expect(answers).toMatchObject([{ answer: "known", reason: null }]);
+      expect(followed).toMatchObject({ state: "held", words: "held until its host's budget grows" });
+    });
+
+    it("sees it among the links of the page that named it", async () => {
+      await ship(pages(60));
+
+      const page = await pageOf(world.pool, keyOf(root), { fetches: 0, outLinks: 0, inLinks: 0 });
+      const none = await pageOf(world.pool, keyOf(`${root}50`), { fetches: 0, outLinks: 0, inLinks: 0 });
+
+      if ("type" in page) throw new Error(page.type);
+      expect(page.outLinks.items.map(({ state }) => state)).not.toContain("unknown");
+      expect(none).toEqual({ type: "no-page", outcome: null, at: null });
+    });
+  });
 });

@@ -1,6 +1,6 @@
 /** Crawlers without work: answered from memory, and woken when something of theirs opens. Over real stores and a clock turned by hand. */
 import { expect, it } from "vitest";
-import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-reads";
+import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-store";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/crawl/frontier/hand-out-tasks";
 import { IdleCrawlers } from "#coordinator/crawl/frontier/idle-crawlers";

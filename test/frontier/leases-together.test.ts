@@ -1,11 +1,11 @@
 /** Requests for work that are answered in one transaction: each gets what it would get by itself, for a bounded price. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SubnetTurns } from "#coordinator/crawl/frontier/due-host-reads";
 import type { LeaseRequest } from "#coordinator/crawl/frontier/frontier";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { leaseHosts } from "#coordinator/crawl/frontier/host-lease-writes";
 import { returnLeases } from "#coordinator/crawl/frontier/lease-end-writes";
 import type { FrontierOrder } from "#coordinator/crawl/frontier/order/strategies";
-import { SubnetTurns } from "#coordinator/crawl/frontier/turn-store";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { openServerDatabase } from "#db/server-database";
@@ -179,29 +179,24 @@ describe("in a batch", () => {
   });
 });
 
-describe("where a crawler's due subnets are named", () => {
-  it("hosts come from those alone, and all of them where one has to do", async () => {
-    const north = await world.crawler("north");
-    const [named, other] = [await subnetOf(north, 0), await subnetOf(north, 1)];
-    await seed({ subnetId: named, hosts: 30, urls: 1, dueSeconds: 100, name: "named" });
-    await seed({ subnetId: other, hosts: 30, urls: 1, dueSeconds: 900, name: "other" });
-
-    const [leases] = await together([request(north, { hosts: 20, dueSubnets: [named] })]);
-
-    expect(hostsOf(leases!)).toEqual(Array.from({ length: 20 }, (_, n) => `named${n + 1}`));
-  });
-
-  it("the subnets share a request, and another crawler's subnet gives nothing", async () => {
+describe("a crawler with few subnets", () => {
+  it.each([
+    ["has all hosts of one where one has to do", 1, 20, [20]],
+    ["has as many of each", 2, 10, [5, 5]],
+  ])("%s, and none of another crawler's", async (_, count, hosts, expected) => {
     const [north, south] = [await world.crawler("north"), await world.crawler("south")];
-    const subnets = [await subnetOf(north, 0), await subnetOf(north, 1), await subnetOf(south, 2)];
-    for (const [n, subnetId] of subnets.entries())
-      await seed({ subnetId, hosts: 30, urls: 1, dueSeconds: 1000 - n, name: `s${n}-` });
+    const subnets = [...Array(count).fill(north), south];
+    for (const [n, crawlerId] of subnets.entries())
+      await seed({
+        subnetId: await subnetOf(crawlerId, n),
+        ...{ hosts: 30, urls: 1, dueSeconds: 1000 - n, name: `s${n}-` },
+      });
 
-    const [leases] = await together([request(north, { hosts: 10, dueSubnets: subnets })]);
+    const [leases] = await together([request(north, { hosts })]);
 
     const from = hostsOf(leases!).map((host) => host.slice(0, 2));
-    expect(from.filter((name) => name === "s0")).toHaveLength(5);
-    expect(from.filter((name) => name === "s1")).toHaveLength(5);
+    expect(expected.map((_one, n) => from.filter((name) => name === `s${n}`).length)).toEqual(expected);
+    expect(from).toHaveLength(hosts);
   });
 });
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
 import { createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
-import { handOutTasks } from "#coordinator/crawl/frontier/hand-out-tasks";
+import { handOutTasks, withoutWork } from "#coordinator/crawl/frontier/hand-out-tasks";
 import { resolveHosts } from "#coordinator/crawl/frontier/resolve-hosts";
 import { refreshTree } from "#coordinator/load-state";
 import type { CrawlerId } from "#core/ids";
@@ -74,12 +74,6 @@ describe("URLs from people", () => {
     ]);
     expect(await urlsByDepth()).toEqual([]);
   });
-
-  it("may be many: more than one batch", async () => {
-    const urls = Array.from({ length: 1001 }, (_, index) => `http://h${index % 20}.example/${index}`);
-
-    expect(await admit(urls)).toMatchObject({ admitted: 1001, newUrls: 1001 });
-  });
 });
 
 describe("hosts", () => {
@@ -115,46 +109,61 @@ describe("hosts", () => {
     });
   });
 
-  it("at private addresses alone are refused with the reason, and their URLs with them", async () => {
-    const { host } = await resolved({ addresses: ["10.1.2.3", "::1"], ttlSeconds: 600 });
+  const special = "10.1.2.3 is a special-purpose address (10.0.0.0/8 private use (RFC 1918))";
+  const ofTtl = (...addresses: string[]) => ({ addresses, ttlSeconds: 60 });
+  it.each<[string, Parameters<typeof resolved>[0], boolean, string, string, string[]]>([
+    [
+      "at private addresses alone are refused with the reason",
+      ofTtl("10.1.2.3", "::1"),
+      false,
+      "refused",
+      special,
+      ["10.1.2.3", "::1"],
+    ],
+    [
+      "with private and public addresses keep the public ones",
+      ofTtl("10.1.2.3", "5.1.1.9", "127.0.0.1"),
+      false,
+      "resolved",
+      "",
+      ["5.1.1.9"],
+    ],
+    [
+      "at private addresses are kept where the settings allow it",
+      ofTtl("10.1.2.3"),
+      true,
+      "resolved",
+      "",
+      ["10.1.2.3"],
+    ],
+    [
+      "that cannot be resolved say why",
+      { failed: "the name does not exist" },
+      false,
+      "unresolvable",
+      "the name does not exist",
+      [],
+    ],
+    [
+      "without an address are looked up again, not refused for good",
+      ofTtl(),
+      false,
+      "unresolvable",
+      "the name has no address",
+      [],
+    ],
+  ])("%s", async (_, answer, allowed, state, reason, addresses) => {
+    const { subnetId, host } = await resolved(answer, allowed);
+    const [url] = await world.rows("select state, last_outcome, last_reason from frontier_url");
 
-    expect(host).toMatchObject({
-      state: "refused",
-      subnet_id: null,
-      state_reason: "10.1.2.3 is a special-purpose address (10.0.0.0/8 private use (RFC 1918))",
-    });
-    expect(await world.rows("select state, last_outcome, last_reason from frontier_url")).toEqual([
-      { state: "refused", last_outcome: "refused-address", last_reason: host?.state_reason },
-    ]);
-  });
-
-  it("with private and public addresses keep the public ones", async () => {
-    const { subnetId, host } = await resolved({
-      addresses: ["10.1.2.3", "5.1.1.9", "127.0.0.1"],
-      ttlSeconds: 60,
-    });
-
-    expect(host).toMatchObject({ state: "resolved", addresses: ["5.1.1.9"], subnet_id: subnetId });
-  });
-
-  it("at private addresses are kept where the settings allow it", async () => {
-    const { host } = await resolved({ addresses: ["10.1.2.3"], ttlSeconds: 60 }, true);
-
-    expect(host).toMatchObject({ state: "resolved", addresses: ["10.1.2.3"], subnet_id: null });
-  });
-
-  it("that cannot be resolved say why, and are asked for again", async () => {
-    const { host } = await resolved({ failed: "the name does not exist" });
-
-    expect(host).toMatchObject({ state: "unresolvable", state_reason: "the name does not exist" });
-    expect(host?.resolve_at).toEqual(secondsAfterNoon(30));
-  });
-
-  it("with an answer that names no address are asked for again, not refused for good", async () => {
-    expect((await resolved({ addresses: [], ttlSeconds: 60 })).host).toMatchObject({
-      state: "unresolvable",
-      state_reason: "the name has no address",
-    });
+    expect(host).toMatchObject({ state, state_reason: reason, addresses });
+    expect(host!.subnet_id).toBe(addresses.includes("5.1.1.9") ? subnetId : null);
+    if (state === "unresolvable") expect(host!.resolve_at).toEqual(secondsAfterNoon(30));
+    expect(url).toEqual(
+      state === "refused"
+        ? { state, last_outcome: "refused-address", last_reason: reason }
+        : { state: "due", last_outcome: null, last_reason: null },
+    );
   });
 
   it("get other subnets when the registry changes, and delegations of other subnets go on", async () => {
@@ -178,13 +187,10 @@ describe("hosts", () => {
 
 describe("a crawler that asks for work", () => {
   const settings = { leaseSeconds: 60, urlsPerHost: 20, hostsPerRequest: 5, linkTypeChecks: 0 };
-  const asks = async (crawlerId: CrawlerId, differences: object = {}, given = settings) =>
-    await handOutTasks(
-      { crawlerId, freeHosts: 10, draining: false, pagesLeftToday: 1000, ...differences },
-      world.frontier,
-      given,
-      noon,
-    );
+  const asks = async (crawlerId: CrawlerId, differences: object = {}, given = settings) => {
+    const request = { crawlerId, freeHosts: 10, draining: false, pagesLeftToday: 1000, ...differences };
+    return withoutWork(request) ?? (await handOutTasks(request, world.frontier, given, noon));
+  };
   const pagesOf = (tasks: Awaited<ReturnType<typeof asks>>) =>
     tasks.leases.reduce((sum, { urls }) => sum + urls.length, 0);
 

@@ -1,7 +1,7 @@
 /** Each crawler message reaches its flow, over real stores. */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-reads";
+import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-store";
 import { IdleCrawlers } from "#coordinator/crawl/frontier/idle-crawlers";
 import { DayBudget } from "#coordinator/place/crawlers/crawler";
 import { createIdentityStore } from "#coordinator/place/crawlers/identity-store";

@@ -1,5 +1,11 @@
-import { expect, test } from "vitest";
+/** How much the fleet can fetch again, learnt from what it fetched, and the mean interval that follows. */
+import { describe, expect, test } from "vitest";
 import { type CapacityInput, type MeasuredFetches, nextCapacity } from "#coordinator/crawl/recrawl/make-plan";
+import {
+  type IntervalPolicies,
+  meanIntervalDays,
+  type PlannedTotal,
+} from "#coordinator/crawl/recrawl/recrawl-settings";
 
 const quiet: MeasuredFetches = { windowDays: 1, sinceLastDays: 0.1, again: 1000, first: 0, lateShare: 0 };
 const input = (differences: Partial<CapacityInput>): CapacityInput => ({
@@ -80,4 +86,28 @@ test("when most of a fleet goes, intervals grow to what the rest manages and no 
   expect(mean(settled)).toBeGreaterThan(2400);
   expect(mean(settled)).toBeLessThan(3300);
   expect(mean(back)).toBeGreaterThan(9000);
+});
+
+describe("a page's mean interval", () => {
+  const policies: IntervalPolicies = { strategy: "optimal", intervalHours: 48, total: "interval" };
+  const plan: PlannedTotal = { strategy: "optimal", pages: 700, totalPerDay: 100, capacityPerDay: 1000 };
+
+  test("without a plan of the strategy, or with an empty one, the fixed interval holds", () => {
+    expect(meanIntervalDays({ ...policies, strategy: "fixed" }, plan)).toBe(2);
+    expect(meanIntervalDays(policies, null)).toBe(2);
+    expect(meanIntervalDays({ ...policies, strategy: "iir" }, plan)).toBe(2);
+    expect(meanIntervalDays(policies, { ...plan, pages: 0 })).toBe(2);
+    expect(meanIntervalDays(policies, { ...plan, totalPerDay: 0 })).toBe(2);
+  });
+
+  test("groups, and all that the fleet manages, have the interval that the plan comes to", () => {
+    expect(meanIntervalDays({ ...policies, total: "capacity" }, plan)).toBe(7);
+    expect(meanIntervalDays({ ...policies, strategy: "icr" }, { ...plan, strategy: "icr" })).toBe(7);
+  });
+
+  test("optimal divides what the interval comes to, at once when it is another, and no more than the fleet manages", () => {
+    expect(meanIntervalDays(policies, plan)).toBe(2);
+    expect(meanIntervalDays({ ...policies, intervalHours: 240 }, plan)).toBe(10);
+    expect(meanIntervalDays(policies, { ...plan, capacityPerDay: 70 })).toBe(10);
+  });
 });

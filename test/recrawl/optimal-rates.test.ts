@@ -1,12 +1,11 @@
 /** Optimal rates against a search over all rates, the conditions of an optimum, and worlds solved in the head. */
 import { expect, test } from "vitest";
-import { optimalPlan, optimalRates, type PagesToRefresh } from "#coordinator/crawl/recrawl/optimal-rates";
+import { optimalPlan, type PagesToRefresh } from "#coordinator/crawl/recrawl/optimal-rates";
 import {
   changesPerFetchAt,
   defaultRateBounds,
   freshnessOf,
   mostPerDay,
-  plannedIntervalSeconds,
   rateAtMultiplier,
 } from "#coordinator/crawl/recrawl/recrawl-plan";
 import { seededRandom } from "#core/random";
@@ -47,22 +46,8 @@ test("the changes between two fetches are found back from their share, over all 
   }
 });
 
-test("equal pages share what there is", () => {
-  const rates = optimalRates(
-    pagesOf([
-      [1, 1],
-      [1, 1],
-      [1, 1],
-      [1, 1],
-    ]),
-    6,
-  );
-
-  for (const rate of rates) expect(rate).toBeCloseTo(1.5, 9);
-});
-
 test("a page that changes too often to be kept is left alone, one that never changes needs nothing", () => {
-  const rates = optimalRates(
+  const rates = optimalPlan(
     pagesOf([
       [1, 1],
       [1000, 1],
@@ -70,7 +55,7 @@ test("a page that changes too often to be kept is left alone, one that never cha
       [1, 0],
     ]),
     2,
-  );
+  ).ratesPerDay;
 
   expect(rates[0]).toBeCloseTo(2, 9);
   expect([rates[1], rates[2], rates[3]]).toEqual([0, 0, 0]);
@@ -84,7 +69,7 @@ test("of two pages the rates are those that a search over all divisions finds", 
   const grid = Array.from({ length: 4001 }, (_, step) => Float64Array.of(step / 1000, 4 - step / 1000));
   const best = grid.reduce((a, b) => (freshness(pages, b) > freshness(pages, a) ? b : a));
 
-  const rates = optimalRates(pages, 4);
+  const rates = optimalPlan(pages, 4).ratesPerDay;
 
   expect(Math.abs(rates[0]! - best[0]!)).toBeLessThan(0.002);
   expect(freshness(pages, rates)).toBeGreaterThanOrEqual(freshness(pages, best) - 1e-12);
@@ -112,22 +97,6 @@ test("at random pages the total is met, bounds hold, and one more fetch adds the
   }
 });
 
-test("no trade of fetches between two pages makes a random plan better", () => {
-  const random = seededRandom(9);
-  const pages = randomPages(30, random);
-  const rates = optimalRates(pages, 20);
-  const best = freshness(pages, rates);
-
-  for (let trade = 0; trade < 300; trade++) {
-    const [from, to] = [Math.floor(random() * 30), Math.floor(random() * 30)];
-    const amount = Math.min(rates[from]!, pages.mostPerDay[to]! - rates[to]!) * random();
-    const traded = rates.slice();
-    traded[from]! -= amount;
-    traded[to]! += amount;
-    expect(freshness(pages, traded), "seed 9").toBeLessThanOrEqual(best + 1e-9);
-  }
-});
-
 test("a host at its bound gets that, and what it cannot take goes to the others", () => {
   const pages = pagesOf([
     [1, 10],
@@ -138,13 +107,13 @@ test("a host at its bound gets that, and what it cannot take goes to the others"
   const hosts = { hostOf: Uint32Array.of(0, 0, 1, 1), mostPerDay: Float64Array.of(1, 100) };
 
   const { ratesPerDay, multiplier, hostMultipliers } = optimalPlan({ ...pages, hosts }, 5);
-  const alone = optimalRates(
+  const alone = optimalPlan(
     pagesOf([
       [1, 10],
       [2, 10],
     ]),
     1,
-  );
+  ).ratesPerDay;
 
   expect(ratesPerDay[0]! + ratesPerDay[1]!).toBeCloseTo(1, 8);
   expect(ratesPerDay[0]).toBeCloseTo(alone[0]!, 8);
@@ -160,8 +129,8 @@ test("every page is fetched its least, and a total beyond all bounds leaves some
     [0, 1, 3],
   ]);
 
-  const least = optimalRates({ ...pages, leastPerDay: Float64Array.of(0.1, 0.1, 0.1) }, 1);
-  const all = optimalRates(pages, 1000);
+  const least = optimalPlan({ ...pages, leastPerDay: Float64Array.of(0.1, 0.1, 0.1) }, 1).ratesPerDay;
+  const all = optimalPlan(pages, 1000).ratesPerDay;
 
   expect(least[1]).toBeCloseTo(0.1, 9);
   expect(least[2]).toBeCloseTo(0.1, 9);
@@ -171,22 +140,24 @@ test("every page is fetched its least, and a total beyond all bounds leaves some
 });
 
 test("values over hundreds of orders of magnitude, and no pages, still end", () => {
-  const rates = optimalRates(
+  const rates = optimalPlan(
     pagesOf([
       [1e-200, 1e100],
       [1e100, 1e-100],
       [1, 1],
     ]),
     1e-50,
-  );
+  ).ratesPerDay;
 
   expect(Math.abs(sum(rates) / 1e-50 - 1)).toBeLessThan(1e-6);
-  expect(optimalRates(pagesOf([]), 1)).toEqual(new Float64Array());
+  expect(optimalPlan(pagesOf([]), 1).ratesPerDay).toEqual(new Float64Array());
   expect(rateAtMultiplier(1, 1, 2)).toBe(0);
 });
 
 test.each([0, -1, Number.NaN, Infinity])("there is no plan for %d fetches in all", (total) => {
-  expect(() => optimalRates(pagesOf([[1, 1]]), total)).toThrow(`${total} is not a positive number`);
+  expect(() => optimalPlan(pagesOf([[1, 1]]), total).ratesPerDay).toThrow(
+    `${total} is not a positive number`,
+  );
 });
 
 test("the default limit of visits for each change costs hardly any freshness, the paper's 2 more than choosing gains", () => {
@@ -201,7 +172,7 @@ test("the default limit of visits for each change costs hardly any freshness, th
       changesPerDay: Float64Array.from(changes, (rate) => (0.6 * rate) / meanRate),
       leastPerDay: new Float64Array(changes.length).fill(bounds.leastPerDay),
     };
-    return freshness(pages, optimalRates(pages, changes.length)) / changes.length;
+    return freshness(pages, optimalPlan(pages, changes.length).ratesPerDay) / changes.length;
   };
   const fixed =
     changes.reduce((all, rate) => all + freshnessOf(1, (0.6 * rate) / meanRate), 0) / changes.length;
@@ -211,20 +182,4 @@ test("the default limit of visits for each change costs hardly any freshness, th
   expect(byThePaper).toBeLessThan(fixed);
   expect(byDefault).toBeGreaterThan(fixed);
   expect(unlimited! - byDefault!).toBeLessThan(0.002);
-});
-
-test("a page that changes too fast to be kept is still fetched, after the longest interval, and no page waits longer", () => {
-  const bounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
-  const plan = {
-    ...({ strategy: "optimal", multiplier: 0.1, groupIntervalSeconds: [], bounds, rankedPages: 0 } as const),
-    usualChangesPerDay: 0.1,
-  };
-  const daysAt = (changesPerDay: number) =>
-    plannedIntervalSeconds({ changesPerDay, importance: 1, group: null, hostMultiplier: null }, plan)! /
-    86_400;
-
-  expect(daysAt(9.9)).toBeLessThan(1);
-  expect(daysAt(10)).toBeCloseTo(60, 9);
-  expect(daysAt(86_400)).toBeCloseTo(60, 9);
-  expect(daysAt(1e-5)).toBeCloseTo(60, 9);
 });

@@ -1,12 +1,9 @@
 /** Each rule of the pseudocode and of equation 4, on groups whose numbers can be followed in the head. */
 import { describe, expect, it } from "vitest";
 import {
-  type ChannelRecord,
   capacityFactor,
   checkPriorities,
   type GroupRecord,
-  groupRecord,
-  hasEnoughUpdates,
   isReassignmentDue,
   iteratedCapacity,
   iteratedInterval,
@@ -169,32 +166,16 @@ describe("iterated capacity reassignment (3.2)", () => {
   });
 });
 
-describe("a group's record", () => {
-  it("takes a channel's earlier interval where no update came, and the one in force where none ever did", () => {
-    const channels = [
-      channel({ meanGapSeconds: 100, earlierGapSeconds: 50, downloadSeconds: 10 }),
-      channel({ meanGapSeconds: null, earlierGapSeconds: 200, downloadSeconds: 10 }),
-      channel({ meanGapSeconds: null, earlierGapSeconds: null, downloadSeconds: null }),
-    ];
-
-    const sums = groupRecord(channels, 60);
-
-    expect(sums).toMatchObject({ channels: 3, hIntervalSeconds: 120, downloadSeconds: 20 });
-    expect(sums.busyThreads).toBeCloseTo(10 / 100 + 10 / 200, 12);
-  });
-
-  it("of no channel says so", () => {
-    expect(groupRecord([], 60)).toMatchObject({ channels: 0, hIntervalSeconds: null, submitted: 0 });
-  });
-
-  it("is due when half of the most urgent channels had more than five updates", () => {
-    expect(hasEnoughUpdates(5)).toBe(false);
-    expect(hasEnoughUpdates(6)).toBe(true);
-    expect(isReassignmentDue(10, 4)).toBe(false);
-    expect(isReassignmentDue(10, 5)).toBe(true);
-    expect(isReassignmentDue(0, 0)).toBe(false);
-  });
-});
+it.each([
+  [10, 4, false],
+  [10, 5, true],
+  [0, 0, false],
+])(
+  "of %d urgent channels %d with more than five updates make a reassignment due: %s",
+  (channels, enough, isDue) => {
+    expect(isReassignmentDue(channels, enough)).toBe(isDue);
+  },
+);
 
 describe("settings that contradict themselves", () => {
   it("σ below 1 and μ below σ are refused, with the values", () => {
@@ -215,17 +196,6 @@ function record(fields: Partial<GroupRecord>): GroupRecord {
     updates: 1,
     downloadSeconds: 1,
     busyThreads: 1,
-    ...fields,
-  };
-}
-
-function channel(fields: Partial<ChannelRecord>): ChannelRecord {
-  return {
-    meanGapSeconds: null,
-    earlierGapSeconds: null,
-    submitted: 1,
-    updates: 1,
-    downloadSeconds: null,
     ...fields,
   };
 }

@@ -1,7 +1,7 @@
 /** Closed leases, old rounds, delegation changes and rejected URLs: what is deleted, what stays, and what is counted. */
 import { beforeEach, expect, it } from "vitest";
-import { forgetClosedLeases } from "#coordinator/crawl/frontier/closed-lease-store";
 import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/crawl/frontier/frontier-store";
+import { forgetClosedLeases } from "#coordinator/crawl/frontier/lease-end-writes";
 import {
   forgetDelegationChanges,
   historyOf,

@@ -6,10 +6,8 @@ import type { KnownPage, VisitFindings } from "./visit.ts";
 
 export interface UrlBefore {
   readonly depth: number;
-  /** Consecutive failures. */
   readonly failures: number;
   readonly visits: number;
-  /** Consecutive redirects that led to it. */
   readonly redirects: number;
   readonly lists: number;
   readonly worth: PageWorth | null;
@@ -46,12 +44,9 @@ export function isSoftNotFound({ outcome, page }: Pick<FetchResult, "outcome" | 
   return outcome.type === "fetched" && page?.softNotFound === true;
 }
 
-/** A sitemap or feed. */
 export function isList({ outcome, page }: Pick<FetchResult, "outcome" | "page">): boolean {
   return outcome.type === "fetched" && page?.kind !== undefined && page.kind !== "page";
 }
-
-/* ------------------------------------------------------------------- results */
 
 export interface NextFetch {
   readonly at: Date;
@@ -96,7 +91,6 @@ export interface RefusedResult {
 }
 
 export interface TakenResults {
-  /** Results stored now. */
   readonly stored: number;
   /** Results that had arrived before and are acknowledged again. */
   readonly duplicates: number;

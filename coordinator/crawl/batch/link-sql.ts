@@ -1,6 +1,5 @@
 /** SQL over table out_link to find links to a page, for which the view `link` would be read whole. */
 
-/** Pages of the target's own host searched. */
 const mostOwnPages = 5000;
 
 /**

@@ -41,7 +41,6 @@ export function fetchRow(arrived: CountedResult, now: Date) {
 
 export type PageRow = NonNullable<ReturnType<typeof pageRow>>;
 
-/** The row of page, or null without anything to index. */
 export function pageRow(arrived: CountedResult, now: Date) {
   const { result, key } = arrived;
   const { outcome } = result;
@@ -87,7 +86,6 @@ function structuredOf({ structured }: PageExtract): string | null {
   return JSON.stringify({ type: clean(type), name: clean(name), description: clean(description) });
 }
 
-/** Updates of the URL's row in the frontier. */
 export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Date) {
   const { result, key, next } = counted;
   const { outcome } = result;
@@ -193,7 +191,6 @@ const paymentWords = (price: string | undefined) =>
     ? "not for us: the site asks to be paid, and names no price"
     : `not for us: the site asks ${legible(price)} for the page`;
 
-/** Removes characters that control a terminal. */
 export const legible = (text: string): string => clean(text).replace(/\p{Cc}+/gu, " ");
 
 function fetchedWords({ result, before }: CountedResult, truncated: boolean): string | null {
@@ -212,7 +209,6 @@ function unfollowed({ before }: CountedResult): string {
 
 /** What a visit shows of the page's links. */
 export interface LinkFacts {
-  /** Null when unchanged. */
   readonly outLinks: number | null;
   /** Anansi's C (results/change-ratio); null without a comparison. */
   readonly changeRatio: number | null;
@@ -222,6 +218,5 @@ export interface Batch {
   readonly crawlerId: CrawlerId;
   readonly results: readonly CountedResult[];
   readonly now: Date;
-  /** By page name. */
   readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }

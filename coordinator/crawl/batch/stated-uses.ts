@@ -16,17 +16,14 @@ import type { ToldOf } from "../../web/api-operation.ts";
 import type { ArrivedResult } from "./accepted-result.ts";
 import type { statedCountSchema } from "./stated-uses-api.ts";
 
-/** As pages, commands and exports show it. */
 export interface StatedUses {
   readonly answers: UseAnswers;
-  /** Each as it was found. */
   readonly statements: readonly StatedPreference[];
   /** When a fetch first and last found this list. */
   readonly since: string;
   readonly confirmedAt: string;
 }
 
-/** Limit per list; longer ones are cut. */
 const mostCharacters = 2000;
 
 /** Strictest first, without duplicates, so that equal statements make equal lists. */

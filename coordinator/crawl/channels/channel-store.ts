@@ -19,7 +19,6 @@ export type ChannelStore = ReturnType<typeof createChannelStore>;
 
 export function createChannelStore(pool: Pool) {
   return {
-    /** Sorted by host and number; only one host's when it is named. */
     list: async (host?: string): Promise<readonly Channel[]> =>
       (host === undefined
         ? await channelsWhere(pool, "true", [])
@@ -95,7 +94,6 @@ async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date
   await addUrls(client, urls, { pagesPerHost: roomForSeeds, budgeted: false, links: [], now });
 }
 
-/** The maximum of the policy scope.pagesPerHost. */
 const roomForSeeds = 10_000_000;
 
 async function remove(pool: Pool, channelId: number, now: Date): Promise<Channel | null> {
@@ -151,7 +149,6 @@ interface Batch {
   readonly taken: number;
   /** Excluded URLs that are still leased. */
   readonly leased: number;
-  /** Null after the last batch. */
   readonly last: UrlHash | null;
 }
 

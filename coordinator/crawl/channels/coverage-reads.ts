@@ -19,7 +19,6 @@ export interface CoverageQuery {
 
 export interface CoverageList {
   readonly coverage: readonly Coverage[];
-  /** True when more exist than the limit. */
   readonly more: boolean;
 }
 
@@ -99,7 +98,6 @@ interface Seed {
   readonly url: string;
 }
 
-/** In the order of submission. */
 async function seedsOf(pool: Pool, submission: number): Promise<Seed[]> {
   const { rows } = await pool.query<Seed>(
     `select s.host_hash, h.host, s.url
@@ -131,7 +129,6 @@ async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: numbe
   return [...places.values()];
 }
 
-/** URLs of a host examined. */
 const mostUrls = 100_000;
 
 /** URLs beyond the depth that are counted. */

@@ -6,28 +6,31 @@ import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
+import { writeCopy } from "#db/copy";
 import { listOf, prepared } from "../../database/transaction.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import {
   addBackLinks,
+  capDelaysMs,
   type LinkedUrl,
   linksWithin,
   optedOutAmong,
   withoutOptedOut,
 } from "./back-link-writes.ts";
+import { hostBudgetSql } from "./budgets.ts";
 import { withinChannels } from "./channel-reads.ts";
 import { type HeldUrl, heldAmong, takeNamed, takeWithinBudget, writeHeld } from "./held-url-store.ts";
-import { hostBudgetSql } from "./host-budget-sql.ts";
-import { writeNewUrls } from "./new-url-writes.ts";
 import {
+  deepest,
   type HostCounts,
   type HostRoom,
+  linksIn,
   mostHeldSql,
+  type NewUrl,
   type PlacedUrl,
   placeUrls,
   roomAtFirst,
 } from "./place-urls.ts";
-import { capDelaysMs } from "./site-cap-reads.ts";
 
 /** Keeps each URL once, at its smallest depth, without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
@@ -54,7 +57,6 @@ export async function addHosts(
   return await insertHosts(client, await withoutOptedOut(client, oneOfEach), { most, now });
 }
 
-/** Initial values by host, which save writing the rows again. */
 interface HostsAtFirst {
   readonly most?: number | null;
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
@@ -64,7 +66,6 @@ interface HostsAtFirst {
   readonly now: Date;
 }
 
-/** Expects one key per host. */
 async function insertHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
@@ -145,13 +146,11 @@ export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): 
 }
 
 export interface Admission {
-  /** The operator's limit. */
   readonly pagesPerHost: number;
   /** Whether hosts' budgets apply too; URLs beyond them are held. */
   readonly budgeted: boolean;
   /** Hosts added by this transaction, with their URLs already counted. */
   readonly welcomed?: WelcomedHosts;
-  /** Net change of links from other hosts, to be counted by host. */
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
   /** Net link changes, each URL once; they count for URLs that the frontier holds or is about to. */
   readonly links: readonly LinkedUrl[];
@@ -204,6 +203,50 @@ export async function addUrls(
   };
 }
 
+const urlColumns = [
+  "host_hash",
+  "url_hash",
+  "url",
+  "state",
+  "depth",
+  "redirects",
+  "lists",
+  "back_links",
+  "discovered_at",
+  "next_fetch_at",
+  "last_outcome",
+  "last_reason",
+];
+
+/**
+ * Inserts new URLs of locked hosts by COPY, which logs the rows of a block as one record. They are sorted by host, since
+ * the indexes are written in that order.
+ */
+async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], now: Date): Promise<void> {
+  if (urls.length === 0) return;
+  await writeCopy(client, { table: "frontier_url", columns: urlColumns }, async (rows) => {
+    for (const { url, state, reason, links, foundAt = now } of urls) {
+      const { key, depth, redirects = 0, lists = 0 } = url;
+      rows.row();
+      rows.bigint(key.hostHash);
+      rows.bigint(key.urlHash);
+      rows.text(key.url);
+      rows.text(state);
+      rows.int16(Math.min(deepest, depth));
+      rows.int16(redirects);
+      rows.int16(lists);
+      rows.int32(linksIn(links));
+      rows.timestamp(foundAt);
+      rows.timestamp(foundAt);
+      if (state === "refused") rows.text("refused-address");
+      else rows.null();
+      if (reason === null || reason === "") rows.null();
+      else rows.text(reason);
+      if (rows.isFull) await rows.flush();
+    }
+  });
+}
+
 /** Removes URLs excluded by channels or opt-outs, whoever names them. */
 async function wanted<Url extends AdmittedUrl>(
   client: PoolClient,
@@ -222,7 +265,6 @@ const nobody: WelcomedHosts = { hosts: new Set(), placed: [] };
 export interface AddedUrls {
   /** Excludes held URLs. */
   readonly newUrls: number;
-  /** Those of the given URLs that the frontier now holds. */
   readonly held: readonly UrlHash[];
 }
 
@@ -243,7 +285,6 @@ async function knownAmong(client: PoolClient, urls: readonly AdmittedUrl[]): Pro
   return new Set(rows[0]!.known.map((ordinal) => ordinal - 1));
 }
 
-/** Omits hosts that opted out. */
 async function roomsOf(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
@@ -269,7 +310,6 @@ const roomStatement = (budget: string): string =>
 
 const readRooms = { budget: roomStatement(hostBudgetSql("h", "$2::int")), limit: roomStatement("$2::int") };
 
-/** Writes each host's row once. */
 async function countAtHosts(
   client: PoolClient,
   given: {

@@ -7,7 +7,6 @@ import { mostLinks } from "#protocol/exchange";
 import { listOf, prepared } from "../../database/transaction.ts";
 import { optedOutUrl } from "./frontier.ts";
 
-/** Net change of the links to a URL. */
 export interface LinkedUrl extends UrlAddress {
   links: number;
 }
@@ -79,7 +78,6 @@ const optOutWith = (condition: string) => `(select o.opt_out_id from opt_out o
   where o.ended_at is null and o.in_force_at is not null and ${condition}
   order by o.opt_out_id limit 1)`;
 
-/** SQL: the number of the opt-out that covers the host (`h`), or null. */
 const optOutOfHost = optOutWith(coversHost);
 
 /** SQL: the same, except for this opt-out, whose end a replica may not know yet. */
@@ -150,4 +148,28 @@ export async function markByAddress(client: PoolClient, hosts: readonly HostHash
     [hosts],
   );
   return rows.map((row) => row.host_hash);
+}
+
+// Operators' caps on the pace of sites (table site_cap), as far as new hosts need them.
+
+export const capOfHost = `(select max(s.delay_ms) from site_cap s where ${isOfSite("h.host", "s.site")})`;
+
+/** Delays of capped hosts. Call after `withoutOptedOut`, whose lock also keeps caps unchanged. */
+export async function capDelaysMs(
+  client: PoolClient,
+  keys: readonly { readonly host: string }[],
+): Promise<ReadonlyMap<string, number>> {
+  const domains = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
+  const { rows } = await prepared<{ site: string; delay_ms: number }>(
+    client,
+    "select site, delay_ms from site_cap where site = any($1::text[])",
+    [[...new Set([...domains.values()].flat())]],
+  );
+  if (rows.length === 0) return new Map();
+  const delays = new Map(rows.map((row) => [row.site, row.delay_ms]));
+  const capped = [...domains].map(([host, above]) => [
+    host,
+    Math.max(0, ...above.map((site) => delays.get(site) ?? 0)),
+  ]);
+  return new Map(capped.filter(([, delayMs]) => delayMs !== 0) as [string, number][]);
 }

@@ -23,7 +23,6 @@ export class NewHostBudget {
   #day = Number.NaN;
   readonly #named = new Map<string, number>();
 
-  /** `perDay` may be a function when the limit can change. */
   constructor(perDay: number | (() => number)) {
     this.#perDay = typeof perDay === "number" ? () => perDay : perDay;
   }
@@ -88,22 +87,18 @@ export function daysUntilLetIn(before: number, hosts: number, limit: number): nu
 // A host keeps growing while about half of its fetches are good: each URL takes one place, a good page brings four, a
 // bad one takes two.
 
-/** Initial places of a host. */
-export const firstUrls = 50;
+const firstUrls = 50;
 
-/** Minimum for any host. */
-export const fewestUrls = 10;
+const fewestUrls = 10;
 
 /** Places that a good page brings; links from other hosts add to it. */
 export const goodPageUrls = 4;
 
-export const outsideLinkUrls = 8;
+const outsideLinkUrls = 8;
 
-/** Places that a bad URL takes. */
-export const badUrls = 2;
+const badUrls = 2;
 
-/** This many links left out as traps take one place. */
-export const trappedLinksPerUrl = 10;
+const trappedLinksPerUrl = 10;
 
 /** A host's URLs by their worth, each counted once. */
 export interface HostPages {
@@ -114,7 +109,6 @@ export interface HostPages {
   readonly failed: number;
   /** Links that crawlers left out because they look like a trap. */
   readonly trappedLinks: number;
-  /** Links to this host from other hosts. */
   readonly outsideLinks: number;
 }
 
@@ -127,6 +121,27 @@ export function hostBudget(pages: HostPages, limit: number): number {
     badUrls * (pages.nearDuplicates + pages.notFound + pages.empty + pages.failed) -
     Math.floor(pages.trappedLinks / trappedLinksPerUrl);
   return Math.min(limit, Math.max(fewestUrls, earned));
+}
+
+// The same rule in SQL, for statements over many hosts.
+
+export const hostPageColumns: Readonly<Record<keyof HostPages, string>> = {
+  good: "good_pages",
+  nearDuplicates: "near_duplicates",
+  notFound: "not_found_pages",
+  empty: "empty_pages",
+  failed: "failed_urls",
+  trappedLinks: "trapped_links",
+  outsideLinks: "outside_links",
+};
+
+/** `host` is the alias of frontier_host, `limit` an SQL expression. */
+export function hostBudgetSql(host: string, limit: string): string {
+  const { good, nearDuplicates, notFound, empty, failed, trappedLinks, outsideLinks } = hostPageColumns;
+  const bad = [nearDuplicates, notFound, empty, failed].map((column) => `${host}.${column}`).join(" + ");
+  return `least(${limit}, greatest(${fewestUrls}, ${firstUrls} + ${goodPageUrls} * ${host}.${good}
+    + ${outsideLinkUrls} * least(${host}.${good}, ${host}.${outsideLinks})
+    - ${badUrls} * (${bad}) - ${host}.${trappedLinks} / ${trappedLinksPerUrl}))`;
 }
 
 // What a fetched URL is worth, on which the host's budget rests. Temporary trouble says nothing about the URL and

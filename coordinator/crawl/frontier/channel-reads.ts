@@ -1,4 +1,3 @@
-/** Table channel: reads its rows as channels. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { listOf, prepared } from "../../database/transaction.ts";
@@ -51,7 +50,6 @@ export interface Channel extends ChannelRules {
   readonly settled: boolean;
 }
 
-/** Limits the pages counted per host. */
 const mostCounted = 1_000_000;
 
 export async function countPages(

@@ -15,7 +15,6 @@ export interface ChannelRules {
   readonly seeds: readonly string[];
   /** Empty includes everything. */
   readonly include: readonly UrlPattern[];
-  /** Takes precedence over `include`. */
   readonly exclude: readonly UrlPattern[];
   /** Links from a seed; null follows the scope. */
   readonly maxDepth: number | null;
@@ -35,7 +34,6 @@ export function leftOut(channel: ChannelRules, { url, depth }: ChannelUrl): stri
 }
 
 interface ChannelUrl {
-  /** Canonical, of the channel's host. */
   readonly url: string;
   readonly depth: number;
 }
@@ -67,7 +65,6 @@ export function channelFaults(channel: ChannelRules, others: readonly OtherChann
   ];
 }
 
-/** A directory inside another one of the same channel. */
 function nestedDirectories({ directories }: ChannelRules): string[] {
   return directories.flatMap((outer, at) =>
     directories.flatMap((inner, place) =>
@@ -141,9 +138,7 @@ function depthFaults({ maxDepth, seeds, include }: ChannelRules): string[] {
  */
 export interface UrlPattern {
   readonly text: string;
-  /** Literal pieces between `*`. */
   readonly pieces: readonly string[];
-  /** True for a final `$`. */
   readonly anchored: boolean;
 }
 
@@ -192,7 +187,6 @@ interface ChannelAsked {
   readonly seeds: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Null follows the scope. */
   readonly maxDepth: number | null;
 }
 

@@ -17,7 +17,6 @@ export type Claims = readonly DomainSet[];
 /** Limit of one coordinator's names and exceptions; larger claims should use higher domains. */
 const mostClaimTerms = 5000;
 
-/** Returns the claims, or a message that names the invalid value. */
 export function readClaims(texts: readonly string[]): Claims | string {
   const sets: DomainSet[] = [];
   for (const text of texts) {
@@ -35,7 +34,6 @@ const languageFault = (text: string) =>
   `${JSON.stringify(text)} names a language: a coordinator owns names, ` +
   "since whose a URL is must be known before it is fetched (crawlers may have languages)";
 
-/** The text of the claim that covers the host, or null. */
 export function claimOf(claims: Claims, host: string): string | null {
   const set = byName(claims)
     .around(host)
@@ -43,7 +41,6 @@ export function claimOf(claims: Claims, host: string): string | null {
   return set ? domainSetText(set) : null;
 }
 
-/** Describes the overlap of two claims, or returns null. */
 export function overlapOf(ones: Claims, others: Claims): string | null {
   const { near } = byName(others);
   for (const a of ones) {

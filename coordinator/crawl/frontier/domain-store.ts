@@ -39,7 +39,6 @@ const none: DomainCounts = { hosts: 0, newHosts: 0, linked: 0, leftOut: 0 };
 /** Registrable domains for which hosts named in one step had to wait or were dropped. */
 export interface DomainFlood {
   readonly domain: string;
-  /** Whether it is the domain of the hosts or of the linking pages. */
   readonly as: "domain" | "linking-site";
   readonly waiting: number;
   readonly leftOut: number;
@@ -62,7 +61,6 @@ interface NewHostTerms {
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
   readonly scope: CrawlScope;
   readonly budget: NewHostBudget | undefined;
-  /** All effects of the step, also on known hosts. */
   readonly effects: readonly LinkEffect[];
   readonly now: Date;
 }
@@ -291,7 +289,6 @@ async function waitingFor(
 /** A day further ahead was written by a wrong clock. */
 const mostDaysAhead = 200;
 
-/** Moves links whose day has come back to the outbox. */
 export async function releaseDeferred(client: PoolClient, now: Date): Promise<void> {
   await prepared(
     client,
@@ -328,7 +325,6 @@ export async function domainReport(
   return rows[0] ?? null;
 }
 
-/** The domains with most waiting and dropped hosts. */
 export async function heldBackDomains(
   pool: Pick<Pool, "query">,
   most: number,

@@ -1,9 +1,9 @@
 /**
  * Chooses the hosts that crawlers get next, from their subnets and their finer delegations: longest due first, with a
- * maximum share per subnet (budgets.ts) and a share for the worthiest where the order asks for it (order/mix.ts).
+ * maximum share per subnet (budgets.ts) and a share for the worthiest where the order asks for it (order/strategies.ts).
  *
- * Many requests are answered together, one statement per step. If a crawler's subnets with due work are known, only
- * those are searched. Otherwise the front of all due work is read in index order; if that is not enough (others' hosts
+ * Many requests are answered together, one statement per step. If a crawler has few subnets, only those are searched.
+ * Otherwise the front of all due work is read in index order; if that is not enough (others' hosts
  * were due longer, or one subnet has all of it), the crawler's subnets are searched in turn, a few at a time. Each
  * step reads a bounded number of rows, however many hosts there are.
  */
@@ -12,7 +12,8 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { columnsOf, prepared } from "../../database/transaction.ts";
 import { layerTexts, type Partition, withHeldHosts } from "../../place/domain-sets/partition.ts";
-import { countEach, firstHosts, largestShare, type Sharing, splitByShare } from "./budgets.ts";
+import { addressKeysOf, maxAddresses } from "./address-turn-store.ts";
+import { countEach, firstHosts, hostsInARow, largestShare, type Sharing, splitByShare } from "./budgets.ts";
 import {
   atFront,
   atWorth,
@@ -26,31 +27,26 @@ import {
   type Way,
 } from "./due-host-sql.ts";
 import type { LeaseRequest } from "./frontier.ts";
-import type { KeptRate } from "./kept-rate.ts";
-import { hostsByTurns } from "./order/mix.ts";
-import { worthShareOf } from "./order/strategies.ts";
-import { addressKeysOf, maxAddresses, type SubnetTurns } from "./turn-store.ts";
+import type { KeptRate } from "./host-pace.ts";
+import { hostsByTurns, shareOf, worthShareOf } from "./order/strategies.ts";
 
 export interface HostRow {
   host_hash: HostHash;
   host: string;
   crawler_id: CrawlerId;
   addresses: string[];
-  /** All of them must be the crawler's turn (address-turn-writes.ts). */
+  /** All of them must be the crawler's turn (address-turn-store.ts). */
   address_keys: string[];
   /** The last crawler's pace, or an operator's slower cap; null when neither is known. */
   crawl_delay_ms: number | null;
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
-  /** Consecutive 402 answers; null for none. */
   payments_asked: number | null;
-  /** Consecutive tries answered by a bot gate; null for none. */
   challenges: number | null;
   tolerated: KeptRate | null;
 }
 
-/** SQL: the pace columns of a HostRow for host `h`. */
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
        h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
 
@@ -72,17 +68,16 @@ interface DueHost {
 
 export interface LockedHost extends HostRow {
   readonly leastWorth: number | null;
-  /** Carried over from its previous lease (frontier/order/mix); null before its first mixed lease. */
+  /** Carried over from its previous lease (order/strategies.ts); null before its first mixed lease. */
   readonly mix_carry: number | null;
 }
 
 export interface Asked extends LeaseNeeds {
   readonly request: LeaseRequest;
-  /** The crawler's subnets with due work; null when unknown and the crawler has many subnets. */
-  readonly dueSubnets: readonly SubnetId[] | null;
+  /** The crawler's subnets; null when they are many. */
+  readonly subnets: readonly SubnetId[] | null;
 }
 
-/** Most leases in one message (messages.ts). */
 const maxLeases = 1_000;
 
 /** Rounds of searching a crawler's subnets per request. */
@@ -102,7 +97,7 @@ export async function lockDueHosts(
     const searches = alike.map((one) => new Search(one, at.turns));
     const find = new Finder(client, alike[0]!, at.now);
     for (let pass = 0; pass < tries; pass++) {
-      const open = searches.filter((search) => search.isShort);
+      const open = searches.filter(({ missing }) => missing > 0);
       if (open.length === 0) break;
       await searchAll(find, open, at.turns);
       locked.push(...(await lockChosen(client, open, at)));
@@ -130,10 +125,12 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
     byFiner,
     (search) => search.missing,
   );
-  const anywhere = searches.filter((search) => search.dueSubnets === null);
+  const anywhere = searches.filter(({ asked }) => asked.subnets === null);
   await find.into(anywhere, atFront, (search) => search.missing);
-  const known = searches.filter((search) => search.dueSubnets !== null);
-  await lookIntoDue(find, known);
+  await lookIntoFew(
+    find,
+    searches.filter(({ asked }) => asked.subnets !== null),
+  );
   // One extra host shows what the next ones are worth.
   const byWorth = searches.filter((search) => search.byWorth > 0);
   const worthiest = await find.all(byWorth, atWorth, (search) => search.byWorth + 1);
@@ -149,10 +146,7 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
 class Search {
   readonly asked: Asked;
   readonly crawlerId: CrawlerId;
-  /** The requested subnets not yet searched. */
-  dueSubnets: SubnetId[] | null;
-  /** Of those, the ones that may have more than was read. */
-  fullSubnets: SubnetId[] = [];
+  missing: number;
   byWorth: number;
   /** True while some subnets have not been searched in turn. */
   hasMoreSubnets = true;
@@ -162,47 +156,39 @@ class Search {
   #hosts: DueHost[] = [];
   #within: readonly DueHost[] = [];
   #beyond: readonly DueHost[] = [];
-  #missing: number;
 
   constructor(asked: Asked, turns: SubnetTurns) {
     const { request } = asked;
     this.asked = asked;
     this.crawlerId = request.crawlerId;
-    this.#missing = Math.min(request.hosts, maxLeases);
+    this.missing = Math.min(request.hosts, maxLeases);
     this.#turns = turns;
-    this.dueSubnets = this.#subnets();
-    this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
+    this.byWorth = turns.byWorth(request.crawlerId, this.missing, worthShareOf(request.order));
   }
 
-  /** Hosts still missing. */
-  get missing(): number {
-    return this.#missing;
-  }
-
-  get isShort(): boolean {
-    return this.#missing > 0;
+  /** Empty when the crawler has many. */
+  subnetsInTurn(): SubnetId[] {
+    return this.#turns.inTurn(this.crawlerId, this.asked.subnets ?? []);
   }
 
   /** Hosts missing within the subnets' shares. */
   get lacking(): number {
-    return this.#missing - this.#within.length;
+    return this.missing - this.#within.length;
   }
 
   get isEnough(): boolean {
-    return this.#within.length + this.#beyond.length >= this.#missing;
+    return this.#within.length + this.#beyond.length >= this.missing;
   }
 
   get isFruitless(): boolean {
     return this.#hosts.length === 0;
   }
 
-  /** True when the subnet has its share. */
   isFull(subnetId: SubnetId): boolean {
     const hosts = this.#within.filter((host) => host.subnet_id === subnetId).length;
-    return hosts >= largestShare(this.#missing);
+    return hosts >= largestShare(this.missing);
   }
 
-  /** Adds at most `most` new hosts and returns them. */
   add(hosts: readonly DueHost[], most = hosts.length): DueHost[] {
     const added = hosts.filter(({ host_hash }) => !this.#known.has(host_hash)).slice(0, most);
     for (const { host_hash } of added) this.#known.add(host_hash);
@@ -210,11 +196,11 @@ class Search {
     return added;
   }
 
-  /** Under an order that asks for worth, chooses some of the hosts by it (order/mix.ts). */
+  /** Under an order that asks for worth, chooses some of the hosts by it (order/strategies.ts). */
   goByWorth(worthiest: readonly DueHost[]): void {
     const longestDue = this.#hosts.toSorted(longestDueFirst);
     const { byWorth } = this;
-    this.#hosts = hostsByTurns({ worthiest, longestDue }, { wanted: this.#missing, byWorth });
+    this.#hosts = hostsByTurns({ worthiest, longestDue }, { wanted: this.missing, byWorth });
     for (const { host_hash } of this.#hosts) this.#known.add(host_hash);
   }
 
@@ -223,13 +209,13 @@ class Search {
     if (this.byWorth === 0 && this.#within.length + this.#beyond.length === 0)
       this.#hosts.sort(longestDueFirst);
     const recent = this.#turns.recentOf(this.crawlerId);
-    const { within, beyond } = splitByShare(this.#hosts, { wanted: this.#missing, recent });
+    const { within, beyond } = splitByShare(this.#hosts, { wanted: this.missing, recent });
     this.#within = within;
     this.#beyond = beyond;
   }
 
   chosen(): DueHost[] {
-    return [...this.#within, ...this.#beyond].slice(0, this.#missing);
+    return [...this.#within, ...this.#beyond].slice(0, this.missing);
   }
 
   /** Records which chosen hosts were locked; when others had some, the search continues. */
@@ -238,71 +224,45 @@ class Search {
       this.crawlerId,
       hosts.map(({ shares }) => shares),
     );
-    this.#missing = hosts.length === this.chosen().length ? 0 : this.#missing - hosts.length;
+    this.missing = hosts.length === this.chosen().length ? 0 : this.missing - hosts.length;
     this.byWorth = 0;
     this.hasMoreSubnets = true;
     this.#hosts = [];
     this.#within = [];
     this.#beyond = [];
     this.looked.clear();
-    this.fullSubnets = [];
     const last = hosts.at(-1);
-    if (this.dueSubnets !== null && last !== undefined) this.#turns.reach(this.crawlerId, last.subnet_id);
-    this.dueSubnets = this.#subnets();
-  }
-
-  /** Named subnets are already ordered; of all a crawler's subnets, those next in turn go first among equals. */
-  #subnets(): SubnetId[] | null {
-    const { dueSubnets, request } = this.asked;
-    if (dueSubnets === null) return null;
-    return request.dueSubnets === undefined
-      ? this.#turns.inTurn(this.crawlerId, dueSubnets)
-      : [...dueSubnets];
+    if (this.asked.subnets !== null && last !== undefined) this.#turns.reach(this.crawlerId, last.subnet_id);
   }
 }
 
 const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
 
-/**
- * Searches subnets known to have due work, as many at a time as hosts are missing; then once more those that had more,
- * if all together were not enough.
- */
-async function lookIntoDue(find: Finder, searches: readonly Search[]): Promise<void> {
-  for (let look = 0; look < mostLooks; look++) {
-    const open = searches.filter((search) => search.lacking > 0 && search.dueSubnets!.length > 0);
-    if (open.length === 0) break;
-    await lookInto(find, open, (search) => {
-      const subnets = search.dueSubnets!.splice(0, Math.max(search.lacking, leastSubnets));
-      const most = Math.min(largestShare(search.missing), Math.ceil((2 * search.missing) / subnets.length));
-      return { subnets, most };
+/** Searches crawlers' few subnets, and once more those that had more, if all together were not enough. */
+async function lookIntoFew(find: Finder, searches: readonly Search[]): Promise<void> {
+  let looks = searches
+    .filter(({ lacking }) => lacking > 0)
+    .map((search) => {
+      const [subnets, { missing }] = [search.subnetsInTurn(), search];
+      const most = Math.min(largestShare(missing), Math.ceil((2 * missing) / subnets.length));
+      return { search, subnets, most };
+    });
+  for (let look = 0; look < 2; look++) {
+    const found = await find.inTurn(
+      looks.flatMap(({ search: { crawlerId }, subnets, most }) =>
+        subnets.map((subnetId) => ({ crawlerId, subnetId, most })),
+      ),
+    );
+    looks = looks.flatMap(({ search, subnets, most }) => {
+      const hosts = found.get(search.crawlerId) ?? [];
+      search.add(hosts);
+      search.share();
+      const had = countEach(hosts.map(({ subnet_id }) => subnet_id));
+      const full = subnets.filter((id) => (had.get(id) ?? 0) >= most);
+      return search.isEnough ? [] : [{ search, subnets: full, most: search.missing }];
     });
   }
-  const short = searches.filter((search) => !search.isEnough && search.fullSubnets.length > 0);
-  await lookInto(find, short, ({ fullSubnets: subnets, missing: most }) => ({ subnets, most }));
 }
-
-async function lookInto(
-  find: Finder,
-  searches: readonly Search[],
-  into: (search: Search) => { readonly subnets: readonly SubnetId[]; readonly most: number },
-): Promise<void> {
-  const looks = searches.map((search) => ({ search, ...into(search) }));
-  const found = await find.inTurn(
-    looks.flatMap(({ search: { crawlerId }, subnets, most }) =>
-      subnets.map((subnetId) => ({ crawlerId, subnetId, most })),
-    ),
-  );
-  for (const { search, subnets, most } of looks) {
-    const hosts = found.get(search.crawlerId) ?? [];
-    search.add(hosts);
-    search.share();
-    const had = countEach(hosts.map(({ subnet_id }) => subnet_id));
-    search.fullSubnets = [...search.fullSubnets, ...subnets.filter((id) => (had.get(id) ?? 0) >= most)];
-  }
-}
-
-/** Minimum number of subnets searched at a time. */
-const leastSubnets = 8;
 
 /**
  * Searches the crawlers' other subnets in turn: once when hosts beyond the share would do, otherwise until there are
@@ -440,4 +400,69 @@ interface LeaseNeeds {
   readonly hasFinerDelegations: boolean;
   /** True when its last hello said that it speaks no IPv6. */
   readonly withoutIpv6: boolean;
+}
+
+// Remembers in memory which shares each crawler's latest hosts counted towards and how far its subnets were searched.
+// A restart costs a subnet one turn at most.
+
+const subnetsAtATime = 64;
+
+export class SubnetTurns {
+  readonly #recent = new Map<CrawlerId, readonly (readonly string[])[]>();
+  readonly #reached = new Map<CrawlerId, SubnetId>();
+  readonly #carried = new Map<CrawlerId, number>();
+
+  recentOf(crawlerId: CrawlerId): readonly (readonly string[])[] {
+    return this.#recent.get(crawlerId) ?? [];
+  }
+
+  note(crawlerId: CrawlerId, shares: readonly (readonly string[])[]): void {
+    this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...shares].slice(-hostsInARow));
+  }
+
+  /** The next of each crawler's subnets in turn, starting over at the end. */
+  async next(
+    client: PoolClient,
+    crawlerIds: readonly CrawlerId[],
+  ): Promise<ReadonlyMap<CrawlerId, readonly SubnetId[]>> {
+    const { rows } = await prepared<{ crawler_id: CrawlerId; later: SubnetId[]; earlier: SubnetId[] }>(
+      client,
+      `select asked.crawler_id,
+         array(
+           select subnet_id from delegation
+           where crawler_id = asked.crawler_id and subnet_id > asked.reached
+           order by subnet_id limit ${subnetsAtATime}
+         ) as later,
+         array(
+           select subnet_id from delegation
+           where crawler_id = asked.crawler_id and subnet_id <= asked.reached
+           order by subnet_id limit ${subnetsAtATime}
+         ) as earlier
+       from unnest($1::int[], $2::int[]) as asked (crawler_id, reached)`,
+      [crawlerIds, crawlerIds.map((crawlerId) => this.#reached.get(crawlerId) ?? 0)],
+    );
+    return new Map(
+      rows.map(({ crawler_id, later, earlier }) => [
+        crawler_id,
+        [...later, ...earlier].slice(0, subnetsAtATime),
+      ]),
+    );
+  }
+
+  /** How many of these hosts go by worth; fractions are carried on. */
+  byWorth(crawlerId: CrawlerId, hosts: number, share: number): number {
+    const { slots, carry } = shareOf(hosts, share, this.#carried.get(crawlerId) ?? 0);
+    this.#carried.set(crawlerId, carry);
+    return slots;
+  }
+
+  /** All of a crawler's subnets in turn order: those after the last searched one first. */
+  inTurn(crawlerId: CrawlerId, subnets: readonly SubnetId[]): SubnetId[] {
+    const reached = this.#reached.get(crawlerId) ?? 0;
+    return [...subnets.filter((id) => id > reached), ...subnets.filter((id) => id <= reached)];
+  }
+
+  reach(crawlerId: CrawlerId, subnetId: SubnetId): void {
+    this.#reached.set(crawlerId, subnetId);
+  }
 }

@@ -1,6 +1,6 @@
 import { isHeld } from "../../place/domain-sets/partition.ts";
+import { isFreeFor } from "./address-turn-store.ts";
 import { apartInDomainMinutes, firstHosts } from "./budgets.ts";
-import { isFreeFor } from "./turn-store.ts";
 
 /** Hosts read at the front of everybody's, so that a crawler with a hundredth of the work finds 20. */
 export const front = 2_000;
@@ -29,7 +29,6 @@ export const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
 export const foundColumns = [
   ...["host_hash", "due_at", "subnet_id", "finer_id", "worth", "host", "domain", "domain_place"],
 ] as const;
-/** The other columns needed to decide whether a host can be leased. */
 const soughtColumns = [
   ...foundColumns,
   ...["language", "addresses", "seen_addresses", "not_before"],
@@ -50,7 +49,6 @@ const standsAt = (
 /** How hosts are found for the crawlers `asked`; $1 are their ids, $2 is the time. */
 export interface Way {
   readonly before: string;
-  /** Selects one crawler's rows `h`, in order. */
   readonly hosts: string;
   readonly order: string;
 }
@@ -61,7 +59,6 @@ export interface Way {
  */
 const fromIndex = (rows: {
   readonly where: string;
-  /** Order of the index. */
   readonly order: string;
   /** The column by which they are handed out. */
   readonly by: string;
@@ -106,7 +103,6 @@ const fromIndex = (rows: {
   order: `h.${rows.by}, h.host_hash`,
 });
 
-/** Everybody's longest due. */
 export const atFront = fromIndex({
   where: "i.due_at <= $2",
   order: "i.due_at",
@@ -137,7 +133,6 @@ export const byFiner: Way = {
   order: "h.due_at, h.host_hash",
 };
 
-/** Everything due for the crawler. */
 export const bySubnets: Way = {
   before: "",
   hosts: `

@@ -19,7 +19,6 @@ interface ForeignUrl {
   readonly redirects: number;
   readonly lists: number;
   readonly hops: number;
-  /** Net change of links. */
   readonly links: number;
 }
 
@@ -129,7 +128,6 @@ export interface KnownRelatives extends Relatives {
   readonly peers: ReadonlySet<number>;
 }
 
-/** The text for a coordinator without relatives. */
 export const withoutRelatives = "[]";
 
 const lockName = "nearcrawl-claims";

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
-import { mostWorthShare } from "./order/mix.ts";
-import { orderNames } from "./order/strategies.ts";
+import { mostWorthShare, orderNames } from "./order/strategies.ts";
 
 export const scopeSettings = z.strictObject({
   pagesPerHost: policy(z.int().min(1).max(10_000_000).default(100), {

@@ -9,6 +9,7 @@ import { inTransaction, sqlStateOf } from "../../database/transaction.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
+import { SubnetTurns } from "./due-host-reads.ts";
 import { noteForeign, splitByOwner } from "./foreign-url-store.ts";
 import type { CrawlScope, FrontierProgress, LeaseRequest, Resolution, ReturnedLease } from "./frontier.ts";
 import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
@@ -22,7 +23,6 @@ import {
   returnLeasesOf,
 } from "./lease-end-writes.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
-import { SubnetTurns } from "./turn-store.ts";
 
 /** Arriving crawlers or returned leases handled by one statement. */
 const mostArriving = 200;
@@ -65,20 +65,17 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
     },
     /** Claims, for two minutes, hosts whose addresses must be looked up. */
     hostsToResolve: async (limit: number, now: Date) => await hostsToResolve(pool, limit, now),
-    /** Saves addresses, subnets and refusals; the URLs of a refused host are refused with its reason. */
     async saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void> {
       await saveResolutions(pool, resolutions, now);
       onOpened(resolutions.map(({ host }) => hostHashOf(host)));
     },
     /** Leases host slices that the crawler's delegations cover and politeness allows, longest due first. */
     leaseHosts: async (request: LeaseRequest) => await together.ask(request),
-    /** Returns the rest of a lease to the frontier if this crawler owns it. */
     async returnLease(lease: ReturnedLease, now: Date): Promise<boolean> {
       const host = await ends.ask({ lease, now });
       if (host !== null) onOpened([host]);
       return host !== null;
     },
-    /** Returns expired leases to the frontier; returns their number. */
     returnExpired: async (now: Date) => await opened(returnExpired(pool, now)),
     /**
      * Makes URLs due again whose wait after being given up is over (robots.txt, RFC 9309 section 2.4; no public
@@ -90,7 +87,6 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
       const owner = { crawlerId, held };
       return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
     },
-    /** Assigns known addresses to subnets again after the tree changed. */
     reassignSubnets: async (subnetOf: (address: string) => SubnetId | null) =>
       await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
@@ -100,7 +96,6 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
 // Requests for work that arrive while others are being answered are answered together next: the more crawlers ask, the
 // less each request costs.
 
-/** Requests answered together. */
 const mostTogether = 128;
 
 /** Concurrent batches: one computes while another waits for the database. */
@@ -236,7 +231,6 @@ export function createRejectedUrlStore(pool: Pool) {
 
 const rejectedAtOnce = 5000;
 
-/** Removes texts not named again since then. */
 export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClock): Promise<number> {
   const aged = { table: "rejected_url", column: "last_seen_at" };
   return await inTurns(turn, async () => await deleteOldest(pool, aged, before, rejectedAtOnce));

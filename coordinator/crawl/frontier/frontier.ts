@@ -6,16 +6,12 @@ import type { FrontierOrder } from "./order/strategies.ts";
 /** `last_outcome` of a URL refused by an opt-out; its reason names the opt-out. */
 export const optedOutUrl = "opted-out";
 
-/* ------------------------------------------------------------------ frontier */
-
-/** Limits of the crawl. */
 export interface CrawlScope {
   /** Maximum pages per host; a host must earn them (budgets.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
   /** When false, links to unknown hosts are recorded but not admitted. */
   readonly admitNewHosts: boolean;
-  /** When true, links with rel=nofollow are followed like others. */
   readonly followNofollow?: boolean;
   /** Daily limit of unknown hosts named by one crawler's results; unlimited when absent. */
   readonly newHostsPerCrawlerAndDay?: number;
@@ -58,13 +54,7 @@ export interface LeaseRequest {
   readonly leaseSeconds: number;
   /** Seconds before another crawler may use an address; defaults to 10. */
   readonly addressRestSeconds?: number;
-  /** Order of a host's due URLs; longest due first when omitted. */
   readonly order?: FrontierOrder;
-  /**
-   * The crawler's subnets known to have due work, longest due first; only these and its finer delegations are
-   * searched. When omitted, all its subnets are.
-   */
-  readonly dueSubnets?: readonly SubnetId[];
   readonly now: Date;
 }
 
@@ -73,12 +63,10 @@ export interface FrontierProgress {
   readonly hostsUnresolved: number;
   readonly hostsRefused: number;
   readonly hostsFetched: number;
-  /** Hosts whose subnet is delegated. */
   readonly hostsDelegated: number;
   readonly urls: number;
   /** Never fetched, and due or leased. */
   readonly urlsPending: number;
-  /** Found URLs of other hosts that wait in the outbox. */
   readonly linksWaiting: number;
   readonly subnetsWaiting: number;
   readonly subnetsDelegated: number;

@@ -3,22 +3,14 @@
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
-import type { Partition } from "../../place/domain-sets/partition.ts";
+import type { LeaseRequest } from "./frontier.ts";
 import type { FrontierStore } from "./frontier-store.ts";
-import type { FrontierOrder } from "./order/strategies.ts";
 
-interface HandOutSettings {
-  readonly leaseSeconds: number;
-  readonly urlsPerHost: number;
+interface HandOutSettings
+  extends Pick<LeaseRequest, "leaseSeconds" | "urlsPerHost" | "addressRestSeconds" | "order" | "partition"> {
   readonly hostsPerRequest: number;
-  /** Seconds before another crawler may use an address; the store's default when omitted. */
-  readonly addressRestSeconds?: number;
-  /** Order of a host's due URLs; longest due first when omitted. */
-  readonly order?: FrontierOrder;
   /** Links per page whose type is checked; none when omitted. */
   readonly linkTypeChecks?: number;
-  /** The coordinator's own domain sets; every host when omitted. */
-  readonly partition?: Partition;
 }
 
 export type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks" }>, "leases"> & {
@@ -47,38 +39,24 @@ export function withoutWork(request: WorkRequest): Tasks | null {
   return null;
 }
 
+/** Call for crawlers that may get some. */
 export async function handOutTasks(
-  request: WorkRequest,
+  { crawlerId, freeHosts, pagesLeftToday }: WorkRequest,
   frontier: Pick<FrontierStore, "leaseHosts">,
-  settings: HandOutSettings,
+  { hostsPerRequest, linkTypeChecks = 0, ...terms }: HandOutSettings,
   now: Date,
 ): Promise<Tasks> {
-  const idle = withoutWork(request);
-  if (idle !== null) return idle;
   // All slices together stay within the rest of the day's limit.
-  const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);
-  const affordableHosts = Math.floor(request.pagesLeftToday / urlsPerHost);
-  const leases = await frontier.leaseHosts({
-    crawlerId: request.crawlerId,
-    hosts: Math.min(request.freeHosts, settings.hostsPerRequest, affordableHosts),
-    urlsPerHost,
-    leaseSeconds: settings.leaseSeconds,
-    ...(settings.addressRestSeconds === undefined ? {} : { addressRestSeconds: settings.addressRestSeconds }),
-    ...(settings.order === undefined ? {} : { order: settings.order }),
-    ...(settings.partition === undefined ? {} : { partition: settings.partition }),
-    now,
-  });
+  const urlsPerHost = Math.min(terms.urlsPerHost, pagesLeftToday);
+  const hosts = Math.min(freeHosts, hostsPerRequest, Math.floor(pagesLeftToday / urlsPerHost));
+  const leases = await frontier.leaseHosts({ ...terms, crawlerId, hosts, urlsPerHost, now });
   if (leases.length === 0) return nothing(nothingDueReason, askAgainWhenIdleMs);
   return {
     type: "coordinator:tasks",
-    leases: withChecks(leases, settings),
+    leases: linkTypeChecks === 0 ? leases : leases.map((lease) => ({ ...lease, linkTypeChecks })),
     askAgainMs: askAgainSoonMs,
     reason: "",
   };
-}
-
-function withChecks(leases: readonly Lease[], { linkTypeChecks = 0 }: HandOutSettings): Lease[] {
-  return leases.map((lease) => (linkTypeChecks === 0 ? lease : { ...lease, linkTypeChecks }));
 }
 
 export function nothing(reason: string, askAgainMs: number): Tasks {

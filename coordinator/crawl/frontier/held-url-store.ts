@@ -8,14 +8,13 @@ import type { HostHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
 import { listOf, prepared } from "../../database/transaction.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
-import { hostBudgetSql } from "./host-budget-sql.ts";
-import { deepest, linksIn, type NewUrl } from "./new-url-writes.ts";
+import { hostBudgetSql } from "./budgets.ts";
+import { deepest, linksIn, type NewUrl } from "./place-urls.ts";
 
 /** Per row, which is read whole to find one URL. */
 const mostUrls = 64;
 const mostChars = 16_384;
 
-/** SQL: whether the URL is held. */
 export const isHeldUrl = (hostHash: string, urlHash: string): string => `exists (
   select from held_urls b
   where b.host_hash = ${hostHash} and ${urlHash} = any (b.url_hashes[b.released + 1:]))`;

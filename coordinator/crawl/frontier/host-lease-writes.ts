@@ -3,10 +3,11 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { plannedOnceByHash, prepared } from "../../database/transaction.ts";
-import { type LeaseTransaction, writingLeases } from "./address-turn-writes.ts";
+import { type LeaseTransaction, writingLeases } from "./address-turn-store.ts";
+import type { SubnetTurns } from "./due-host-reads.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
-import { toldRate } from "./kept-rate.ts";
+import { toldRate } from "./host-pace.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
 import {
   dueUrlsLookedAt,
@@ -15,12 +16,10 @@ import {
   leaseOrder,
   ofFirstHosts,
 } from "./order/order-sql.ts";
-import type { SubnetTurns } from "./turn-store.ts";
 
 /** SQL: order in which a host's due URLs (`u`, of frontier_url) are leased. */
 const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
 
-/** Terms shared by all requests of a batch. */
 export type LeaseTerms = Pick<LeaseRequest, "leaseSeconds" | "addressRestSeconds" | "order" | "now">;
 
 /** Answers several crawlers' requests in one transaction, with as many statements as for one. */
@@ -59,7 +58,6 @@ export interface LeasedUrl {
 interface SliceRow {
   readonly lease_id: string;
   readonly host_hash: HostHash;
-  /** Each holds the values in the order of `LeasedUrl`. */
   readonly urls: [string, string | null, string | null, string | null, number][];
 }
 
@@ -128,7 +126,6 @@ const inOrder = (order: LeaseOrder): Slices => ({
 });
 
 interface Slices extends Pick<LeaseOrder, "before" | "due" | "after"> {
-  /** Further columns of hosts, and their source. */
   readonly kept: string;
   readonly from: string;
 }
@@ -167,7 +164,6 @@ const leaseStatement = ({ before, due, after, kept, from }: Slices) => `
   from opened
   join slice on slice.host_hash = opened.host_hash`;
 
-/** Builds the lease message; all URLs of the slice are under one lease. */
 export function leaseOf(
   host: HostRow,
   { leaseId, urls }: Slice,

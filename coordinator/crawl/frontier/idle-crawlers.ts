@@ -13,7 +13,7 @@
  */
 import { Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
-import type { DueWorkReads, OpenWork } from "./due-work-reads.ts";
+import type { DueWorkReads, OpenWork } from "./due-work-store.ts";
 import { askAgainSoonMs, nothing, nothingDueReason, type Tasks } from "./hand-out-tasks.ts";
 
 interface IdleCrawlerPorts {
@@ -24,20 +24,16 @@ interface IdleCrawlerPorts {
   /** Called when something is worth a check before the next turn. */
   readonly onNews: () => void;
   readonly now: () => Date;
-  /** Monotonic clock. */
   readonly nowMs: () => number;
-  /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
 /** Polling interval for crawlers that can be woken, extended by up to half. */
 const fallBackMs = 300_000;
-/** Polling interval for crawlers that cannot be woken. */
 const pollMs = 2000;
 /** Every idle crawler is checked once in this many turns; in a small fleet, every turn. */
 const turnsPerRound = 120;
 const leastPerTurn = 50;
-/** Newly due hosts read at a time. */
 const readTogether = 5000;
 const readsPerTurn = 10;
 /** Reading overlaps by this much, since a write with an earlier time may commit later. */
@@ -51,7 +47,6 @@ const mostBlockedMs = 16_000;
 interface Idle {
   /** Earliest next wake, after one for work that could not be leased. */
   readonly notBeforeMs: number;
-  /** Something opened meanwhile. */
   hasNews: boolean;
 }
 
@@ -123,7 +118,6 @@ export class IdleCrawlers {
     }
   }
 
-  /** This crawler may have open work. */
   note(crawlerId: CrawlerId): void {
     const asking = this.#asking.get(crawlerId);
     if (asking !== undefined) asking.hasNews = true;
@@ -143,7 +137,6 @@ export class IdleCrawlers {
     this.#ports.onNews();
   }
 
-  /** These hosts may be open from now on. */
   noteHosts(hosts: readonly HostHash[]): void {
     if (this.#idle.size + this.#asking.size === 0) return;
     for (const host of hosts) if (this.#told.size < mostTold) this.#told.add(host);

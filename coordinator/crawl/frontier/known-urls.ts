@@ -11,7 +11,6 @@ import type { UrlHash } from "#core/ids";
 
 const halfHourMs = 30 * 60_000;
 
-/** A power of two. */
 const defaultSlots = 2 ** 21;
 
 const fullestShare = 0.4;
@@ -25,7 +24,6 @@ export class KnownUrls {
   #newer: Int32Array;
   #older: Int32Array;
   #count = 0;
-  /** Half hours since 1970. */
   #halfHour = Number.NaN;
 
   /** `slots` per set, 8 bytes each; a power of two. */
@@ -85,7 +83,6 @@ export class KnownUrls {
 }
 
 const hash = new BigInt64Array(1);
-/** The hash's two halves. */
 const words = new Int32Array(hash.buffer);
 
 function readHash(url: UrlHash): void {

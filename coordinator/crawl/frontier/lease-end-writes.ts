@@ -5,15 +5,13 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId, UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import { alone, inTurns, type TurnClock } from "../../database/bounded-work.ts";
 import { inTransaction, plannedOnceByHash, prepared } from "../../database/transaction.ts";
-import {
-  type LeaseOfTurn,
-  type LeaseTransaction,
-  turnColumns,
-  writingLeases,
-} from "./address-turn-writes.ts";
-import { lockHosts } from "./admission-writes.ts";
+import { type LeaseOfTurn, type LeaseTransaction, turnColumns, writingLeases } from "./address-turn-store.ts";
+import { lockHosts, releaseNamed } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
+import { urlsInHand } from "./open-lease-reads.ts";
 
 export interface LeaseEnd {
   readonly lease: ReturnedLease;
@@ -67,7 +65,6 @@ const lockLeasesAndHosts = `
   from held
   where (select count(*) from locked) > 0`;
 
-/** A wait that a crawler learnt outside its results. */
 interface HostWait {
   readonly host: HostHash;
   readonly until: Date;
@@ -75,7 +72,6 @@ interface HostWait {
 
 export interface LetGo {
   readonly crawlerId: CrawlerId;
-  /** Leases it still holds. */
   readonly held: readonly LeaseId[];
 }
 
@@ -94,15 +90,10 @@ export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promi
 export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promise<HostHash[]> {
   const held = owner.held.filter(isLeaseNumber);
   return await writingLeases(pool, async (on) => {
-    const { rows } = await on.client.query<OpenLease>(
-      `select lease_id, host_hash, ${turnColumns("lease")}
-       from lease
-       where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
-       order by lease_id
-       for update`,
-      [owner.crawlerId, held],
-    );
-    return await close(on, rows, { ending: "returned", now });
+    const leases = await lockOpen(on, "crawler_id = $1 and lease_id <> all($2::bigint[])", [
+      ...[owner.crawlerId, held],
+    ]);
+    return await close(on, leases, { ending: "returned", now });
   });
 }
 
@@ -112,16 +103,9 @@ export async function endLeasesOn(
   hosts: readonly HostHash[],
   now: Date,
 ): Promise<{ crawlerId: CrawlerId; host: string }[]> {
-  const { rows } = await on.client.query<OpenLease>(
-    `select lease_id, host_hash, ${turnColumns("lease")}
-     from lease
-     where host_hash = any($1::bigint[]) and closed_at is null
-     order by lease_id
-     for update`,
-    [hosts],
-  );
-  await close(on, rows, { ending: "returned", now });
-  return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
+  const leases = await lockOpen(on, "host_hash = any($1::bigint[])", [hosts]);
+  await close(on, leases, { ending: "returned", now });
+  return leases.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
 }
 
 /** Call before locking hosts, when URLs will be removed from their leases. */
@@ -164,16 +148,9 @@ export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> 
   const total: HostHash[] = [];
   while (true) {
     const returned = await writingLeases(pool, async (on) => {
-      const { rows } = await on.client.query<OpenLease>(
-        `select lease_id, host_hash, ${turnColumns("lease")}
-         from lease
-         where closed_at is null and (expires_at <= $1 or ${isOfTheFuture})
-         order by lease_id
-         limit ${leasesPerBatch}
-         for update skip locked`,
-        [now],
-      );
-      return await close(on, rows, { ending: "expired", now });
+      const which = `(expires_at <= $1 or ${isOfTheFuture})`;
+      const leases = await lockOpen(on, which, [now], { limit: leasesPerBatch, skipLocked: true });
+      return await close(on, leases, { ending: "expired", now });
     });
     total.push(...returned);
     if (returned.length < leasesPerBatch) return total;
@@ -188,6 +165,27 @@ export function isLeaseNumber(leaseId: LeaseId): boolean {
 interface OpenLease extends LeaseOfTurn {
   lease_id: LeaseId;
   host_hash: HostHash;
+}
+
+async function lockOpen(
+  { client }: LeaseTransaction,
+  which: string,
+  values: readonly unknown[],
+  {
+    limit = null,
+    skipLocked = false,
+  }: { readonly limit?: number | null; readonly skipLocked?: boolean } = {},
+): Promise<OpenLease[]> {
+  const { rows } = await client.query<OpenLease>(
+    `select lease_id, host_hash, ${turnColumns("lease")}
+     from lease
+     where closed_at is null and ${which}
+     order by lease_id
+     limit ${limit}
+     for update ${skipLocked ? "skip locked" : ""}`,
+    [...values],
+  );
+  return rows;
 }
 
 interface Closing {
@@ -211,7 +209,6 @@ async function close(
   return hosts;
 }
 
-/** The leases and their hosts must be locked. */
 const closeLeases = `
   with closed as (
     update lease
@@ -250,7 +247,6 @@ function dueAtOf(host: string): string {
 export const isGivenUp = `(u.state = 'gone'
            or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
 
-/** Reopens a batch of URLs given up long enough ago. */
 export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ host_hash: HostHash }>(
@@ -304,3 +300,102 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
     [hosts],
   );
 }
+
+// URLs that somebody wants fetched again; they wait their turn like others.
+
+/**
+ * Makes those URLs due that are scheduled for later, held over their host's budget or given up (an unresolved host is
+ * looked up again). Leased URLs, those a channel excludes and special-purpose addresses stay unchanged, and politeness
+ * applies. Returns the number of due URLs.
+ */
+export async function fetchAgain(
+  pool: Pool,
+  keys: readonly Pick<UrlKey, "hostHash" | "urlHash">[],
+  now: Date,
+): Promise<number> {
+  if (keys.length === 0) return 0;
+  const hosts: readonly HostHash[] = [...new Set(keys.map(({ hostHash }) => hostHash))];
+  return await inTransaction(pool, async (client) => {
+    await lockHosts(client, hosts);
+    await releaseNamed(client, keys, now);
+    const { rows } = await client.query<{ urls: number }>(
+      `with chosen as materialized (
+         select u.host_hash, u.url_hash
+         from (select distinct * from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)) given
+         join frontier_url u using (host_hash, url_hash)
+         join frontier_host h on h.host_hash = u.host_hash and h.state <> 'refused'
+         where (u.state = 'due' or ${isGivenUp}) and u.url_hash <> all (${urlsInHand("u.host_hash")})
+       ), due as (
+         update frontier_url u
+         set state = 'due', next_fetch_at = least(u.next_fetch_at, $3)
+         from chosen
+         where u.host_hash = chosen.host_hash and u.url_hash = chosen.url_hash
+         returning u.host_hash
+       ), looked_up as (
+         update frontier_host h
+         set resolve_at = least(h.resolve_at, $3)
+         where h.host_hash in (select host_hash from chosen) and h.state = 'unresolvable'
+       )
+       select count(*)::int as urls from due`,
+      [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash), now],
+    );
+    await settleHosts(client, hosts);
+    return rows[0]?.urls ?? 0;
+  });
+}
+
+// Closed leases are removed some time later; the deleting statement counts how they ended, by day, in table day_figures.
+
+const lockName = "nearcrawl-closed-leases";
+
+const deletedAtOnce = 5000;
+
+/**
+ * Removes leases closed before then; returns null when another coordinator is doing so. Walks leases in the order
+ * granted up to the first younger one, since none closes before it is granted.
+ */
+export async function forgetClosedLeases(pool: Pool, before: Date, turn: TurnClock): Promise<number | null> {
+  return await alone(pool, lockName, async () => {
+    let [after, deleted] = ["0", 0];
+    await inTurns(turn, async () => {
+      const { rows } = await pool.query<{ last: string | null; more: boolean; deleted: number }>(forgetSql, [
+        after,
+        deletedAtOnce,
+        before,
+      ]);
+      const [{ last, more, deleted: now }] = rows as [(typeof rows)[number]];
+      deleted += now;
+      after = last ?? after;
+      return more ? 1 : 0;
+    });
+    return deleted;
+  });
+}
+
+const forgetSql = `
+  with looked as materialized (
+    select lease_id, granted_at, closed_at
+    from lease
+    where lease_id > $1::bigint
+    order by lease_id
+    limit $2
+  ), gone as (
+    delete from lease
+    where lease_id = any (array (select lease_id from looked where closed_at < $3))
+    returning closed_at, ending, url_count
+  ), counted as (
+    insert into day_figures as d (day, leases_done, leases_expired, leases_returned, leased_urls)
+    select (closed_at at time zone 'UTC')::date, count(*) filter (where ending = 'done'),
+      count(*) filter (where ending = 'expired'), count(*) filter (where ending = 'returned'), sum(url_count)
+    from gone
+    group by 1
+    order by 1
+    on conflict (day) do update
+    set leases_done = d.leases_done + excluded.leases_done,
+        leases_expired = d.leases_expired + excluded.leases_expired,
+        leases_returned = d.leases_returned + excluded.leases_returned,
+        leased_urls = d.leased_urls + excluded.leased_urls
+  )
+  select max(lease_id) as last, count(*) = $2 and bool_and(granted_at < $3) as more,
+    (select count(*)::int from gone) as deleted
+  from looked`;

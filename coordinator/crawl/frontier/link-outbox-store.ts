@@ -44,9 +44,7 @@ export async function postEffects(
 
 export interface OutboxSettings {
   readonly scope: CrawlScope;
-  /** No limit when absent. */
   readonly newHosts?: NewHostBudget;
-  /** Learns what the frontier holds, if present. */
   readonly known?: KnownUrls;
   /** Limit of a bite in URLs before summing, at some 400 bytes of memory each; one row is always taken. */
   readonly biteEffects: number;
@@ -59,17 +57,14 @@ export interface OutboxSettings {
 export const defaultOutboxBounds = { biteEffects: 100_000, stepUrls: 500, stalledMs: 5000 };
 
 export interface AppliedLinks {
-  /** Before summing. */
   readonly effects: number;
   readonly newUrls: number;
   readonly newHosts: number;
-  /** Crawlers whose results may name no more unknown hosts today. */
   readonly floods: readonly CrawlerId[];
   /** Domains and linking sites whose hosts had to wait or were dropped. */
   readonly domains: readonly DomainFlood[];
   /** Why effects that the database cannot store were dropped. */
   readonly faults: readonly string[];
-  /** True when the bite was full, so more may wait. */
   readonly isFull: boolean;
 }
 
@@ -135,7 +130,6 @@ interface Bite {
   readonly reached: { readonly hostHash: HostHash; readonly urlHash: UrlHash } | null;
 }
 
-/** Maximum rows per bite, each of one batch of results. */
 const mostRows = 5000;
 
 async function openBite(client: PoolClient, bounds: OutboxSettings, now: Date): Promise<Bite | null> {
@@ -212,7 +206,6 @@ async function readRows(
 
 interface Step {
   readonly bite: Bite;
-  /** Where the previous step ended. */
   readonly reached: Bite["reached"];
   readonly effects: readonly LinkEffect[];
   readonly isLast: boolean;
@@ -323,7 +316,6 @@ async function applyEffects(
 /** Stands for people, or for results that linked to hosts but named none. */
 export const nobody = asCrawlerId(0);
 
-/** Expects one key per host. */
 async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   const oneOfEach = new Map(keys.map((key) => [key.hostHash, key]));
   const { rows } = await prepared<{ host_hash: HostHash }>(

@@ -36,9 +36,7 @@ export function effectsOf(urls: readonly AdmittedUrl[], links: readonly LinkedUr
 }
 
 export interface SummedEffects {
-  /** Sorted by host and URL. */
   readonly effects: readonly LinkEffect[];
-  /** Who named URLs of the host. */
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
 }
 
@@ -131,7 +129,6 @@ export function packEffects(effects: readonly LinkEffect[]): Buffer {
   return Buffer.concat([packed, ...texts, namedBy, Buffer.from([...sites.keys()].join("\n"))]);
 }
 
-/** Throws RangeError for malformed bytes. */
 export function unpackEffects(packed: Buffer): LinkEffect[] {
   if (packed.length < headBytes || packed[0] !== formatMark)
     throw new RangeError(`a row of the link outbox begins with byte ${packed[0]}, not with ${formatMark}`);

@@ -1,19 +1,18 @@
 /**
  * Repairs times written by a clock that was ahead: hosts and URLs whose last fetch, admission or robots.txt lies in
  * the future. Each keeps the span that its rule gave it, counted from now. Open leases and turns recover by themselves
- * (lease-end-writes, address-turn-writes).
+ * (lease-end-writes, address-turn-store).
  */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
-import { forgetTurns } from "./address-turn-writes.ts";
+import { forgetTurns } from "./address-turn-store.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { settleHosts } from "./lease-end-writes.ts";
 
 /** SQL: the column is beyond now; coordinators' clocks differ by less. */
 const isBeyond = (column: string, now: string) => `${column} > ${now}::timestamptz + interval '10 minutes'`;
 
-/** Columns that record when a host was asked or its answer noted. */
 const hostTimes = ["robots_at", "challenged_since", "challenged_at", "payment_asked_at", "backed_off_at"];
 
 const hostsPerBatch = 500;

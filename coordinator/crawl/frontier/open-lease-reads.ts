@@ -30,7 +30,6 @@ export const leasedItems = `(
   from slice
   join opened on opened.host_hash = slice.host_hash)`;
 
-/** SQL: the hosts to lease, with at most `slots` URLs each. */
 export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[], $1::int[], $7::int[])
       as h (host_hash, host, addresses, crawler_id, slots)`;
 
@@ -83,7 +82,6 @@ interface NeedsRow {
 /** All subnets of such a crawler are searched, instead of everybody's front. */
 const fewSubnets = 8;
 
-/** Looks up what each request needs. */
 export async function leaseNeeds(client: PoolClient, requests: readonly LeaseRequest[]): Promise<Asked[]> {
   const { rows } = await prepared<NeedsRow>(
     client,
@@ -104,11 +102,10 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     const { partition = [], crawlerId } = request;
     const row = byCrawler.get(crawlerId);
     if (row === undefined)
-      return { request, partition, dueSubnets: [], withoutIpv6: false, hasFinerDelegations: false };
-    const own = row.subnets.length > fewSubnets ? null : row.subnets;
+      return { request, partition, subnets: [], withoutIpv6: false, hasFinerDelegations: false };
     return {
       request,
-      dueSubnets: request.dueSubnets ?? own,
+      subnets: row.subnets.length > fewSubnets ? null : row.subnets,
       partition: [...partition, ...partitionOf(row.operator, row.partner)],
       hasFinerDelegations: row.finer,
       withoutIpv6: row.without_ipv6,

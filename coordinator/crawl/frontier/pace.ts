@@ -6,10 +6,9 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { PaceStore, ToldPace, WorkPace } from "./pace-store.ts";
+import type { PaceStore, ToldPace, WorkPace } from "./due-work-store.ts";
 
 interface PaceRule {
-  /** In host slices. */
   readonly slowDownUnder: number;
   /** Must exceed `slowDownUnder`. */
   readonly hurryUpOver: number;
@@ -32,7 +31,6 @@ export function countedSlices({ hurryUpOver }: PaceRule): number {
   return Math.ceil(hurryUpOver) + 1;
 }
 
-/** The reason, for the crawler's host. */
 export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string {
   const slices = `${due} host ${due === 1 ? "slice" : "slices"} due or in hand`;
   if (pace === "slow-down") return `${slices}, under ${rule.slowDownUnder}: no more connections than that`;
@@ -49,7 +47,6 @@ export interface PacePorts {
   readonly online: () => readonly CrawlerId[];
   /** True when it was told that nothing is due (idle-crawlers), so it needs no check. */
   readonly isIdle: (crawlerId: CrawlerId) => boolean;
-  /** Returns false when the crawler is gone. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
   readonly now: () => Date;
@@ -65,7 +62,6 @@ interface Paced {
   readonly pace: WorkPace;
   /** As sent: for `steady` and `slow-down`, the crawler's number of connections. */
   readonly due: number;
-  /** Consecutive messages of this pace. */
   readonly messages: number;
 }
 
@@ -86,7 +82,6 @@ export class PaceOfFleet {
     this.#withoutWork.delete(crawlerId);
   }
 
-  /** Runs one pass; returns how many crawlers were told. */
   async pass(): Promise<number> {
     const isSettled = (crawlerId: CrawlerId) =>
       this.#withoutWork.has(crawlerId) && this.#ports.isIdle(crawlerId);

@@ -20,19 +20,14 @@ export const mostHeldSql = (place: string): string =>
 /** Total URLs of a host admitted as its sitemaps or feeds. */
 export const mostListUrls = 60;
 
-/** A host's room before the batch. */
 export interface HostRoom {
-  /** Why the host and its URLs are refused, or null. */
   readonly refused: string | null;
-  /** Further URLs that it may have. */
   readonly open: number;
   /** URLs that may be held beyond those. */
   readonly holds: number;
-  /** Its sitemaps and feeds. */
   readonly lists: number;
 }
 
-/** The room of a new host. */
 export function roomAtFirst(pagesPerHost: number, place = 0): Pick<HostRoom, "open" | "holds"> {
   const open = hostBudget(noPages, pagesPerHost);
   return { open, holds: Math.max(0, Math.min(mostHeldAt(place), pagesPerHost - open)) };
@@ -51,9 +46,18 @@ const noPages: HostPages = {
 export interface PlacedUrl {
   readonly url: AdmittedUrl;
   readonly state: "due" | "held" | "refused";
-  /** Why it is refused. */
   readonly reason: string | null;
 }
+
+export interface NewUrl extends PlacedUrl {
+  readonly links: number;
+  /** Now, when absent. */
+  readonly foundAt?: Date;
+}
+
+export const deepest = 32_767;
+const mostLinks = 2_147_483_647;
+export const linksIn = (links: number): number => Math.max(0, Math.min(mostLinks, links));
 
 /** Amounts to add to the host's row. */
 export interface HostCounts {

@@ -1,4 +1,4 @@
-/** Explains why a URL is not in the frontier: its channel, and the rule of that which excludes it. */
+/** Where a URL is in the frontier, or which rule of its channel keeps it out. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { linksTo } from "../batch/link-sql.ts";
@@ -11,7 +11,6 @@ import type { OrderName, UrlFacts } from "./order/strategies.ts";
 /** Linking pages examined to find its depth. */
 const mostLinks = 1000;
 
-/** Null when it lies in no channel or the channel includes it. */
 export async function leavingChannel(pool: Pool, key: UrlKey): Promise<LeavingChannel | null> {
   const { hostHash, url } = key;
   const channels = await channelsWhere(pool, "host_hash = $1", [hostHash]);
@@ -77,7 +76,6 @@ export interface PlacedUrl {
   readonly facts: UrlFacts;
   /** 1 is next in its list; null when not due or beyond those examined. */
   readonly place: number | null;
-  /** Examined URLs of its list. */
   readonly of: number;
   /** Worth of its host's best new URL; null when unknown or none is new. */
   readonly hostWorth: number | null;

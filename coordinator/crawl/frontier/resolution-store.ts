@@ -1,4 +1,3 @@
-/** Which hosts need a DNS look-up, and the answers: addresses and their subnets. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";

@@ -20,7 +20,6 @@ interface ResolveHostsSettings {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** Handles one batch; returns how many hosts were settled. */
 export async function resolveHosts(
   ports: ResolveHostsPorts,
   settings: ResolveHostsSettings,

@@ -1,8 +1,4 @@
-/**
- * Recomputes hosts' worth under the frontier's order (frontier/order/order-sql.ts) in short turns, so that every due
- * host is updated within minutes; clears it when the order does not use it.
- */
-
+/** What the frontier does by the clock: worth of hosts, pace, wake-ups, the outbox, DNS look-ups and expired leases. */
 import type { Pool } from "pg";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -13,7 +9,7 @@ import type { NameResolver } from "#core/name-resolver";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { DomainFlood } from "./domain-store.ts";
-import type { DueWorkReads } from "./due-work-reads.ts";
+import type { DueWorkReads } from "./due-work-store.ts";
 import type { PaceSettings } from "./frontier-settings.ts";
 import type { FrontierStore } from "./frontier-store.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
@@ -32,7 +28,6 @@ import { resolveHosts } from "./resolve-hosts.ts";
 interface HostWorthDuty {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
-  /** The order in force. */
   readonly order: () => FrontierOrder;
   readonly now: () => Date;
   readonly nowMs: () => number;
@@ -43,6 +38,10 @@ const everyMs = 5000;
 /** Working time per turn, to spare the database. */
 const busyMs = 500;
 
+/**
+ * Recomputes hosts' worth under the frontier's order in short turns, so that every due host is updated within minutes;
+ * clears it when the order does not use it.
+ */
 export function scheduleHostWorths(duty: HostWorthDuty): void {
   let after: ReckonedUntil = reckonFromStart;
   duty.timekeeper.every("reckon-host-worths", everyMs, async () => {
@@ -179,7 +178,6 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
     }
   };
   return {
-    /** Called when results have added effects. */
     onPosted: () => {
       if (!isBusy) timekeeper.hurry(jobs.applyLinks, applySoonMs);
     },

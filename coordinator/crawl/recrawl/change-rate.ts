@@ -16,7 +16,6 @@ import { noVisits, type VisitSums } from "../batch/visit.ts";
  * unchanged time.
  */
 export interface ComparedVisit {
-  /** Since the previous visit. */
   readonly elapsedSeconds: number;
   readonly hasChanged: boolean;
   /** Time from the last change, as the server states it, to this visit; null when unknown. */
@@ -105,9 +104,7 @@ interface ChangeHints {
   readonly changeFrequency?: string;
   /** From the last change stated by server, sitemap or page to the visit; ignored when negative. */
   readonly unchangedSeconds?: number;
-  /** The mean of similar pages (its host's). */
   readonly othersPerDay?: number;
-  /** For pages without any hint; defaults to `usualChangesPerDay`. */
   readonly usualPerDay?: number;
 }
 

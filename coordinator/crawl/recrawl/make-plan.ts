@@ -15,10 +15,8 @@ export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly madeAt: Date;
   /** Since when this strategy has applied without a break. */
   readonly since: Date;
-  /** The reason in words. */
   readonly reason: string;
   readonly groups: readonly PlannedGroup[];
-  /** Pages whose changes are estimated. */
   readonly pages: number;
   readonly allowedPerDay: number;
   /** Planned repeat fetches; 0 when the strategy plans none. */
@@ -33,7 +31,6 @@ export interface RecrawlPlan extends PlanInForce, CapacityState {
 
 export interface MeasuredWindow {
   readonly from: Date;
-  /** When the last plan was made. */
   readonly last: Date;
   readonly now: Date;
   readonly lateSeconds: number;
@@ -43,17 +40,13 @@ export interface MeasuredWindow {
 export interface SampledPages {
   readonly changesPerDay: Float64Array;
   readonly backLinks: Float64Array;
-  /** NaN for none. */
   readonly pageRank: Float64Array;
-  /** Index into `hosts`. */
   readonly hostOf: Uint32Array;
   readonly hosts: readonly { readonly hostHash: HostHash; readonly crawlDelayMs: number }[];
-  /** The sample's share of all pages. */
   readonly share: number;
 }
 
 export interface RecrawlGroups {
-  /** Most urgent first. */
   readonly records: readonly GroupRecord[];
   /** Channels per group with more than five updates of each page. */
   readonly withEnoughUpdates: readonly number[];
@@ -64,11 +57,8 @@ export interface RecrawlGroups {
  * how far planned rates came true, which corrects the next plan.
  */
 export interface MeasuredFetches {
-  /** Observed days. */
   readonly windowDays: number;
-  /** Of those, days since the last plan. */
   readonly sinceLastDays: number;
-  /** Fetches of known pages, and of new ones. */
   readonly again: number;
   readonly first: number;
   /** Share of hosts whose work is overdue by more than half the mean interval plus the time between two plans. */
@@ -76,16 +66,13 @@ export interface MeasuredFetches {
 }
 
 interface CapacityState {
-  /** Repeat fetches per day. */
   readonly capacityPerDay: number;
   /** Factor for the planned total, so that as much is fetched as planned. */
   readonly correction: number;
 }
 
 export interface CapacityInput {
-  /** The last plan's; null for the first plan. */
   readonly before: (CapacityState & { readonly totalPerDay: number }) | null;
-  /** What the online crawlers' partners allow. */
   readonly allowedPerDay: number;
   readonly measured: MeasuredFetches;
   /** δ: how fast an overestimated capacity is reduced and an underestimated one is raised. */
@@ -97,7 +84,6 @@ export interface CapacityInput {
 /** When a tenth of the hosts is late, the fleet is behind; less may be chance. */
 const lateLimit = 0.1;
 
-/** New pages never take everything. */
 const leastShare = 0.05;
 
 const mostCorrection = 4;

@@ -6,17 +6,15 @@
  * NeurIPS 2019). Unlike theirs, fetches of a page are evenly spaced (`freshnessOf`).
  *
  * At the optimum one more fetch adds the same everywhere (the multiplier), except for pages at a limit. The sum of
- * rates falls with the multiplier, which bracketed Newton steps find, first for a sample and then in a few O(n)
- * passes. A host over its limit gets a larger multiplier of its own.
+ * rates falls with the multiplier, which bracketed Newton steps find in a few O(n) passes. A host over its limit gets a
+ * larger multiplier of its own.
  */
 import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
   /** Estimated; 0 for pages that never change and need no repeat. All arrays have one entry per page. */
   readonly changesPerDay: Float64Array;
-  /** Any unit; 0 does not matter. */
   readonly importance: Float64Array;
-  /** Infinity for no limit. */
   readonly mostPerDay: Float64Array;
   /** Minimum rate, to notice changes after all; 0 when absent. */
   readonly leastPerDay?: Float64Array;
@@ -24,7 +22,6 @@ export interface PagesToRefresh {
 }
 
 interface HostBounds {
-  /** Index into `mostPerDay` for each page. */
   readonly hostOf: Uint32Array;
   readonly mostPerDay: Float64Array;
 }
@@ -37,10 +34,6 @@ interface RefreshPlan {
   readonly hostMultipliers: Float64Array;
 }
 
-export function optimalRates(pages: PagesToRefresh, totalPerDay: number): Float64Array {
-  return optimalPlan(pages, totalPerDay).ratesPerDay;
-}
-
 /**
  * The rates sum to `totalPerDay`, or to less when every page or host is at its maximum. Requires that minimum rates
  * fit the limits of pages, hosts and the total.
@@ -49,8 +42,7 @@ export function optimalPlan(pages: PagesToRefresh, totalPerDay: number): Refresh
   if (!(totalPerDay > 0 && totalPerDay < Infinity))
     throw new RangeError(`fetches per day in all: ${totalPerDay} is not a positive number`);
   const groups = groupsOf(pages);
-  const start = sampled(pages, totalPerDay);
-  const all = solveMultiplier((at) => total(pages, groups, at), totalPerDay, start);
+  const all = solveMultiplier((at) => total(pages, groups, at), totalPerDay, 1);
   const multipliers = groups.map((group) => groupMultiplier(pages, group, all));
   const ratesPerDay = new Float64Array(pages.changesPerDay.length);
   groups.forEach((group, index) => {
@@ -134,22 +126,6 @@ function groupMultiplier(pages: PagesToRefresh, group: Group, all: Multiplier): 
   return solveMultiplier((at) => groupSum(pages, group, at), group.most, all.high);
 }
 
-const sampleSize = 4096;
-
-/** Initial multiplier from a sample of the pages and its part of the fetches. */
-function sampled(pages: PagesToRefresh, totalPerDay: number): number {
-  const count = pages.changesPerDay.length;
-  const stride = Math.max(1, Math.floor(count / sampleSize));
-  if (stride === 1) return 1;
-  const size = Math.ceil(count / stride);
-  const group = { pages: Uint32Array.from({ length: size }, (_, index) => index * stride), most: Infinity };
-  return solveMultiplier((at) => groupSum(pages, group, at), totalPerDay / stride, 1).high;
-}
-
-/**
- * Finds the multiplier at which rates sum to the total. The sum falls about as a power of the multiplier, so it takes
- * Newton steps on the logarithms, within a narrowing bracket.
- */
 interface RateSum {
   rate: number;
   /** Derivative of the rate by the multiplier's logarithm: at most 0. */
@@ -166,58 +142,27 @@ interface Multiplier {
 const smallest = 1e-300;
 const largest = 1e300;
 
-/** 0 when the sum stays below the total for any multiplier. */
+/**
+ * Finds the multiplier at which rates sum to the total; 0 when the sum stays below it for any multiplier. The sum falls
+ * about as a power of the multiplier, so it takes Newton steps on the logarithms, within a narrowing bracket.
+ */
 function solveMultiplier(sumAt: (multiplier: number) => RateSum, wanted: number, start: number): Multiplier {
   if (sumAt(smallest).rate <= wanted) return { low: 0, high: 0, shareOfLow: 0 };
-  const bracket: Bracket = {
-    low: Math.log(smallest),
-    high: Math.log(largest),
-    lowRate: Infinity,
-    highRate: 0,
-  };
+  let [low, high, highRate] = [Math.log(smallest), Math.log(largest), 0];
   let at = Math.log(Math.min(largest, Math.max(smallest, start)));
-  for (let step = 0; step < 200 && bracket.high - bracket.low > 1e-14 * (1 + Math.abs(at)); step++) {
-    const sum = sumAt(Math.exp(at));
-    if (Math.abs(sum.rate - wanted) <= 1e-10 * wanted) return single(Math.exp(at));
-    narrow(bracket, at, sum.rate, wanted);
-    at = nextGuess(bracket, at, sum, wanted);
+  for (let step = 0; step < 200 && high - low > 1e-14 * (1 + Math.abs(at)); step++) {
+    const { rate, slope } = sumAt(Math.exp(at));
+    if (Math.abs(rate - wanted) <= 1e-10 * wanted)
+      return { low: Math.exp(at), high: Math.exp(at), shareOfLow: 0 };
+    if (rate > wanted) low = at;
+    else [high, highRate] = [at, rate];
+    const newton = at + (Math.log(wanted / rate) * rate) / slope;
+    // Where Newton's step leaves it, a wide bracket is narrowed by steps rather than halves.
+    if (newton > low && newton < high) at = newton;
+    else if (high - low < 100) at = (low + high) / 2;
+    else at = rate > wanted ? Math.min(at + 3, (at + high) / 2) : Math.max(at - 3, (at + low) / 2);
   }
-  return mixed(bracket, wanted, sumAt);
-}
-
-const single = (multiplier: number) => ({ low: multiplier, high: multiplier, shareOfLow: 0 });
-
-interface Bracket {
-  low: number;
-  high: number;
-  lowRate: number;
-  highRate: number;
-}
-
-function narrow(bracket: Bracket, at: number, rate: number, wanted: number): void {
-  if (rate > wanted) {
-    bracket.low = at;
-    bracket.lowRate = rate;
-  } else {
-    bracket.high = at;
-    bracket.highRate = rate;
-  }
-}
-
-function nextGuess({ low, high }: Bracket, at: number, { rate, slope }: RateSum, wanted: number): number {
-  const newton = at + (Math.log(wanted / rate) * rate) / slope;
-  if (newton > low && newton < high) return newton;
-  // A wide bracket is narrowed by steps rather than halves.
-  if (high - low < 100) return (low + high) / 2;
-  return rate > wanted ? Math.min(at + 3, (at + high) / 2) : Math.max(at - 3, (at + low) / 2);
-}
-
-/** The sum jumps over the total, so it takes a part of either side. */
-function mixed(
-  { low, high, highRate }: Bracket,
-  wanted: number,
-  sumAt: (multiplier: number) => RateSum,
-): Multiplier {
+  // The sum jumps over the total, so it takes a part of either side.
   const [lowAt, highAt] = [Math.exp(low), Math.exp(high)];
   const lowRate = sumAt(lowAt).rate;
   return { low: lowAt, high: highAt, shareOfLow: (wanted - highRate) / (lowRate - highRate) };

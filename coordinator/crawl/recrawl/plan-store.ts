@@ -6,15 +6,12 @@ import { channelOfUrl } from "../frontier/channel-reads.ts";
 import type { MeasuredFetches, MeasuredWindow, RecrawlPlan } from "./make-plan.ts";
 import { learningVisits } from "./visit-findings.ts";
 
-/** Older plans are removed. */
 const plansKept = 1000;
 
-/** The newest plan, or null. */
 export async function latestPlan(pool: Pool): Promise<RecrawlPlan | null> {
   return (await latestPlans(pool, 1))[0] ?? null;
 }
 
-/** Newest first. */
 export async function latestPlans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
   const { rows } = await pool.query<{
     made_at: Date;
@@ -182,7 +179,6 @@ export async function measuredFetches(
   return { windowDays: days(from), sinceLastDays: days(last), again, first, lateShare };
 }
 
-/** Fetches per day that online crawlers' budgets allow. */
 export async function allowedPerDay(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ pages: number }>(
     `select coalesce(sum(pages_per_day), 0)::float8 as pages

@@ -76,7 +76,6 @@ async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   return await saveGroups(ports, null, { groups, intervals, successRates: groups.map(() => 0), reason });
 }
 
-/** Null when not due. */
 async function reassign(last: RecrawlPlan, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { pool, policies, now } = ports;
   const { records, withEnoughUpdates } = await groupRecords(pool, last, now);
@@ -303,7 +302,6 @@ function pagesOf(sample: SampledPages, { bounds, rankedPages }: Asked): PagesToR
   };
 }
 
-/** Share of current pages at these rates, weighted by importance. */
 function weighted({ changesPerDay, importance }: PagesToRefresh, ratesPerDay: Float64Array): number {
   let [fresh, all] = [0, 0];
   ratesPerDay.forEach((rate, page) => {

@@ -7,28 +7,17 @@
  * groups begin with the most urgent one, which has the shortest interval. Everything is in seconds, but any unit does.
  */
 
-/** What a manager remembers of one channel, which is a host or a part of one, since the last reassignment. */
-export interface ChannelRecord {
-  /** Mean gap between its updates; a gap belongs to the update that ends it. Null before the first gap ended. */
-  readonly meanGapSeconds: number | null;
-  /** hInterval at the last reassignment; null if it never had one. */
-  readonly earlierGapSeconds: number | null;
-  /** hSubCount: recrawl tasks submitted. */
-  readonly submitted: number;
-  /** hSucCount: updates, that is tasks that succeeded. */
-  readonly updates: number;
-  /** Mean download time of all its updates; null without any. */
-  readonly downloadSeconds: number | null;
-}
-
-/** The sums over a group that a reassignment needs; a database can make them as well as `groupRecord`. */
+/** The sums over a group that a reassignment needs (sample-store.ts). */
 export interface GroupRecord {
   readonly channels: number;
-  /** Mean of the channels' hIntervals (see `hInterval`); null without channels. */
+  /**
+   * Mean of the channels' hIntervals; null without channels. The paper does not define it for a channel without an
+   * update since the last reassignment, which is usual for long intervals: it keeps its last value, and a new channel
+   * counts with the interval in force. The time since its last update would not do, because a channel that can never be
+   * downloaded would lengthen its group's interval for ever.
+   */
   readonly hIntervalSeconds: number | null;
-  /** Sum of hSubCount. */
   readonly submitted: number;
-  /** Sum of hSucCount. */
   readonly updates: number;
   /** Sum of the mean download times of channels that have one: the sum over PGP(k) in equation 4. */
   readonly downloadSeconds: number;
@@ -37,39 +26,9 @@ export interface GroupRecord {
 }
 
 export interface Reassignment {
-  /** Most urgent group first. */
   readonly intervalSeconds: readonly number[];
   /** `LastSuccessRate` for the next reassignment. */
   readonly successRates: readonly number[];
-}
-
-/** Updates of a channel that the trigger waits for: "more than 5". */
-const updatesWaitedFor = 5;
-
-/**
- * A channel's hInterval. The paper does not define it for a channel without an update since the last reassignment,
- * which is usual for long intervals: it keeps its last value, and a new channel counts with the interval in force. The
- * time since its last update would not do, because a channel that can never be downloaded would lengthen its group's
- * interval for ever.
- */
-function hInterval(channel: ChannelRecord, intervalSeconds: number): number {
-  return channel.meanGapSeconds ?? channel.earlierGapSeconds ?? intervalSeconds;
-}
-
-/** `intervalSeconds` is the group's interval in force. */
-export function groupRecord(channels: Iterable<ChannelRecord>, intervalSeconds: number): GroupRecord {
-  const sums = { channels: 0, gaps: 0, submitted: 0, updates: 0, downloadSeconds: 0, busyThreads: 0 };
-  for (const channel of channels) {
-    const gap = hInterval(channel, intervalSeconds);
-    sums.channels += 1;
-    sums.gaps += gap;
-    sums.submitted += channel.submitted;
-    sums.updates += channel.updates;
-    sums.downloadSeconds += channel.downloadSeconds ?? 0;
-    sums.busyThreads += gap > 0 ? (channel.downloadSeconds ?? 0) / gap : 0;
-  }
-  const { gaps, ...rest } = sums;
-  return { ...rest, hIntervalSeconds: sums.channels > 0 ? gaps / sums.channels : null };
 }
 
 /**
@@ -78,11 +37,6 @@ export function groupRecord(channels: Iterable<ChannelRecord>, intervalSeconds: 
  */
 export function isReassignmentDue(channels: number, channelsWithEnoughUpdates: number): boolean {
   return channels > 0 && channelsWithEnoughUpdates * 2 >= channels;
-}
-
-/** Whether a channel counts for the trigger. */
-export function hasEnoughUpdates(updates: number): boolean {
-  return updates > updatesWaitedFor;
 }
 
 // `checkPriorities` of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1, second pseudocode):
@@ -129,13 +83,15 @@ function within(
 // The encouragement of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1): a group whose tasks
 // succeed more often than before the last reassignment is tried at a shorter interval.
 
-interface EncouragementInput {
-  /** Most urgent group first. */
+interface ReassignmentInput {
   readonly groups: readonly GroupRecord[];
+  /** The intervals in force; a group without channels, and all groups before anything was downloaded, keep theirs. */
+  readonly intervalSeconds: readonly number[];
   /** The `successRates` of the last reassignment. */
   readonly lastSuccessRates: readonly number[];
   /** δ: the factor for an interval, above 0 and below 1. */
   readonly encourageRate: number;
+  readonly limits: PriorityLimits;
 }
 
 /**
@@ -143,21 +99,22 @@ interface EncouragementInput {
  * group's rate that of all groups up to it; this follows the text, "the successRate of a PGP". A group without
  * submitted tasks (0 / 0) keeps its last rate.
  */
-function encourage(
+function encouraged(
   intervalSeconds: readonly number[],
-  { groups, lastSuccessRates, encourageRate }: EncouragementInput,
+  { groups, lastSuccessRates, encourageRate, limits }: ReassignmentInput,
 ): Reassignment {
+  const before = (index: number) => lastSuccessRates[index] ?? 0;
   const successRates = groups.map(({ submitted, updates }, index) =>
-    submitted > 0 ? updates / submitted : (lastSuccessRates[index] ?? 0),
+    submitted > 0 ? updates / submitted : before(index),
   );
-  const encouraged = intervalSeconds.map((seconds, index) =>
-    successRates[index]! > (lastSuccessRates[index] ?? 0) ? seconds * encourageRate : seconds,
+  const intervals = intervalSeconds.map((seconds, index) =>
+    successRates[index]! > before(index) ? seconds * encourageRate : seconds,
   );
-  return { intervalSeconds: encouraged, successRates };
+  return { intervalSeconds: checkPriorities(intervals, limits), successRates };
 }
 
 // Iterated capacity reassignment, ICR (Xu et al., NPC 2010, section 3.2): the initial intervals of all groups are
-// stretched by one factor θ, so that the recrawls planned take as many task threads as the updates did of late.
+// stretched by one factor θ, so that the recrawls planned take as many task threads as recent updates did.
 //
 // With ω(j) the multiple from group j's initial interval to that of group j + 1, Δt the first group's initial interval
 // and t the channels' mean download times, equation 4 is
@@ -172,21 +129,19 @@ function encourage(
 // L updates" is those since the last reassignment (λ = 1 / hInterval), of which the trigger ensures enough. A channel
 // that never had an update has no download time: it is in neither sum.
 
-interface IteratedCapacityInput extends EncouragementInput {
-  /** The intervals from the change rates alone, most urgent group first. */
-  readonly initialIntervalSeconds: readonly number[];
-  /** The intervals in force, which stay before anything was downloaded. */
-  readonly intervalSeconds: readonly number[];
-  readonly limits: PriorityLimits;
-}
-
-/** The groups' next intervals. Call when `isReassignmentDue`, with records since the last call. */
-export function iteratedCapacity(input: IteratedCapacityInput): Reassignment {
+/**
+ * The groups' next intervals; `initialIntervalSeconds` are those from the change rates alone. Call when
+ * `isReassignmentDue`, with records since the last call.
+ */
+export function iteratedCapacity(
+  input: ReassignmentInput & { readonly initialIntervalSeconds: readonly number[] },
+): Reassignment {
   const theta = capacityFactor(input.groups, input.initialIntervalSeconds);
-  const stretched =
-    theta === null ? input.intervalSeconds : input.initialIntervalSeconds.map((seconds) => seconds * theta);
-  const { intervalSeconds, successRates } = encourage(stretched, input);
-  return { intervalSeconds: checkPriorities(intervalSeconds, input.limits), successRates };
+  if (theta === null) return encouraged(input.intervalSeconds, input);
+  return encouraged(
+    input.initialIntervalSeconds.map((seconds) => seconds * theta),
+    input,
+  );
 }
 
 /** θ of equation 4; above 1 the fleet is too small for the initial intervals. Null without history. */
@@ -208,20 +163,13 @@ export function capacityFactor(
 // updates really were, shortened where the success rate rose, and in order of urgency.
 //
 // Read where the pseudocode says something else than the text: its loop over channels ends at `C = number of
-// channels`, one past the last (each channel counts once here); its counts are never reset (`encourage`); and a
+// channels`, one past the last (each channel counts once here); its counts are never reset (`encouraged`); and a
 // channel without an update since the last reassignment has no interval.
 
-interface IteratedIntervalInput extends EncouragementInput {
-  /** The intervals in force, most urgent group first; a group without channels keeps its own. */
-  readonly intervalSeconds: readonly number[];
-  readonly limits: PriorityLimits;
-}
-
 /** The groups' next intervals. Call when `isReassignmentDue`, with records since the last call. */
-export function iteratedInterval(input: IteratedIntervalInput): Reassignment {
+export function iteratedInterval(input: ReassignmentInput): Reassignment {
   const measured = input.groups.map(
-    ({ hIntervalSeconds }, index) => hIntervalSeconds ?? input.intervalSeconds[index]!,
+    (group, index) => group.hIntervalSeconds ?? input.intervalSeconds[index]!,
   );
-  const { intervalSeconds, successRates } = encourage(measured, input);
-  return { intervalSeconds: checkPriorities(intervalSeconds, input.limits), successRates };
+  return encouraged(measured, input);
 }

@@ -11,7 +11,6 @@ import { usualChangesPerDay } from "./change-rate.ts";
 export const recrawlStrategies = ["fixed", "iir", "icr", "optimal"] as const;
 export type RecrawlStrategy = (typeof recrawlStrategies)[number];
 
-/** Limits of a page's rate. */
 export interface RateBounds {
   readonly leastPerDay: number;
   readonly mostPerDay: number;
@@ -40,7 +39,6 @@ export interface PlanInForce {
  */
 export const defaultRateBounds: RateBounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
 
-/** One interval for all pages. */
 export const fixedPlan: PlanInForce = {
   strategy: "fixed",
   multiplier: null,
@@ -148,7 +146,6 @@ function fromTable(share: number): number {
   return table[step]! + (at - step) * (table[step + 1]! - table[step]!);
 }
 
-/** Bisection, used to build the table. */
 function slowRoot(share: number): number {
   let [low, high] = [0, 50];
   while (high - low > 1e-12) {

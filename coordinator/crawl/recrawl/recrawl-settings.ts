@@ -41,7 +41,6 @@ export function emptyPlan(
 
 // The mean time between two fetches of a page, which determines a crawler's load.
 
-/** Totals of a plan. */
 export interface PlannedTotal {
   readonly strategy: RecrawlStrategy;
   readonly pages: number;

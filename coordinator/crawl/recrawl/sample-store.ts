@@ -168,7 +168,6 @@ interface GroupRow {
   readonly enough: number;
 }
 
-/** One entry per group of the plan, most urgent first. */
 export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<RecrawlGroups> {
   const { rows } = await pool.query<GroupRow>(
     `with ${channelRecords}
@@ -210,7 +209,6 @@ const firstDayMs = Date.UTC(2000, 0, 1);
 
 const dayMs = 86_400_000;
 
-/** Maximum of Postgres' smallint. */
 const lastDay = 32_767;
 
 /** The latest statement counts, and a URL without a new one keeps its former one. Hosts must be locked. */

@@ -12,9 +12,8 @@ import type { ChangedLink, PageWorth } from "../batch/found-urls.ts";
 import { type Batch, fetchedAtOf, isHttpMissing, legible, notBeforeOf } from "../batch/result-rows.ts";
 import { asksPayment, challengeOf } from "../batch/visit.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import { type HostPages, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
-import { hostPageColumns } from "../frontier/host-budget-sql.ts";
-import { keptRate } from "../frontier/kept-rate.ts";
+import { type HostPages, hostPageColumns, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
+import { keptRate } from "../frontier/host-pace.ts";
 import { firstGateRestDays, longestGateRestDays } from "../recrawl/visit-findings.ts";
 
 /** `worths` matches the results' order. Hosts must be locked. */

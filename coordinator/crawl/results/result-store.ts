@@ -21,9 +21,10 @@ import { watchChanges } from "../changes/change-writes.ts";
 import {
   type LeaseOfTurn,
   type LeaseTransaction,
+  noteSeenAddresses,
   turnColumns,
   writingLeases,
-} from "../frontier/address-turn-writes.ts";
+} from "../frontier/address-turn-store.ts";
 import {
   type AddedUrls,
   addUrls,
@@ -39,7 +40,6 @@ import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
-import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { fetchStatedChanges, noteStated } from "../recrawl/sample-store.ts";
 import { countOutsideLinks, noteNamedSitemaps, updateHosts, withNamedSitemaps } from "./host-writes.ts";
 import { firstOfEach, siftResults } from "./lease-rule-reads.ts";

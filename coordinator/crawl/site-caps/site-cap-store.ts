@@ -4,15 +4,13 @@ import { UsageError } from "#core/errors";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
-import { capOfHost } from "../frontier/site-cap-reads.ts";
+import { capOfHost, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import { type ListedCap, mostSiteCaps, type SiteCap } from "./site-cap.ts";
 
 export type SiteCapStore = ReturnType<typeof createSiteCapStore>;
 
 export function createSiteCapStore(pool: Pool) {
   return {
-    /** Sorted by site. */
     list: async (): Promise<readonly ListedCap[]> => await listed(pool, "true", []),
 
     /** Updates an existing cap. Throws a UsageError when there are too many. */
@@ -22,7 +20,6 @@ export function createSiteCapStore(pool: Pool) {
       return (await listed(pool, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
     },
 
-    /** Null when there is none. */
     remove: async (site: string): Promise<SiteCap | null> => {
       const removed = await write(pool, async (client) => await deleteCap(client, site));
       if (removed !== null) await applyTo(pool, site);
@@ -45,29 +42,17 @@ const columns = `s.site, s.delay_ms as "delayMs", s.words, s.set_by as "setBy", 
 const mostCounted = 100_000;
 
 async function listed(pool: Pool, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
-  const { rows } = await pool.query<SiteCap>(
-    `select ${columns} from site_cap s where ${condition} order by s.site`,
-    [...values],
-  );
-  const hosts = await hostsOfSites(
-    pool,
-    rows.map(({ site }) => site),
-  );
-  return rows.map((row, at) => ({ ...row, hosts: hosts[at]! }));
-}
-
-/** Sorted by site. */
-async function hostsOfSites(pool: Pool, sites: readonly string[]): Promise<number[]> {
-  const { rows } = await pool.query<{ hosts: number }>(
-    `select (
+  const { rows } = await pool.query<ListedCap>(
+    `select ${columns}, (
        select count(*)::float8
        from (select from frontier_host h where ${isOfSite("h.host", "s.site")} limit ${mostCounted}) one
      ) as hosts
-     from unnest($1::text[]) with ordinality as s (site, place)
-     order by s.place`,
-    [sites],
+     from site_cap s
+     where ${condition}
+     order by s.site`,
+    [...values],
   );
-  return rows.map(({ hosts }) => hosts);
+  return rows;
 }
 
 async function insert(client: PoolClient, { site, delayMs, words, setBy, setAt }: SiteCap): Promise<void> {

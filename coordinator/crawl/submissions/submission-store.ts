@@ -6,10 +6,10 @@ import { nameOf, type UrlKey } from "#core/url-key";
 import { clean, columnsOf, inTransaction } from "../../database/transaction.ts";
 import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/control-store.ts";
 import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
-import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
+import { fetchAgain } from "../frontier/lease-end-writes.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { leavingChannel } from "../frontier/report-reads.ts";
 import {
@@ -73,7 +73,6 @@ export function createSubmissionStore(pool: Pool) {
     /** Null when the receipt does not exist or has expired. */
     find: async (submissionId: number): Promise<Submission | null> =>
       (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
-    /** In order of place, after `after`. */
     urls: async (
       submissionId: number,
       { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: Date },
@@ -208,57 +207,24 @@ async function writeAnswers(
   });
 }
 
-interface SubmissionRow {
-  readonly submission_id: string;
-  readonly deed: Submission["deed"];
-  readonly submitted_by: string;
-  readonly submitted_at: Date;
-  readonly new_urls: number;
-  readonly known_urls: number;
-  readonly elsewhere_urls: number;
-  readonly refused_urls: number;
-}
-
-/** Number of fetched URLs per receipt. */
-async function fetchedOf(
-  pool: Pool,
-  receipts: readonly SubmissionRow[],
-): Promise<ReadonlyMap<string, number>> {
-  const counts = new Map(receipts.map(({ submission_id }) => [submission_id, 0]));
-  if (receipts.length === 0) return counts;
-  const { rows } = await pool.query<{ submission_id: string; fetched: number }>(
-    `select s.submission_id, count(*)::int as fetched
-     from unnest($1::bigint[], $2::timestamptz[]) as s (submission_id, submitted_at)
-     join submission_url su on su.submission_id = s.submission_id and su.answer in ('new', 'known')
-     join frontier_url u on u.host_hash = su.host_hash and u.url_hash = su.url_hash
-       and u.last_fetched_at >= s.submitted_at
-     group by s.submission_id`,
-    [receipts.map((row) => row.submission_id), receipts.map((row) => row.submitted_at)],
-  );
-  for (const { submission_id, fetched } of rows) counts.set(submission_id, fetched);
-  return counts;
-}
-
 async function submissionsOf(pool: Pool, which: string, values: readonly unknown[]): Promise<Submission[]> {
-  const { rows } = await pool.query<SubmissionRow>(
-    `select s.* from (select * from submission ${which}) s order by s.submission_id desc`,
+  const { rows } = await pool.query<Omit<Submission, "submittedAt"> & { submittedAt: Date }>(
+    `select s.submission_id::float8 as "submissionId", s.deed, s.submitted_by as "submittedBy",
+       s.submitted_at as "submittedAt",
+       json_build_object('new', s.new_urls, 'known', s.known_urls, 'elsewhere', s.elsewhere_urls,
+         'refused', s.refused_urls) as urls,
+       case when s.new_urls + s.known_urls <= ${submissionBounds.countedUrls} then (
+         select count(*)::int
+         from submission_url su
+         join frontier_url u using (host_hash, url_hash)
+         where su.submission_id = s.submission_id and su.answer in ('new', 'known')
+           and u.last_fetched_at >= s.submitted_at
+       ) end as fetched
+     from (select * from submission ${which}) s
+     order by s.submission_id desc`,
     [...values],
   );
-  const isCounted = (row: SubmissionRow) => row.new_urls + row.known_urls <= submissionBounds.countedUrls;
-  const fetched = await fetchedOf(pool, rows.filter(isCounted));
-  return rows.map((row) => ({
-    submissionId: Number(row.submission_id),
-    deed: row.deed,
-    submittedBy: row.submitted_by,
-    submittedAt: row.submitted_at.toISOString(),
-    urls: {
-      new: row.new_urls,
-      known: row.known_urls,
-      elsewhere: row.elsewhere_urls,
-      refused: row.refused_urls,
-    },
-    fetched: fetched.get(row.submission_id) ?? null,
-  }));
+  return rows.map((row) => ({ ...row, submittedAt: row.submittedAt.toISOString() }));
 }
 
 /** Limit of counted URLs of a host that are due earlier. */
@@ -283,7 +249,6 @@ interface GivenRow {
 
 const noKey = { hostHash: null, urlHash: null };
 
-/** After the given place. */
 async function givenOf(pool: Pool, submissionId: number, after: number, limit: number): Promise<GivenRow[]> {
   const { rows } = await pool.query<GivenRow>(
     `select su.place, su.url, su.answer, su.reason, su.host_hash as "hostHash", su.url_hash as "urlHash",
@@ -298,7 +263,6 @@ async function givenOf(pool: Pool, submissionId: number, after: number, limit: n
   return rows;
 }
 
-/** In order of place. */
 async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): Promise<FollowedUrl[]> {
   const { rows } = await pool.query<FollowedRow>(
     `with given as materialized (

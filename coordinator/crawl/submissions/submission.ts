@@ -105,10 +105,8 @@ export function givenUrl(text: string, place: number, allowSpecialPurpose: Allow
 
 export type Submission = ToldOf<typeof submission>;
 
-/** A URL of a receipt and its current state. */
 export type FollowedUrl = ToldOf<typeof submittedUrl>;
 
-/** The immediate answer to a URL. */
 export type AnsweredUrl = Pick<FollowedUrl, "place" | "url" | "answer" | "reason">;
 
 export interface HandedInFacts {
@@ -152,7 +150,6 @@ export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofol
   ];
 }
 
-/** Stored state of a receipt's URL. */
 export interface FollowedFacts extends AnsweredUrl {
   /** Earlier fetches do not count; null counts all. */
   readonly submittedAt: Date | null;
@@ -263,7 +260,6 @@ export function sumOf({ urls }: Pick<Submission, "urls">): number {
   return urlAnswers.reduce((sum, one) => sum + urls[one], 0);
 }
 
-/** For the audit log. */
 export function submissionChange(receipt: Submission, first: string): Change {
   const { submissionId, deed, urls } = receipt;
   const many = sumOf(receipt);

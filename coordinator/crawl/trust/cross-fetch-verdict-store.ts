@@ -6,7 +6,7 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
-import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
+import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";

@@ -29,7 +29,6 @@ const mostPairs = 1_000_000;
 const leastSaving = 1e-6;
 
 export interface AuctionInput {
-  /** Daily capacity by crawler. */
   readonly capacityPages: Float64Array;
   readonly capacityBytes: Float64Array;
   readonly pages: Float64Array;
@@ -40,9 +39,7 @@ export interface AuctionInput {
 }
 
 export class Auction {
-  /** The crawler of each subnet. */
   readonly places: Int32Array;
-  /** By crawler, in ms per page. */
   readonly prices: Float64Array;
   readonly #input: AuctionInput;
   readonly #members: number[][];
@@ -63,7 +60,6 @@ export class Auction {
     this.#grainBytes = grainOf(input.capacityBytes);
   }
 
-  /** Runs the assignment. */
   run(): void {
     const { pages } = this.#input;
     for (let subnet = 0; subnet < pages.length; subnet++)

@@ -25,7 +25,6 @@ interface MovePorts {
   readonly anycast?: AnycastRanges;
 }
 
-/** Moves per transaction. */
 const movesPerBatch = 1000;
 
 /**
@@ -54,7 +53,6 @@ export async function makeMoves(
 interface SuccessionPorts extends DenialPorts {
   readonly delegations: Pick<DelegationStore, "probedRtts" | "crawlerLoads" | "loads" | "targetsFor">;
   readonly state: CoordinatorState;
-  /** Crawlers that can take a subnet now. */
   readonly online: () => readonly CrawlerId[];
   readonly recrawlDays: () => number;
 }
@@ -64,7 +62,6 @@ interface Succession {
   readonly inherited: readonly DelegationMove[];
   /** Of subnets without a probe target. */
   readonly given: readonly DelegationMove[];
-  /** To be probed again. */
   readonly orphans: readonly SubnetId[];
 }
 

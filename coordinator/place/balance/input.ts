@@ -17,7 +17,6 @@ import type { DelegationStore } from "../delegation/store.ts";
 import { unmeasurableMs } from "../distances/predicted-rtts.ts";
 import { type BalanceInput, overloads } from "./plan.ts";
 
-/** Measured RTTs in ms. */
 export type Rtts = Map<SubnetId, Map<CrawlerId, number>>;
 
 export interface ReliefPorts {
@@ -123,7 +122,6 @@ export function recordsOf(
   return crawlerIds.map((crawlerId) => state.crawler(crawlerId)).filter((crawler) => crawler !== null);
 }
 
-/** Subnets read by one statement. */
 const batchSize = 5000;
 
 export function* batchesOf(subnetIds: readonly SubnetId[]): Generator<readonly SubnetId[]> {

@@ -31,7 +31,6 @@ const roundsAtOnce = 60;
 const mostUnmeasured = 200_000;
 /** How often those subnets and the fleet's rooms are read while somebody joins. */
 const readAgainMs = 60_000;
-/** How often a long search is reported. */
 const reportMs = 60_000;
 /** Subnets returned to their former crawler per pass. */
 const returnsPerPass = 1000;
@@ -75,7 +74,6 @@ interface FleetReading {
 export class NewcomerSettling {
   readonly #ports: SettlingPorts;
   readonly #newcomers = new Map<CrawlerId, Newcomer>();
-  /** Start of each newcomer's wait. */
   readonly #since = new Map<CrawlerId, number>();
   #reading: FleetReading = { atMs: Number.NEGATIVE_INFINITY, rooms: new Map(), unmeasured: [] };
 

@@ -23,7 +23,6 @@ import { makeMoves } from "./hand-overs.ts";
 
 export interface SearchPorts {
   readonly state: CoordinatorState;
-  /** Paced probes. */
   readonly fleet: Pick<Fleet, "online" | "probe">;
   readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor" | "move">;
   readonly rounds: Pick<DelegationQueue, "request" | "isUnderWay">;
@@ -354,7 +353,6 @@ interface MeasuredNearby {
 
 export interface PossibleGain {
   readonly placement: Placement;
-  /** The owner's measurement. */
   readonly ownerRttMs: number;
   /** The owner and all others that measured it. */
   readonly measured: readonly MeasuredNearby[];
@@ -374,7 +372,6 @@ const fitScalePerMs = 0.3;
 /** Fit of the triangle where the newcomer is not near, measured over fleets from real matrices. */
 const chanceFit = 0.25;
 
-/** Minimum chance at any level. */
 const leastShare = 0.02;
 
 export class NewcomerFindings {

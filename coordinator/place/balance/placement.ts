@@ -107,7 +107,6 @@ type Ways = Pick<AuctionInput, "crawlers" | "costsMs">;
 
 interface KnownSubnets {
   readonly subnets: readonly BalanceSubnet[];
-  /** Indexes of the rows' crawlers. */
   readonly owners: readonly number[];
   readonly rtts: RttTable;
 }
@@ -143,7 +142,6 @@ function waysOf(
   return { crawlers, costsMs };
 }
 
-/** Applies with equal loads. */
 function inWholeSubnets(capacities: Float64Array, pages: Float64Array): Float64Array {
   const loads = pages.filter((load) => load > 0);
   const [unit = 0] = loads;

@@ -20,7 +20,6 @@ export interface BalanceSubnet {
   /** The present crawler; one that is not listed counts as departed. */
   readonly crawlerId: CrawlerId;
   readonly loadPagesPerDay: number;
-  /** Not counted when absent. */
   readonly loadBytesPerDay?: number;
   /** Measured RTTs in ms; crawlers that never measured it are absent. */
   readonly rttMs: ReadonlyMap<CrawlerId, number>;
@@ -188,7 +187,6 @@ export function wholeUnits(capacities: Float64Array, unit: number, subnets: numb
 
 const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
-/** The balancing policies' names in settings. */
 export const balancePolicyNames = ["min-cost-flow", "variance-rule"] as const;
 
 export type BalancePolicyName = (typeof balancePolicyNames)[number];

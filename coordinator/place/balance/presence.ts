@@ -68,7 +68,6 @@ export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly
 
 interface WantedCrawlers {
   readonly ports: RefreshPorts;
-  /** Null for all. */
   readonly crawlerIds: readonly CrawlerId[] | null;
 }
 
@@ -127,7 +126,6 @@ function areApart(one: string | null, other: string | null, state: CoordinatorSt
   return !areFamilies && !isSame(was.holderKey, is.holderKey);
 }
 
-/** Delegations read at once. */
 const readTogether = 5000;
 
 async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date): Promise<void> {
@@ -165,7 +163,6 @@ async function takeOwnSubnet(
   });
 }
 
-/** Which absences this coordinator acts on, and when. */
 export interface DepartureRule {
   readonly departureMs: number;
   /** Start of this coordinator, before which nobody could return. */

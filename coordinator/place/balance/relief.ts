@@ -18,7 +18,6 @@ import type { BalanceInput, BalancePolicyName, Move } from "./plan.ts";
 import { planByVarianceRule } from "./variance-rule.ts";
 
 interface RebalancePorts extends ReliefPorts {
-  /** Paced probes. */
   readonly fleet: Fleet;
   readonly delegations: ReliefPorts["delegations"] & Pick<DelegationStore, "move">;
 }
@@ -66,7 +65,6 @@ interface Pair {
 
 interface ReliefPlan {
   readonly moves: readonly Move[];
-  /** Most worth first. */
   readonly probes: readonly Pair[];
 }
 

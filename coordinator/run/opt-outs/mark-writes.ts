@@ -8,7 +8,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import { linksBeyond } from "../../crawl/batch/link-sql.ts";
 import { forgetDifferencesOf } from "../../crawl/changes/change-writes.ts";
-import { type LeaseTransaction, writingLeases } from "../../crawl/frontier/address-turn-writes.ts";
+import { type LeaseTransaction, writingLeases } from "../../crawl/frontier/address-turn-store.ts";
 import { lockHosts } from "../../crawl/frontier/admission-writes.ts";
 import { isInPartSql, isOptedOut, otherOptOutOfHost } from "../../crawl/frontier/back-link-writes.ts";
 import { optedOutUrl } from "../../crawl/frontier/frontier.ts";

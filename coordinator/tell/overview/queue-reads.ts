@@ -6,12 +6,12 @@
 
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
-import { hasLeases } from "../../crawl/frontier/address-turn-writes.ts";
+import { hasLeases } from "../../crawl/frontier/address-turn-store.ts";
 import { paymentsInARow } from "../../crawl/frontier/budgets.ts";
 import { heldBackDomains } from "../../crawl/frontier/domain-store.ts";
 import { nothingDueReason } from "../../crawl/frontier/hand-out-tasks.ts";
-import type { KeptRate } from "../../crawl/frontier/kept-rate.ts";
-import { paceReasons } from "../../crawl/frontier/pace-reasons.ts";
+import type { KeptRate } from "../../crawl/frontier/host-pace.ts";
+import { paceReasons } from "../../crawl/frontier/host-pace.ts";
 import { sampleTables, type TableSample, toldRows, wholeTable } from "../../database/cached-read.ts";
 import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/control-store.ts";
 import {

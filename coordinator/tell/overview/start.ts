@@ -8,7 +8,7 @@ import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { WebPart } from "../../ask/add-operations.ts";
-import { forgetTurns } from "../../crawl/frontier/address-turn-writes.ts";
+import { forgetTurns } from "../../crawl/frontier/address-turn-store.ts";
 import { bringBack, wasAhead } from "../../crawl/frontier/of-the-future-writes.ts";
 import { crawlerStates } from "../../place/crawlers/crawler.ts";
 import {

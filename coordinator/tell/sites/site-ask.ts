@@ -20,7 +20,7 @@ import {
 import { type Document, Fault, operationsOf, type Seen } from "../../ask/operation.ts";
 import { changesCsv } from "../../crawl/changes/changes-ask.ts";
 import type { PageChange } from "../../crawl/changes/page-change.ts";
-import { delayWords } from "../../crawl/frontier/pace-reasons.ts";
+import { delayWords } from "../../crawl/frontier/host-pace.ts";
 import { handIn } from "../../crawl/submissions/submissions-ask.ts";
 import type { Visit } from "../../web/access.ts";
 import { answer, openRecord, typedConfirmation } from "../../web/api-operation.ts";

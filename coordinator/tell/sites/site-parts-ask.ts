@@ -22,7 +22,7 @@ import {
 import type { Node } from "../../ask/operation.ts";
 import { differenceList, kindBadge } from "../../crawl/changes/changes-ask.ts";
 import { kindWords } from "../../crawl/changes/page-change.ts";
-import { delayWords } from "../../crawl/frontier/pace-reasons.ts";
+import { delayWords } from "../../crawl/frontier/host-pace.ts";
 import { fetchAgain } from "../../crawl/submissions/submissions-ask.ts";
 import type { Visit } from "../../web/access.ts";
 import { chartHistory, type HistoryChart } from "../../web/chart-history.ts";

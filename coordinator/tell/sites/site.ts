@@ -11,7 +11,7 @@ import { hostHashOf, hostNamed } from "#core/url-key";
 import type { ChangeFeed } from "../../crawl/changes/change-feed-reads.ts";
 import { everyChange, toldChange } from "../../crawl/changes/page-change.ts";
 import type { HostReport } from "../../crawl/frontier/frontier-reports-api.ts";
-import { paceReasons } from "../../crawl/frontier/pace-reasons.ts";
+import { paceReasons } from "../../crawl/frontier/host-pace.ts";
 import { answerHost } from "../who/answer.ts";
 import { robotsWords, usedUpWords } from "../who/explain-host.ts";
 import type { WhoPorts } from "../who/place.ts";

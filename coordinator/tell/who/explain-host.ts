@@ -12,7 +12,7 @@ import {
 } from "../../crawl/frontier/budgets.ts";
 import type { CrawlScope } from "../../crawl/frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../../crawl/frontier/frontier-reports-api.ts";
-import { paceReasons } from "../../crawl/frontier/pace-reasons.ts";
+import { paceReasons } from "../../crawl/frontier/host-pace.ts";
 import type { TakenFor } from "./who-api.ts";
 
 export interface HostFacts {

@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import type { UrlKey } from "#core/url-key";
-import { hostBudget } from "../../crawl/frontier/budgets.ts";
+import { hostBudget, hostPageColumns } from "../../crawl/frontier/budgets.ts";
 import { domainReport } from "../../crawl/frontier/domain-store.ts";
 import {
   type FetchLine,
@@ -13,7 +13,6 @@ import {
   visitsListed,
   type WaitingReport,
 } from "../../crawl/frontier/frontier-reports-api.ts";
-import { hostPageColumns } from "../../crawl/frontier/host-budget-sql.ts";
 import { urlsInHand, urlTurn } from "../../crawl/frontier/open-lease-reads.ts";
 import { statedOfHost, statedUsesOf } from "../../crawl/results/stated-uses-store.ts";
 import { roundedMs, toldRows } from "../../database/cached-read.ts";

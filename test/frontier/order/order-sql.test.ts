@@ -1,13 +1,11 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies say. Seeded random rows. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { hostWorth, mixLists, owedAfter } from "#coordinator/crawl/frontier/order/mix";
 import {
   dueUrlsLookedAt,
   leaseOrder,
   placedUrls,
-  rankJoin,
-  scoreSql,
-  worthSql,
+  reckonFromStart,
+  reckonWorths,
 } from "#coordinator/crawl/frontier/order/order-sql";
 import {
   isNew,
@@ -20,6 +18,7 @@ import {
 import { seededRandom } from "#core/random";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
+import { hostWorth, mixLists, owedAfter } from "./mix-model.ts";
 
 const now = new Date("2030-01-01T12:00:00.250Z");
 const hostHash = "7";
@@ -27,7 +26,8 @@ const hostHash = "7";
 const database = await forThisFile(testDatabase());
 beforeAll(async () => {
   await database.pool.query(
-    `insert into frontier_host (host_hash, host, mix_carry) values (${hostHash}, 'a.example', 0)`,
+    `insert into frontier_host (host_hash, host, mix_carry, state, due_at)
+     values (${hostHash}, 'a.example', 0, 'resolved', '2029-01-01')`,
   );
   await seedUrls(600);
 });
@@ -91,9 +91,7 @@ describe.each(orderNames)("%s", (name) => {
   it("gives every URL the score that its strategy gives it", async () => {
     const urls = await seeded();
     const { rows } = await database.pool.query<{ url_hash: string; score: number }>(
-      `select u.url_hash, (${scoreSql(name, "$1")})::float8 as score
-       from frontier_url u ${rankJoin(name)}
-       where u.host_hash = ${hostHash} and $1::timestamptz is not null`,
+      `select x.* from (select ${hostHash}::bigint as host_hash) h cross join lateral (${placedUrls(name, "$1")}) x`,
       [now],
     );
 
@@ -166,9 +164,9 @@ describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name
   it("tells what the host is worth with them and without them, as the strategy does", async () => {
     const strategy = orderStrategy(name);
     const urls = await seeded();
+    await reckonWorths(database.pool, name, { after: reckonFromStart, now });
     const { rows } = await database.pool.query<{ worth: number }>(
-      `select ${worthSql(name, "$2")} as worth from frontier_host h where h.host_hash = $1`,
-      [hostHash, now],
+      `select worth from frontier_host where host_hash = ${hostHash}`,
     );
 
     const { items, restWorth } = await picked(name, null);

@@ -5,18 +5,24 @@
 
 import type { Pool } from "pg";
 import { firstHosts } from "../budgets.ts";
-import { mostOwed, roundingError } from "./mix.ts";
-import { crawlSeconds, type FrontierOrder, type OrderName, unknownChangeRatio } from "./strategies.ts";
+import {
+  crawlSeconds,
+  type FrontierOrder,
+  mostOwed,
+  type OrderName,
+  roundingError,
+  unknownChangeRatio,
+} from "./strategies.ts";
 
 /** Due URLs examined per host, longest due first; bounds the cost for a host with a billion. */
 export const dueUrlsLookedAt = 2000;
 
-/** SQL over row `u`: new means never visited. */
 export const isNewSql = "u.last_fetched_at is null";
 
 const ageSeconds = (now: string) =>
   `greatest(0, extract(epoch from ${now}::timestamptz - u.last_fetched_at))::float8`;
 
+/** Higher goes first. `now` is the parameter of the time. */
 const scores: Readonly<Record<OrderName, (now: string) => string>> = {
   "breadth-first": (now) => `extract(epoch from ${now}::timestamptz - u.next_fetch_at)::float8`,
   "back-links": () => "u.back_links::float8",
@@ -26,17 +32,6 @@ const scores: Readonly<Record<OrderName, (now: string) => string>> = {
          * (u.back_links + coalesce(u.out_links, 0)) end`,
   pagerank: () => "coalesce(r.page_rank::float8, 0)",
 };
-
-/** Higher goes first. `now` is the parameter of the time. */
-export function scoreSql(name: OrderName, now: string): string {
-  return scores[name](now);
-}
-
-/** Joins row `r` for strategies that use it. */
-export function rankJoin(name: OrderName): string {
-  if (name !== "pagerank") return "";
-  return "left join url_rank r on r.host_hash = u.host_hash and r.url_hash = u.url_hash";
-}
 
 const soonFirst = "u.score desc, u.next_fetch_at, u.depth, u.url_hash";
 
@@ -52,7 +47,7 @@ function scoredUrls(name: OrderName, now: string, except?: string): string {
              ${except === undefined ? "" : `and url_hash <> all(${except})`}
            order by next_fetch_at
            limit ${dueUrlsLookedAt}`;
-  const columns = `u.url_hash, ${isNewSql} as is_new, ${scoreSql(name, now)} as score, u.next_fetch_at, u.depth`;
+  const columns = `u.url_hash, ${isNewSql} as is_new, ${scores[name](now)} as score, u.next_fetch_at, u.depth`;
   if (name !== "pagerank") return `select ${columns} from (${looked}) u`;
   return `
          with looked as materialized (${looked}
@@ -73,13 +68,8 @@ export function placedUrls(name: OrderName, now: string, except?: string): strin
          from (${scoredUrls(name, now, except)}) u`;
 }
 
-/** Best score of host `h`'s new due URLs, as in mix.ts; parameters as above. */
-export function worthSql(name: OrderName, now: string): string {
-  return `(select max(u.score) filter (where u.is_new) from (${scoredUrls(name, now)}) u)`;
-}
-
 /**
- * SQL parts that choose leases' URLs as mix.ts does: `before` the part `due`, and `after` it. `$2` is the time, `$4`
+ * SQL parts that choose leases' URLs as `shareOf` and `spreadLists` do: `before` the part `due`, and `after` it. `$2` is the time, `$4`
  * the hosts, `$7` the most URLs of each, `$8` the share for new ones, `$9` the least score for hosts chosen by worth
  * (null mixes new and old), `$10` each host's carry.
  */
@@ -116,7 +106,7 @@ const spareUrls = 4;
 
 const carried = "coalesce(h.mix_carry, ((h.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)";
 
-/** Merges both lists in proportion to their quotas (placeOf in mix.ts). */
+/** Merges both lists in proportion to their quotas (spreadLists in strategies.ts). */
 const byQuota = (u: string, h: string) =>
   `${u}.place / greatest(case when ${u}.is_new then ${h}.for_new else ${h}.slots - ${h}.for_new end, 0.5), ${u}.is_new desc`;
 
@@ -203,7 +193,6 @@ const due = `
       limit l.slots
     ) u`;
 
-/** SQL: columns of frontier_url that a lease contains. */
 export function leasedColumns(u: string): string {
   return ["url", "depth", "etag", "last_modified", "digest", "redirects"]
     .map((name) => `${u}.${name}`)
@@ -271,13 +260,11 @@ export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> 
 // URLs it takes (host-lease-writes.ts); changes by links, ranks and time are computed here, host by host in due order,
 // over and over.
 
-/** The due time and hash of the last computed host. */
 export interface ReckonedUntil {
   readonly dueAt: string;
   readonly hostHash: string;
 }
 
-/** Start of a round. */
 export const reckonFromStart: ReckonedUntil = { dueAt: "-infinity", hostHash: String(-(2n ** 63n)) };
 
 const hostsAtATime = 100;
@@ -303,6 +290,9 @@ export async function reckonWorths(
 export const ofFirstHosts = (worth: string): string =>
   `case when h.domain_place < ${firstHosts} then ${worth} end`;
 
+const bestNewScore = (order: OrderName) =>
+  `(select max(u.score) filter (where u.is_new) from (${scoredUrls(order, "$1")}) u)`;
+
 const reckonStatement = (order: OrderName) => `
   with h as materialized (
     select host_hash, due_at, worth, domain_place
@@ -312,7 +302,7 @@ const reckonStatement = (order: OrderName) => `
     order by due_at, host_hash
     limit ${hostsAtATime}
   ), reckoned as materialized (
-    select h.host_hash, h.worth as before, ${ofFirstHosts(worthSql(order, "$1"))} as worth
+    select h.host_hash, h.worth as before, ${ofFirstHosts(bestNewScore(order))} as worth
     from h
   ), free as materialized (
     select own.host_hash

@@ -1,7 +1,7 @@
 /**
  * The named orders in which a host's due URLs are fetched. A strategy scores new URLs (never visited) and old ones in
  * two lists; higher scores go first, then the longest due, then the shallowest. A lease is filled from both lists
- * (mix.ts) unless the strategy opts out.
+ * (shareOf) unless the strategy opts out.
  *
  * Strategies are pure functions. Leases use the same rules in SQL (order-sql.ts); a test compares them.
  */
@@ -18,21 +18,17 @@ export interface UrlFacts {
   readonly pageRank: number | null;
   /** Since the last visit; null when never visited. */
   readonly ageSeconds: number | null;
-  /** Since it became due; negative before that. */
   readonly dueSeconds: number;
   readonly depth: number;
 }
 
 export interface OrderStrategy {
   readonly name: (typeof orderNames)[number];
-  /** A sentence for operators about what goes first. */
   readonly words: string;
   /** When true, a lease takes the operator's share of new URLs and fills up with old ones. */
   readonly mixesNewAndOld: boolean;
   readonly newScore: (url: UrlFacts) => number;
-  /** `ageSeconds` is not null here. */
   readonly oldScore: (url: UrlFacts) => number;
-  /** Explains the score in words and numbers. */
   readonly reason: (url: UrlFacts) => string;
 }
 
@@ -44,7 +40,6 @@ export function scoreOf(strategy: OrderStrategy, url: UrlFacts): number {
   return isNew(url) ? strategy.newScore(url) : strategy.oldScore(url);
 }
 
-/** Formats a number to three significant digits. */
 export function told(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
@@ -146,12 +141,11 @@ const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
   pagerank: pageRank,
 };
 
-/** The policies `frontier.order` and `frontier.newShare` in force. */
 export interface FrontierOrder {
   readonly name: OrderName;
   /** A lease's share of new URLs (Anansi's α, equation 5.1), where the strategy mixes. */
   readonly newShare: number;
-  /** The share of a crawler's hosts chosen by their best due URL (mix.ts); 0 when omitted. */
+  /** The share of a crawler's hosts chosen by their best due URL (hostsByTurns); 0 when omitted. */
   readonly worthShare?: number;
 }
 
@@ -172,4 +166,64 @@ export function orderStrategy(name: OrderName): OrderStrategy {
 export function worthShareOf(order: FrontierOrder | undefined): number {
   if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
   return order.worthShare ?? 0;
+}
+
+// Fills a lease from new and old URLs: Anansi gives 90 of 100 work units to new ones (section 5.1, α = 0.9). A lease is
+// smaller, so the fraction of a slot is carried to the host's next lease, which makes the share exact over many leases.
+// A list that runs out leaves its slots to the other.
+
+/** The number of `slots` due to a `share`, including the carried fraction, and what is carried on: below 1. */
+export function shareOf(
+  slots: number,
+  share: number,
+  carry: number,
+): { readonly slots: number; readonly carry: number } {
+  const exact = slots * share + carry;
+  // A whole number apart from rounding counts as whole.
+  const whole = Math.min(slots, Math.max(0, Math.floor(exact + roundingError)));
+  return { slots: whole, carry: Math.min(1, exact - whole) };
+}
+
+export const roundingError = 1e-9;
+
+/** Limits what is owed to a list that was long empty, in slots: one slice. */
+export const mostOwed = 20;
+
+/** Merges two lists in proportion to their quotas: each entry at its place / quota; on ties the first list goes first. */
+export function spreadLists<One>(
+  ...lists: readonly (readonly [ones: readonly One[], quota: number])[]
+): One[] {
+  const placed = lists.flatMap(([ones, quota]) =>
+    ones.map((one, index) => ({ one, at: (index + 1) / Math.max(quota, 0.5) })),
+  );
+  return placed.sort((a, b) => a.at - b.at).map(({ one }) => one);
+}
+
+// Decides which hosts come first: a share of a crawler's hosts by the worth of their best new URL under the strategy,
+// all others by how long they are due. So nothing starves: with a worth share of 3/4, a host with n others due before
+// it has its turn after at most 4·(n + 1) hosts.
+//
+// Of a host chosen by worth, only new URLs at least as good as the next host's best are leased, as in one list for the
+// whole web. With full slices, the best URL would bring along unimportant ones, and choosing by worth would gain
+// nothing (measured, test/bench/results/anansi.md).
+
+/** At least one in ten hosts goes by waiting time, so that those of little worth do not starve. */
+export const mostWorthShare = 0.9;
+
+/** For a host chosen by its worth, the least score with which a URL is leased; null leases a slice like any other. */
+type ByWorth<Host> = Host & { readonly leastWorth?: number | null };
+
+/**
+ * Orders all hosts, each once: `byWorth` of every `wanted` come from the worthiest, spread among the longest due. One
+ * more of the worthiest shows what the next is worth. A host chosen by worth takes no turn from those that wait.
+ */
+export function hostsByTurns<Host extends { readonly host_hash: string; readonly worth: number | null }>(
+  lists: { readonly worthiest: readonly Host[]; readonly longestDue: readonly Host[] },
+  { wanted, byWorth }: { readonly wanted: number; readonly byWorth: number },
+): ByWorth<Host>[] {
+  const leastWorth = lists.worthiest[byWorth]?.worth ?? null;
+  const worthiest = lists.worthiest.slice(0, byWorth).map((host) => ({ ...host, leastWorth }));
+  const names = new Set(worthiest.map(({ host_hash }) => host_hash));
+  const longestDue = lists.longestDue.filter(({ host_hash }) => !names.has(host_hash));
+  return spreadLists<ByWorth<Host>>([worthiest, byWorth], [longestDue, wanted - byWorth]);
 }

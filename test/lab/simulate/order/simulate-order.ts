@@ -4,17 +4,18 @@
  * them: slices of one host, the longest due host first or by what its best URL is worth, or of the whole web as one list,
  * as a single server would. A host that is in hand is passed over while another one is due.
  */
-import { hostWorth, mixLists, owedAfter, shareOf } from "#coordinator/crawl/frontier/order/mix";
 import {
   type FrontierOrder,
   isNew,
   orderStrategy,
   scoreOf,
+  shareOf,
   type UrlFacts,
   worthShareOf,
 } from "#coordinator/crawl/frontier/order/strategies";
 import { pageRank } from "#coordinator/crawl/web-graph/page-rank";
 import { seededRandom } from "#core/random";
+import { hostWorth, mixLists, owedAfter } from "../../../frontier/order/mix-model.ts";
 import { graphOf, type OrderWeb } from "./order-web.ts";
 
 interface OrderRun {

@@ -2,13 +2,7 @@
  * The manager of a recrawl simulation (section 2.1 and 3 of the paper): when each channel is submitted next, what is
  * remembered of its updates for the strategies, and how fresh its stored pages are.
  */
-import {
-  type ChannelRecord,
-  type GroupRecord,
-  groupRecord,
-  hasEnoughUpdates,
-  isReassignmentDue,
-} from "#coordinator/crawl/recrawl/priority-groups";
+import { type GroupRecord, isReassignmentDue } from "#coordinator/crawl/recrawl/priority-groups";
 import type { SeededRandom } from "#ops/world/seeded-random";
 import { Calendar } from "./calendar.ts";
 import type { Update } from "./crawler-fleet.ts";
@@ -182,4 +176,38 @@ export class ChannelManager {
  */
 export function currentShare(changeIntervals: number): number {
   return changeIntervals === 0 ? 1 : -Math.expm1(-changeIntervals) / changeIntervals;
+}
+
+// The records of channels and the sums over a group, which the coordinator makes in SQL.
+
+/** What a manager remembers of one channel, which is a host or a part of one, since the last reassignment. */
+interface ChannelRecord {
+  /** Mean gap between its updates; a gap belongs to the update that ends it. Null before the first gap ended. */
+  readonly meanGapSeconds: number | null;
+  /** hInterval at the last reassignment; null if it never had one. */
+  readonly earlierGapSeconds: number | null;
+  /** hSubCount: recrawl tasks submitted. */
+  readonly submitted: number;
+  /** hSucCount: updates, that is tasks that succeeded. */
+  readonly updates: number;
+  /** Mean download time of all its updates; null without any. */
+  readonly downloadSeconds: number | null;
+}
+
+/** Updates of a channel that the trigger waits for: "more than 5". */
+const hasEnoughUpdates = (updates: number) => updates > 5;
+
+function groupRecord(channels: Iterable<ChannelRecord>, intervalSeconds: number): GroupRecord {
+  const sums = { channels: 0, gaps: 0, submitted: 0, updates: 0, downloadSeconds: 0, busyThreads: 0 };
+  for (const channel of channels) {
+    const gap = channel.meanGapSeconds ?? channel.earlierGapSeconds ?? intervalSeconds;
+    sums.channels += 1;
+    sums.gaps += gap;
+    sums.submitted += channel.submitted;
+    sums.updates += channel.updates;
+    sums.downloadSeconds += channel.downloadSeconds ?? 0;
+    sums.busyThreads += gap > 0 ? (channel.downloadSeconds ?? 0) / gap : 0;
+  }
+  const { gaps, ...rest } = sums;
+  return { ...rest, hIntervalSeconds: sums.channels > 0 ? gaps / sums.channels : null };
 }

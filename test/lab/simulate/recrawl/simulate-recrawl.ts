@@ -1,6 +1,6 @@
 /** Runs one strategy through a scenario, and says what the paper's tables 1 to 4 and figures 4 and 5 ask for. */
 
-import { optimalRates } from "#coordinator/crawl/recrawl/optimal-rates";
+import { optimalPlan } from "#coordinator/crawl/recrawl/optimal-rates";
 import {
   iteratedCapacity,
   iteratedInterval,
@@ -185,7 +185,7 @@ class OptimalStrategy {
     const attempts = minutes.map((taken) => Math.exp(hazard * taken));
     const cost = minutes.map((taken) => (hazard > 0 ? Math.expm1(hazard * taken) / hazard : taken));
     const theta = (channel: number) => changeMinutes[world.group[channel]!]!;
-    const busy = optimalRates(
+    const busy = optimalPlan(
       {
         changesPerDay: cost.map((minutesEach, channel) => Math.min(1e300, minutesEach / theta(channel))),
         importance: minutes.map((taken, channel) =>
@@ -198,7 +198,7 @@ class OptimalStrategy {
         ),
       },
       plannedShare * threads,
-    );
+    ).ratesPerDay;
     return busy.map((share, channel) => cost[channel]! / (share * attempts[channel]!));
   }
 

@@ -1,7 +1,9 @@
 /**
- * All writes of table address_turn: which crawler's turn an address is, and how many open leases it has on hosts
- * there. They belong to the leases' transaction: turns are taken just before leases are written, returned for hosts
- * that got none, and ended with the leases.
+ * Table address_turn: across the fleet one crawler at a time uses an address, however many hosts are behind it and
+ * whoever has their subnets. A lease begins only when all addresses of its host are the crawler's turn. Turns belong to
+ * the leases' transaction: they are taken and counted just before leases are written, returned for hosts that got none,
+ * and ended with the leases. After the last one the address rests before another turn. A turn of continuous leases ends
+ * after half a minute: its crawler begins nothing more there until the address is free.
  *
  * A turn is over once its latest lease would have expired and its address has rested, whatever its count. A new turn
  * may then begin before the end of an old lease is reported; that end must not be subtracted from the new turn. So a
@@ -47,7 +49,6 @@ export const hasItsShare = (domain: string): string => {
 /** Half-life of a domain's use. Postgres before 17 cannot subtract infinite times, so it looks back at most a day. */
 const halfOfUseSeconds = 600;
 
-/** A transaction that writes leases together with their turns. */
 export interface LeaseTransaction {
   readonly client: PoolClient;
   readonly turns: TurnsInHand;
@@ -89,7 +90,6 @@ export interface LeaseOfTurn {
   readonly addresses: string;
   readonly expires_at: string;
   readonly host: string;
-  /** Total time its host took to answer. */
   readonly used_ms: number;
 }
 
@@ -111,7 +111,6 @@ interface EndOfLease {
 
 class TurnsInHand {
   readonly #client: PoolClient;
-  /** The database settings that the transaction runs under. */
   readonly #settings: string;
   readonly #taken = new Map<HostHash, LeaseOfTurn>();
   readonly #ended: EndOfLease[] = [];
@@ -140,7 +139,6 @@ class TurnsInHand {
     for (const host of hosts) this.#taken.delete(host);
   }
 
-  /** Marks formerly open leases as ended. */
   end(
     leases: readonly LeaseOfTurn[],
     { closedAt, ranOut }: { readonly closedAt: Date; readonly ranOut: boolean },
@@ -161,7 +159,6 @@ class TurnsInHand {
 interface Claim {
   readonly crawlerId: CrawlerId;
   leases: number;
-  /** By registrable domain. */
   readonly of: Map<string, number>;
 }
 
@@ -297,3 +294,64 @@ export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
     [now],
   );
 }
+
+// Reads that skip hosts which would get no turn; they may be slightly stale.
+
+/** Addresses of a host considered, as in a lease (protocol/lease.ts). */
+export const maxAddresses = 64;
+
+/** Of those, addresses to which crawlers were directed and which they reported. */
+const maxSeen = 8;
+
+export const addressKeysOf = (host: string): string => `array(
+  select distinct address_key(a)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
+
+/**
+ * SQL: no address of the host is taken and its domain has not its share of one. It counts, because the planner would
+ * turn `exists` into a join with the whole table; this looks up a few addresses. `crawlerId` is an expression.
+ */
+export const isFreeFor = (host: string, crawlerId: string): string => `(
+  select count(*)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
+  cross join lateral (
+    select
+    from address_turn t
+    where t.address = address_key(a)
+      and (${isTaken(crawlerId)} or ${hasItsShare(`coalesce(${host}.domain, ${host}.host)`)})
+    offset 0
+  ) t
+) = 0`;
+
+/**
+ * Stores addresses at which results say hosts were reached but that our resolver did not return. They count from the
+ * next lease after a second crawler reports them, since a single crawler could otherwise block anybody's turns.
+ */
+export async function noteSeenAddresses(
+  client: PoolClient,
+  crawlerId: CrawlerId,
+  seen: readonly { readonly hostHash: HostHash; readonly address: string }[],
+): Promise<void> {
+  if (seen.length === 0) return;
+  await client.query(
+    `update frontier_host h
+     set seen_addresses = case when ${isReportedBy("<>")}
+           then (array_prepend(given.address, h.seen_addresses))[1:${maxSeen}] else h.seen_addresses end,
+         reported_addresses = (array_prepend(given.address, h.reported_addresses))[1:${maxSeen}],
+         reported_by = (array_prepend($3::int, h.reported_by))[1:${maxSeen}]
+     from (
+       select distinct on (host_hash) host_hash, address
+       from unnest($1::bigint[], $2::inet[]) as all_seen (host_hash, address)
+       order by host_hash
+     ) given
+     where h.host_hash = given.host_hash
+       and address_key(given.address) <> all(${addressKeysOf("h")})
+       and (${isReportedBy("<>")} or not ${isReportedBy("=")})`,
+    [seen.map(({ hostHash }) => hostHash), seen.map(({ address }) => address), crawlerId],
+  );
+}
+
+/** SQL: the address was reported for the host before, by crawler $3 or by another one. */
+const isReportedBy = (how: "=" | "<>"): string => `exists (
+  select from unnest(h.reported_addresses, h.reported_by) as report (address, crawler_id)
+  where address_key(report.address) = address_key(given.address) and report.crawler_id ${how} $3::int)`;

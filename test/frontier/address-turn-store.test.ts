@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { forgetTurns } from "#coordinator/crawl/frontier/address-turn-writes";
+import { forgetTurns } from "#coordinator/crawl/frontier/address-turn-store";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { createResultStore } from "#coordinator/crawl/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId } from "#core/ids";
@@ -215,14 +215,6 @@ describe("an address", () => {
 
     expect(rested).toEqual([[{ leases: 0 }, { leases: 0 }], [{ leases: 0 }], [{ leases: 0 }], []]);
   });
-
-  it("that nobody else has a host at holds nobody up", async () => {
-    const { north, south, host } = await fleet();
-    await host("a", north, "192.0.2.1");
-    await host("b", south, "192.0.2.2");
-
-    expect([hostsOf(await leased(north)), hostsOf(await leased(south))]).toEqual([["a"], ["b"]]);
-  });
 });
 
 describe("turns", () => {
@@ -383,11 +375,10 @@ it("whoever writes leases tells of their turns, and nobody else writes table add
       ),
     );
 
-  expect(writing("address_turn")).toEqual(["coordinator/crawl/frontier/address-turn-writes.ts"]);
-  // Two are parts of statements: of those in host-lease-writes and cross-fetch-store, and of closed leases alone. One sets
+  expect(writing("address_turn")).toEqual(["coordinator/crawl/frontier/address-turn-store.ts"]);
+  // Two are parts of statements: of those in host-lease-writes and cross-fetch-store,. One sets
   // times right that a wrong clock wrote, and ends no lease.
   expect(writing("lease").toSorted()).toEqual([
-    "coordinator/crawl/frontier/closed-lease-store.ts",
     "coordinator/crawl/frontier/lease-end-writes.ts",
     "coordinator/crawl/frontier/of-the-future-writes.ts",
     "coordinator/crawl/frontier/open-lease-reads.ts",
