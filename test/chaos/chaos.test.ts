@@ -1,4 +1,4 @@
-/** A short chaos run (npm run chaos) against real processes, and proof that each check finds what it looks for. */
+/** A short chaos run (npm run chaos) against real processes, and proof that each check finds its fault. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { builtProgram } from "../support/built-command.ts";

@@ -1,6 +1,6 @@
 /**
- * What must hold after a chaos run, beyond the tables (support/database-checks.ts): what the sites' own logs say, what lies
- * on the disks, what the processes have said.
+ * What must hold after a chaos run, beyond the tables (support/database-checks.ts): in the sites' own logs, on the disks, and
+ * in the output of the processes.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import type { RunningWorld } from "#ops/world/main";
 import type { World } from "#ops/world/model";
 import { planSite } from "#ops/world/site-plan";
 
-/** Rows that contradict the check's words; none: it holds. */
+/** Rows that contradict the check; empty: it holds. */
 export interface Verdict {
   readonly check: string;
   readonly words: string;
   readonly rows: readonly object[];
-  /** Why it was not looked at; null: it was. */
+  /** Why it was skipped; null: it was not. */
   readonly skipped: string | null;
 }
 
@@ -28,13 +28,13 @@ export const verdict = (check: string, words: string, rows: readonly object[]): 
 interface ExpectedUrl {
   readonly host: string;
   readonly url: string;
-  /** As column last_outcome has it; null: any. */
+  /** As in column last_outcome; null: any. */
   readonly outcomes: readonly string[] | null;
 }
 
 const isRead = ["fetched", "unchanged"];
 
-/** What is reached from the front pages of all sites, by the world's own plan. */
+/** Pages reachable from the front pages of all sites, by the world's own plan. */
 function expectedUrls(world: World): readonly ExpectedUrl[] {
   return world.sites.flatMap((site) => {
     const plan = planSite(world, site);
@@ -64,7 +64,7 @@ function expectedUrls(world: World): readonly ExpectedUrl[] {
   });
 }
 
-/** Those that were not fetched, with what is known of them. */
+/** Pages that were not fetched, with what is known of them. */
 export async function unfetchedUrls(pool: Pool, world: World): Promise<readonly object[]> {
   const expected = expectedUrls(world);
   const { rows } = await pool.query<{
@@ -86,11 +86,11 @@ export async function unfetchedUrls(pool: Pool, world: World): Promise<readonly 
   });
 }
 
-// What the sites were asked.
+// Requests to the sites.
 
 export type Requests = ReturnType<RunningWorld["requestLog"]["entries"]>;
 
-/** A request that got no answer that anybody could store costs a second one, and never the other way round. */
+/** A request without an answer that could be stored may be repeated; no other may. */
 export async function fetchesNobodyAsked(
   pool: Pool,
   requests: Requests,
@@ -115,12 +115,11 @@ export async function fetchesNobodyAsked(
     .filter(({ fetches, requests }) => fetches > requests);
 }
 
-// Politeness. A host is in one lease at a time (database check leases-overlap). Every page is asked for under a lease of
-// the crawler that asks, from when it was granted until it runs out: the crawler knows that time, whoever took the lease
-// back meanwhile. And it asks at its pace. Both with some room: a request takes its way, and a process that was stopped
-// sends what it had decided to send when it goes on.
+// Politeness. A host is in one lease at a time (database check leases-overlap). A crawler requests a page only under its own
+// lease, from its grant to its expiry, which the crawler knows even if the lease was taken back; and it keeps its pace. Both
+// with some tolerance: a request takes time, and a stopped process sends its pending requests when it continues.
 
-/** For a name's look-up, a handshake and half a round trip, on a machine that has other work too. */
+/** For a DNS look-up, a handshake and half a round trip, on a busy machine. */
 const lateMs = 5000;
 
 interface LeaseSpan {
@@ -181,7 +180,7 @@ export function requestsWithoutLease({
   });
 }
 
-/** When this process came late to what arrived, and by how much: what comes while it is busy is logged too close together. */
+/** When this process was late, and by how much: requests that arrive while it is busy are logged too close together. */
 interface Lateness {
   readonly atMs: number;
   readonly lateMs: number;
@@ -261,7 +260,7 @@ export async function unacknowledgedSpools(
   });
 }
 
-/** Drafts that a kill may have left are taken up, or go, when the crawler runs again. */
+/** Drafts that a kill may have left are continued or removed when the crawler runs again. */
 export function leftDrafts(crawlers: readonly StoppedCrawler[]): readonly object[] {
   return crawlers.flatMap(({ name, home }) =>
     readdirSync(home, { recursive: true, encoding: "utf8" })
@@ -270,21 +269,21 @@ export function leftDrafts(crawlers: readonly StoppedCrawler[]): readonly object
   );
 }
 
-// What processes have said.
+// Output of the processes.
 
-/** What faults make processes say, by what they do to those around them. */
+/** Messages that faults cause, by their effect on the other processes. */
 const expectedLines: readonly RegExp[] = [
-  // The database, or the way to it, is gone, stands still or comes back (SQLSTATE 57P0x, 08xxx).
+  // The database, or the way to it, is gone, stopped or returning (SQLSTATE 57P0x, 08xxx).
   /connection|ECONN|EPIPE|ENOENT|57P0\d|terminat|starting up|shutting down|recovery mode|not yet accepting|does not answer/i,
-  // Somebody stood still, or the line is slow.
+  // A process was stopped, or the connection is slow.
   /timeout|timed out/i,
   // The disk is full.
   /ENOSPC|EFBIG|No space left|could not (extend|write)|disk/i,
-  // Another coordinator has taken the lead from one that stood still, or replaced it.
+  // Another coordinator has taken the lead from a stopped one, or replaced it.
   /NoLongerLeads|Replaced|NC_REPLACED/,
 ];
 
-/** Error lines of the logs that no fault explains, and lines that are none. */
+/** Error lines of the logs that no fault explains, and lines that are not log lines. */
 export function unexpectedLines(folder: string, mostRows = 20): readonly object[] {
   return readdirSync(folder)
     .flatMap((file) =>

@@ -1,6 +1,6 @@
 /**
- * Disks that can be filled: a file system in memory for a folder, where this process may mount one. Elsewhere files are
- * kept from growing (RLIMIT_FSIZE of a running process), which a program meets as EFBIG and not as ENOSPC.
+ * Disks that can be filled: a file system in memory for a folder, where this process may mount one. Elsewhere RLIMIT_FSIZE
+ * keeps files from growing, which a program sees as EFBIG in place of ENOSPC.
  */
 import { execFile } from "node:child_process";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
@@ -13,7 +13,7 @@ export type Disk =
   | { readonly type: "mounted"; readonly folder: string }
   | { readonly type: "limited"; readonly folder: string };
 
-/** The folder is made; `mode` as in chmod. */
+/** Makes the folder; `mode` as in chmod. */
 export async function openDisk(folder: string, megabytes: number, mode = 0o755): Promise<Disk> {
   mkdirSync(folder, { recursive: true, mode });
   const options = `size=${megabytes}m,mode=${mode.toString(8)}`;
@@ -23,7 +23,7 @@ export async function openDisk(folder: string, megabytes: number, mode = 0o755):
   );
 }
 
-/** `pids`: the processes that write to it. Returns how it gets room again. */
+/** `pids`: the processes that write to it. Returns a function that makes room again. */
 export async function fillDisk(disk: Disk, pids: readonly number[]): Promise<() => Promise<void>> {
   if (disk.type === "limited") {
     await Promise.all(pids.map(async (pid) => await limitFiles(pid, String(noGrowthBytes))));
@@ -36,7 +36,7 @@ export async function fillDisk(disk: Disk, pids: readonly number[]): Promise<() 
   return async () => rmSync(filler, { force: true });
 }
 
-/** `keeps`: what lies on it stays in the folder. */
+/** `keeps`: its contents stay in the folder. */
 export async function closeDisk({ type, folder }: Disk, keeps: boolean): Promise<void> {
   if (type === "limited") return;
   const kept = `${folder}.kept`;
@@ -49,7 +49,7 @@ export async function closeDisk({ type, folder }: Disk, keeps: boolean): Promise
 
 const noGrowthBytes = 4096;
 
-/** The soft limit alone, which may be raised again; as the process's own user. One that is gone meanwhile is no matter. */
+/** Only the soft limit, which can be raised again, as the process's own user. Ignores a process that has ended. */
 async function limitFiles(pid: number, bytes: string): Promise<void> {
   try {
     const { uid, gid } = statSync(`/proc/${pid}`);

@@ -10,7 +10,6 @@ type Undo = () => Promise<void> | void;
 type Apply = (fleet: ChaosFleet, fault: PlannedFault) => Promise<Undo> | Undo;
 
 const slow: RelayMode = { type: "slow", delayMs: 150, bytesPerSecond: 50_000 };
-/** A transaction asks many times. */
 const slowDatabase: RelayMode = { type: "slow", delayMs: 15, bytesPerSecond: 1_000_000 };
 
 export const applyFault: Readonly<Record<FaultKind, Apply>> = {
@@ -27,7 +26,7 @@ export const applyFault: Readonly<Record<FaultKind, Apply>> = {
        limit 1`,
     );
     if (rows[0] !== undefined) signalTo([rows[0].pid], "SIGKILL");
-    // The server ends all others' and recovers by itself.
+    // The server ends all other backends and recovers by itself.
     return async () => await databaseAnswers(fleet);
   },
   "kill-database": async (fleet) => {
@@ -73,7 +72,7 @@ export const applyFault: Readonly<Record<FaultKind, Apply>> = {
   "slow-database": ({ coordinators }, { target }) => through(coordinators[target]!.way, slowDatabase),
 };
 
-/** What it is done to, in words. */
+/** The fault's target, in words. */
 export function targetWords(fleet: ChaosFleet, { kind, target }: PlannedFault): string {
   if (kind.endsWith("-crawler") || kind.includes("crawler-disk")) return fleet.crawlers[target]!.name;
   if (kind.endsWith("-link")) return `${fleet.crawlers[target]!.name} – coordinator`;
@@ -98,7 +97,7 @@ function stopped(process: { readonly pid: number | null }): Undo {
   return () => signalTo(pids, "SIGCONT");
 }
 
-/** More than one fault may hold a relay; when the last is over, it is open. */
+/** Several faults may hold a relay; it opens when the last is over. */
 const holds = new WeakMap<FaultyRelay, RelayMode[]>();
 
 export function through(relay: FaultyRelay, mode: RelayMode): Undo {

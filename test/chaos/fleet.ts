@@ -1,7 +1,7 @@
 /**
- * The whole system as processes, for a chaos run: an embedded Postgres of its own, coordinators and crawlers as the built
- * programs, relays between them, and the emulated Internet in this process, which is never hurt. Whatever dies unasked is
- * started again after a second, as a service manager would, and is remembered.
+ * The whole system as processes, for a chaos run: its own embedded Postgres, coordinators and crawlers as the built programs,
+ * relays between them, and the emulated Internet in this process, which no fault touches. A process that dies unasked is
+ * restarted after a second, as by a service manager, and recorded.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { chmodSync, createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ export interface FleetSize {
   readonly sites: number;
   readonly crawlers: number;
   readonly coordinators: number;
-  /** Between two requests of a crawler to one host, at least. */
+  /** Least time between two requests of a crawler to one host. */
   readonly floorMs: number;
   readonly leaseSeconds: number;
   readonly urlsPerLease: number;
@@ -36,13 +36,13 @@ export interface FleetSize {
   readonly concurrentHosts: number;
   /** How long the first rounds wait for the fleet to assemble. */
   readonly settleSeconds: number;
-  /** An address is left alone for so long before another crawler asks it. */
+  /** Time without requests to an address before another crawler may request it. */
   readonly addressRestSeconds: number;
-  /** So many fetches are stored before anything is broken. */
+  /** Fetches stored before the first fault. */
   readonly fetchesBefore: number;
   /** How long a page stays as it is, on average. */
   readonly changeEveryMs: number;
-  /** What lies on the disks stays in the folder afterwards, to be looked at. */
+  /** Keeps what is on the disks in the folder for inspection. */
   readonly keepsDisks?: boolean;
 }
 
@@ -58,10 +58,9 @@ const schema = "chaos";
 const databaseMegabytes = 900;
 const crawlerMegabytes = 48;
 
-/** Alone it takes seconds. */
 const startMs = 240_000;
 
-/** What a supervisor of services waits before it starts again what died. */
+/** Time before a dead process is restarted. */
 const restartMs = 1000;
 
 export interface Death {
@@ -72,7 +71,7 @@ export interface Death {
   readonly lastWords: string;
 }
 
-/** A process that is to run, or not; between the two it is killed, stopped and let go on. */
+/** A process that can be killed, stopped, continued and restarted. */
 class KeptProcess {
   readonly name: string;
   readonly logFile: string;
@@ -124,7 +123,7 @@ class KeptProcess {
     return child;
   }
 
-  /** It does not start again, whoever wants it to. */
+  /** It is never started again. */
   close(): void {
     this.#isClosed = true;
   }
@@ -133,7 +132,7 @@ class KeptProcess {
     await this.#end("SIGKILL");
   }
 
-  /** As asked; null: it did not run. Made to after the time that service managers give. */
+  /** Ends it by SIGTERM, or by SIGKILL after a service manager's grace time; null: it did not run. */
   async stop(withinMs: number): Promise<number | null> {
     const child = this.#child;
     const force = setTimeout(() => child?.kill("SIGKILL"), withinMs);
@@ -154,7 +153,7 @@ class KeptProcess {
 
 interface RunningCoordinator {
   readonly process: KeptProcess;
-  /** Where all reach it. */
+  /** Where all others reach it. */
   readonly front: FaultyRelay;
   /** To the database. */
   readonly way: FaultyRelay;
@@ -166,7 +165,7 @@ interface RunningCrawler {
   readonly home: string;
   readonly disk: Disk;
   readonly process: KeptProcess;
-  /** To the coordinator that it knows at first; it is told of others. */
+  /** To the first coordinator that it knows; it learns of others. */
   readonly link: FaultyRelay;
 }
 
@@ -191,7 +190,7 @@ export class ChaosFleet {
     this.world = generateWorld({ seed: size.seed, sites: size.sites, crawlers: size.crawlers });
   }
 
-  /** All of it runs, every crawler is connected, and all sites are admitted; `folder` is there. */
+  /** Resolves when all processes run, every crawler is connected, and all sites are admitted; `folder` must exist. */
   static async start(size: FleetSize, folder: string, programs: Programs): Promise<ChaosFleet> {
     const fleet = new ChaosFleet(size, folder, programs);
     try {
@@ -211,7 +210,7 @@ export class ChaosFleet {
     return join(this.#folder, "logs");
   }
 
-  /** The server and everything that it has started. */
+  /** The server and its child processes. */
   databasePids(): readonly number[] {
     const server = readPidFile(this.databaseHome)?.pid;
     if (server === undefined) return [];
@@ -226,12 +225,12 @@ export class ChaosFleet {
     return [server, ...others.map(Number).filter(isChild)];
   }
 
-  /** Starts it where it has died. */
+  /** Starts it if it has died. */
   async startDatabase(): Promise<void> {
     if (!this.#isClosed) await startEmbeddedPostgres(this.databaseHome);
   }
 
-  /** In the middle of a fault as well: what comes to undo it afterwards finds nothing to do. */
+  /** Also during a fault: undoing it afterwards finds nothing to do. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { process } of [...this.crawlers, ...this.coordinators]) process.close();
@@ -247,7 +246,7 @@ export class ChaosFleet {
   }
 
   async #start(): Promise<void> {
-    // The database's own user passes.
+    // The database's own user may enter.
     chmodSync(this.#folder, 0o711);
     for (const name of ["logs", "settings", "ways", "coordinators", "crawlers"])
       mkdirSync(join(this.#folder, name));
@@ -278,7 +277,7 @@ export class ChaosFleet {
     this.#cleanups.push(() => closeDisk(this.databaseDisk, this.#size.keepsDisks ?? false));
     const { url } = await startEmbeddedPostgres(this.databaseHome);
     this.#cleanups.push(() => stopEmbeddedPostgres(this.databaseHome));
-    // By its URL: who opens it as the embedded one starts a killed server again.
+    // By its URL: opening it as the embedded database would restart a killed server.
     this.database = await openDatabase({
       databaseUrl: url,
       home: this.databaseHome,
@@ -286,7 +285,7 @@ export class ChaosFleet {
       maxConnections: 4,
     });
     this.#cleanups.push(() => this.database.close());
-    // A log that stays within the disk.
+    // Keeps the write-ahead log within the disk.
     await this.database.pool.query("alter system set max_wal_size = '256MB'");
     await this.database.pool.query("select pg_reload_conf()");
     await migrate(this.database);
@@ -366,11 +365,11 @@ export class ChaosFleet {
       coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
       ...{ key, name, home, publicAddress: address },
       ...{ proxy: this.internet.proxyUrlOf(index), coordinatorProxy: "none" },
-      // Where the other coordinators are, which one names, is special-purpose here.
+      // The addresses of the other coordinators are special-purpose here.
       allowRanges: ["127.0.0.1"],
       resolvers: [this.internet.dnsAddressOf(index)],
       ...{ politenessFloorMs: this.#size.floorMs, responseTimeFactor: 0 },
-      // A process that is stopped must not take its own absence for a site's silence.
+      // A stopped process must not take its own pause for a silent site.
       timeouts: { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 120_000 },
       limits: { priority: 0, extractionThreads: 0, concurrentHosts: this.#size.concurrentHosts },
       ...{ probeMethods: ["head", "connect"], status: { port: 0 } },

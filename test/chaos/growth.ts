@@ -1,6 +1,6 @@
 /**
- * Whether a process grows all through a long run in which nothing is broken: its memory, handles and threads, every half
- * minute. The first tenth is left out: caches and heaps fill up.
+ * Whether a process grows throughout a long run without faults: its memory, handles and threads, every half minute. The first
+ * tenth is left out: caches and heaps fill up.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -9,15 +9,15 @@ interface Sample {
   readonly value: number;
 }
 
-/** By the end of a figure's name: of the first quarter's median the share that it may gain, and what it wavers by. */
+/** By the suffix of a figure's name: the growth allowed as a share of the first quarter's median, and its usual variation. */
 const tolerances: Readonly<Record<string, { readonly share: number; readonly least: number }>> = {
   MB: { share: 0.15, least: 16 },
-  // A connection for each of the hosts that a crawler has at a time.
+  // One connection for each host that a crawler fetches from at a time.
   handles: { share: 0.15, least: 32 },
   threads: { share: 0.1, least: 2 },
 };
 
-/** What a figure may gain in an hour and still be flat. */
+/** The gain per hour up to which a figure counts as flat. */
 const creep = 0.02;
 const fewestSamples = 20;
 const everyMs = 30_000;
@@ -27,7 +27,7 @@ export class GrowthWatch {
   readonly #timer: NodeJS.Timeout;
   readonly #beganMs = performance.now();
 
-  /** `processes`: who runs at the moment, by name. */
+  /** `processes`: the running processes, by name. */
   constructor(processes: () => readonly { readonly name: string; readonly pid: number | null }[]) {
     this.#timer = setInterval(() => {
       for (const { name, pid } of processes()) if (pid !== null) this.#look(name, pid);
@@ -38,7 +38,7 @@ export class GrowthWatch {
     clearInterval(this.#timer);
   }
 
-  /** None as well where a run is too short to tell. */
+  /** Empty also where a run is too short to tell. */
   growing(): readonly object[] {
     return [...this.#samples].flatMap(([figure, samples]) => growthOf(figure, samples) ?? []);
   }
@@ -51,7 +51,7 @@ export class GrowthWatch {
       this.#note(`${name}, handles`, readdirSync(`/proc/${pid}/fd`).length);
       this.#note(`${name}, threads`, number("Threads"));
     } catch {
-      // It has ended meanwhile.
+      // It has ended.
     }
   }
 

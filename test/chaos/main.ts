@@ -15,7 +15,7 @@ const exitCodes = { held: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 class Interrupted extends Error {}
 
-/** Ctrl-C: what runs is ended, disks are taken away, and what was found until then is said. */
+/** Ctrl-C: ends the run, removes the disks, and reports the findings so far. */
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => stopping.abort(new Interrupted("interrupted")));
@@ -96,7 +96,7 @@ async function run(options: Options): Promise<void> {
   else if (outcomes.length > 1) say(summaryText(outcomes));
 }
 
-/** Null: it was interrupted. A run that breaks off is one that failed: those after it go on. */
+/** Null: it was interrupted. An aborted run counts as failed; the following runs continue. */
 async function oneRun(
   asked: ChaosRun,
   programs: Programs,
@@ -243,5 +243,5 @@ try {
   );
   process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
 }
-// What a server has left open holds no run.
+// Handles that a server left open must not keep the process running.
 process.exit();

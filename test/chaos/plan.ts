@@ -1,6 +1,6 @@
 /**
- * What goes wrong in a chaos run, and when: drawn from its seed, so that a run that failed can be repeated. Faults of
- * different things overlap; one thing has one fault at a time, and each fault is undone before the plan's end.
+ * The faults of a chaos run and their times: drawn from its seed, so that a failed run can be repeated. Faults of different
+ * targets overlap; a target has one fault at a time, and each fault is undone before the plan's end.
  */
 import { SeededRandom } from "#ops/world/seeded-random";
 
@@ -26,9 +26,9 @@ export type FaultKind =
 type Thing = "crawler" | "coordinator" | "database" | "link" | "way" | "everything";
 
 interface FaultRule {
-  /** What can have no other fault meanwhile. */
+  /** Targets that can have no other fault meanwhile. */
   readonly thing: Thing;
-  /** How likely it is, beside the others. */
+  /** Its weight among the others. */
   readonly weight: number;
   readonly lastsSeconds: readonly [number, number];
 }
@@ -106,7 +106,7 @@ function countOf(thing: Thing, { crawlers, coordinators }: PlanSize): number {
   return thing === "coordinator" || thing === "way" ? coordinators : 1;
 }
 
-/** Faults of one thing come one after the other; when everything is killed, nothing else is broken. */
+/** Faults of one target follow each other; a kill of everything overlaps no other fault. */
 export function areOfOneThing(a: PlannedFault, b: PlannedFault): boolean {
   const [one, other] = [faultRules[a.kind].thing, faultRules[b.kind].thing];
   return one === "everything" || other === "everything" || (one === other && a.target === b.target);

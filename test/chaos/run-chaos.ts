@@ -16,9 +16,9 @@ export interface ChaosRun extends FleetSize {
   readonly faultsPerMinute: number;
   readonly kinds?: readonly FaultKind[];
   readonly longestMs?: number;
-  /** Pages that somebody wants again, every ten seconds. */
+  /** Pages requested again every ten seconds. */
   readonly wantedAgain: number;
-  /** The fleet is left alone until all is fetched, or nothing has moved for so long. */
+  /** After the faults, the fleet runs until everything is fetched or nothing has moved for this long. */
   readonly stillMs: number;
 }
 
@@ -45,7 +45,7 @@ export interface ChaosOutcome {
 
 type Say = (line: string) => void;
 
-/** `folder` is there and empty; what lies in it afterwards is the caller's. Rejects with the signal's reason when it aborts. */
+/** `folder` must exist and be empty; the caller removes its contents. Rejects with the signal's reason when it aborts. */
 export async function runChaos(
   run: ChaosRun,
   programs: Programs,
@@ -103,7 +103,7 @@ async function breakAndJudge(
   return { seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
 }
 
-/** A fault waits until the one before it at the same thing is undone, which may take longer than was planned. */
+/** A fault waits until the previous one at the same target is undone, which may take longer than planned. */
 async function doPlan(
   fleet: ChaosFleet,
   plan: readonly PlannedFault[],
@@ -135,7 +135,7 @@ async function doPlan(
     const before = underWay.filter((one) => areOfOneThing(one.fault, fault));
     await Promise.allSettled(before.map(({ end }) => end));
     const end = breakAndMend(fault);
-    // Looked at when all are over.
+    // Its failure is reported when all are over.
     end.catch(() => {});
     underWay.push({ fault, end });
   }
@@ -147,7 +147,7 @@ async function doPlan(
 
 const wantEveryMs = 10_000;
 
-/** Visited pages are to be fetched again, some of which have changed; while the database is away, nobody can ask. */
+/** Makes visited pages due again, some of which have changed; skipped while the database is away. */
 async function wantAgain(fleet: ChaosFleet, run: ChaosRun, over: AbortSignal): Promise<void> {
   const { pool } = fleet.database;
   for (let at = 1; run.wantedAgain > 0; at += 1) {
@@ -177,8 +177,8 @@ function isOfOutage(error: unknown): boolean {
 const stopMs = 60_000;
 
 /**
- * Until all that can be fetched is, and nothing is on its way, or nothing has moved for so long; then the crawlers stop, and
- * give back what they hold.
+ * Waits until all reachable pages are fetched and nothing is in transit, or nothing has moved for the given time; then the
+ * crawlers stop and return their leases.
  */
 async function rest(fleet: ChaosFleet, stillMs: number, say: Say): Promise<number> {
   await fleet.startDatabase();
@@ -220,7 +220,7 @@ async function waitingIn(pool: Pool): Promise<number> {
   return rows[0]!.waiting;
 }
 
-/** What the crawlers have left behind. */
+/** Files that the crawlers left behind. */
 async function openIn(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ open: number }>(
     `select (
@@ -237,7 +237,7 @@ interface Totals {
   readonly pages: number;
 }
 
-/** As the coordinators' own overviews have them; words of one that does not answer. */
+/** From the coordinators' own overviews, or a message for one that does not answer. */
 async function overviewTotals(fleet: ChaosFleet): Promise<readonly (Totals | string)[]> {
   return await Promise.all(
     fleet.coordinators.map(async ({ webUrl, process }) => {
@@ -342,7 +342,7 @@ async function wrongTotals(pool: Pool, totals: Evidence["totals"]): Promise<read
   });
 }
 
-/** A start that finds no database, or a disk on which nothing can be kept. */
+/** A start without a database, or with a full disk. */
 const explained = /database|Postgres|connect|ENOSPC|EFBIG|no space|disk/i;
 
 function unexplained(deaths: readonly Death[]): readonly Death[] {

@@ -1,6 +1,6 @@
 /**
- * A site that was read while it was open, and comes to be behind a bot gate: from its sockets over the crawler, the wire and the
- * stores to what is exported, told as changes, searched and shown; and back, when the gate opens.
+ * A crawled site moves behind a bot gate: from its sockets through the crawler, the protocol and the stores to exports, changes,
+ * search and pages; and back, when the gate opens.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +67,6 @@ beforeEach(async () => {
 
 const at = (path: string) => `http://${host}:${site.port}${path}`;
 
-/** Over the wire. */
 function received(result: FetchResult, leaseId: string): FetchResult {
   const { numbers, text } = new FrameWriter().result(1, packResult(leaseId, result));
   const packed = decodePackedMessage({ numbers, text: Buffer.from(text) }, new FrameReader());
@@ -75,7 +74,7 @@ function received(result: FetchResult, leaseId: string): FetchResult {
   return packed.result;
 }
 
-/** What is due by then is leased, crawled by a crawler that starts anew, and stored; gives the paths that were leased. */
+/** Leases what is due by then, crawls it with a new crawler and stores it; gives the leased paths. */
 async function visit(now: Date): Promise<string[]> {
   await world.pool.query("update frontier_host set due_at = $1", [now]);
   await world.pool.query("update frontier_url set next_fetch_at = $1 where state = 'due'", [now]);
@@ -114,7 +113,7 @@ async function crawl(lease: Lease, now: Date): Promise<void> {
   );
 }
 
-/** What anybody outside has of the site: index, links, changes and an export that follows them. */
+/** What is public of the site: index, links, changes and an export that follows them. */
 async function outside() {
   const { pool } = world;
   const target = new NdjsonFile(exported, `${exported}.state`);
@@ -173,7 +172,7 @@ const gates: readonly (readonly [name: string, provider: string, gate: GatedSite
   ["a script alone for every URL", "unknown", (path) => (isPage(path) ? script() : null)],
 ];
 
-/** Each is told from pages by itself in test/migrating-crawler; a page, a page that is shown with 200, and robots.txt go all the way. */
+/** test/migrating-crawler recognizes each kind of gate; here a page, a page with status 200, and robots.txt go through all stages. */
 const goAllTheWay = longOr(gates, [gates[0]!, gates[2]!, gates[5]!]);
 
 describe.each(goAllTheWay)("a site that comes to be behind %s", (_name, provider, gate) => {

@@ -1,6 +1,6 @@
 /**
- * A coordinator behind a real PgBouncer. In session mode all of it works, with no setting of PgBouncer's for us; a pooler
- * that gives each transaction another session is refused. Skipped where there is no PgBouncer.
+ * A coordinator behind a real PgBouncer. In session mode everything works with PgBouncer's defaults; transaction mode is
+ * refused. Skipped where PgBouncer is not installed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ChannelListener } from "#coordinator/database/channel-listener";
@@ -73,7 +73,7 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       const schemaOf = async (database: Database) =>
         (await database.pool.query<{ schema: string }>("select current_schema() as schema")).rows[0]?.schema;
       await migrate(other);
-      // Which of them is the latest to be free again depends on what each had to discard.
+      // Which one is free last depends on what each had to discard.
       const { rows } = await other.pool.query<{ pid: number }>(
         "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'",
       );

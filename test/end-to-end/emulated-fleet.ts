@@ -1,6 +1,6 @@
 /**
- * The emulated Internet, a database, coordinators and crawlers in one process, over real sockets and a real Postgres:
- * what most end-to-end tests begin with. A test adds only the settings that it is about.
+ * The emulated Internet, a database, coordinators and crawlers in one process, over real sockets and a real Postgres. A test
+ * adds only the settings that it is about.
  */
 import { mkdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -33,24 +33,24 @@ export interface FleetOptions {
   /** False: no registry is imported. */
   readonly hasRegistry?: boolean;
   readonly maxConnections?: number;
-  /** Migrated already; left out: a test's usual one. Closed with the fleet. */
+  /** Already migrated; default: a test database. Closed with the fleet. */
   readonly database?: Database;
-  /** Of every coordinator, besides where it listens and whom it asks for names. */
+  /** Of every coordinator, besides its port and name server. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** The coordinators' clock. */
   readonly now?: () => Date;
-  /** Crawlers have joined: they have identities, and tickets from their first session on. */
+  /** Crawlers have joined: they have identities, and tickets from their first session. */
   readonly haveJoined?: boolean;
   readonly journalRoot?: string;
-  /** Of every crawler, besides where it connects and how it reaches the world. */
+  /** Of every crawler, besides its coordinator and its way to the emulated Internet. */
   readonly crawlerSettings: Partial<CrawlerSettings>;
 }
 
 export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
 
 /**
- * Nobody is started yet, and the world's registries are imported unless the options say otherwise. Crawlers are named by their
- * index in the world and connect to the coordinator that was started last.
+ * Starts no coordinator and no crawler yet; imports the world's registries unless the options say otherwise. Crawlers are
+ * named by their index in the world and connect to the coordinator that was started last.
  */
 export async function emulatedFleet(options: FleetOptions) {
   const { world } = options;
@@ -64,7 +64,7 @@ export async function emulatedFleet(options: FleetOptions) {
   const settingsOfStarted = new Map<number, CrawlerSettings>();
   const rows = rowsOf(database);
 
-  /** `port`: of one that was there before; left out, any free one. */
+  /** `port`: of a previous coordinator; default: any free one. */
   async function addCoordinator(port = 0): Promise<RunningCoordinator> {
     const { settings, now, journalRoot } = options;
     const coordinator = await startQuietCoordinator({
@@ -76,7 +76,6 @@ export async function emulatedFleet(options: FleetOptions) {
     return coordinator;
   }
 
-  /** Registers the crawler. */
   async function settingsOf(index: number, own: Partial<CrawlerSettings>): Promise<CrawlerSettings> {
     const { name, address } = world.crawlers[index]!;
     const { key, keyHash } = newCrawlerKey();
@@ -97,7 +96,6 @@ export async function emulatedFleet(options: FleetOptions) {
     };
   }
 
-  /** As after an invitation. */
   async function joinAs(name: string, key: string): Promise<void> {
     const home = join(folder, name);
     mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -127,7 +125,7 @@ export async function emulatedFleet(options: FleetOptions) {
     frontier: createFrontierStore(database.pool),
     addCoordinator,
     startOne,
-    /** One after the other; `own`: what one of them has for itself. */
+    /** One after the other; `own`: settings of a single crawler. */
     startAll: async (
       own: (index: number) => Partial<CrawlerSettings> = () => ({}),
       surroundings: (index: number) => Partial<CrawlerSurroundings> = () => ({}),
@@ -164,7 +162,7 @@ export async function emulatedFleet(options: FleetOptions) {
 export const frontPages = (sites: readonly { readonly host: string }[]): string[] =>
   sites.map(({ host }) => `http://${host}/`);
 
-/** How much farther than the nearest a crawler is from what it sees at `addressOf`, ms. */
+/** How much farther than the nearest crawler this one is from the address it sees, ms. */
 export function excessMs(world: World, name: string, addressOf: (crawlerIndex: number) => string): number {
   const rtts = world.crawlers.map((_, index) => world.rttMs(index, addressOf(index)) ?? Number.NaN);
   return rtts[world.crawlers.findIndex((crawler) => crawler.name === name)]! - Math.min(...rtts);

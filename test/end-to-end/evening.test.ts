@@ -1,8 +1,8 @@
 /**
- * The first evening, as ops/runbook/deploying.md tells it: its blocks marked `sh`, line by line and in order, with the
- * packed and globally installed command, a Postgres of Debian, TLS, and a crawler that joins by the printed line under
- * another user. Each night (npm run test:long); test/ops/named-commands.test.ts holds every command of every page each time.
- * NEARCRAWL_TRANSCRIPT names a file for what was typed and said.
+ * The first evening of ops/runbook/deploying.md: its blocks marked `sh`, line by line and in order, with the packed and
+ * globally installed command, Debian's Postgres, TLS, and a crawler that joins by the printed line under another user. Runs
+ * in npm run test:long; test/ops/named-commands.test.ts checks the commands of all pages in every run.
+ * NEARCRAWL_TRANSCRIPT names a file for the commands and their output.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -87,7 +87,7 @@ it.runIf(isLong)(
     });
     const [site] = plainSites(generated);
     const { PGHOST, PGPORT } = postgres.env;
-    /** This machine's names for the guide's. */
+    /** This machine's names in place of the guide's. */
     const here = (line: string) =>
       line
         .replace(
@@ -116,7 +116,7 @@ it.runIf(isLong)(
       const seconds = ((performance.now() - beganMs) / 1000).toFixed(1);
       transcript.push(`[${seconds} s] $ ${line}`, ...said.trimEnd().split("\n"), "");
     };
-    /** One of the guide's lines, which is taken from its list. */
+    /** Takes one of the guide's lines from the list. */
     const type = async (beginning: string, more: Record<string, string> = {}) => {
       const line = typed.shift();
       expect(line).toMatch(new RegExp(`^${beginning}`));
@@ -188,7 +188,7 @@ it.runIf(isLong)(
     await type("nearcrawl fleet revoke");
     const removed = await stateOf();
 
-    /** Without what is this machine's or this run's alone. */
+    /** Without what only this machine or this run has. */
     const recordingOf = (text: string) =>
       text
         .replaceAll(folder, "/srv/evening")

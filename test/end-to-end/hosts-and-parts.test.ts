@@ -1,7 +1,7 @@
 /**
- * GeoDNS and ranges that are used in two places, on the emulated Internet: the crawl notices both by itself,
- * the leaf is split and the hosts are delegated one by one, each to the crawler that is nearest to what it
- * sees; `who` tells why; and when a crawler is gone, what it had in this way goes to another.
+ * GeoDNS, and ranges used in two places, on the emulated Internet: the crawl notices both by itself, the leaf is split and the
+ * hosts are delegated one by one, each to the crawler nearest to the address it sees; `who` gives the reason; and what a
+ * departed crawler owned in this way goes to another.
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,7 +26,7 @@ const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: true };
 
 let fleet: EmulatedFleet;
 let webUrl: string;
-/** The coordinator's clock runs ahead by so much: names are asked about again when their TTL is over. */
+/** The coordinator's clock runs ahead by this: names are resolved again when their TTL is over. */
 let aheadMs = 0;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
     settings: {
       delegation: { expectedCrawlers: 5, settleSeconds: 20 },
       scope: { ...scope, admitNewHosts: false },
-      // Every page is due again at once, and each slice opens a connection of its own.
+      // Every page is due again at once, and each slice opens its own connection.
       recrawl: { intervalHours: 0.0002 },
       lease: { urlsPerHost: 1, addressRestSeconds: 0 },
       finer: { everySeconds: 0.2 },
@@ -117,7 +117,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     await until(async () => (await suspects()).length > 0, 100_000);
     const hosts = async () =>
       (await fleet.rows("select from finer_delegation where host_hash is not null")).length;
-    // Each name is asked about several times, and rounds of other names come in between.
+    // Each name is probed several times, with rounds of other names in between.
     for (let asking = 0; asking < 12 && (await hosts()) === 0; asking++) {
       const before = (await suspects()).length;
       aheadMs += 301_000;
@@ -134,7 +134,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     for (const { host, crawler, seen } of delegated) {
       const site = byPlace.find((one) => one.host === host);
       expect(site, host).toBeDefined();
-      // One round, and a busy machine adds to what it measures; whoever is far is further than that.
+      // One round, and a busy machine adds to its measurements; the difference to a distant crawler is larger.
       expect(excessOf(site!, crawler)).toBeLessThanOrEqual(10);
       expect(seen.length).toBe(world.crawlers.length + 1);
     }

@@ -1,7 +1,6 @@
 /**
- * `nearcrawl up` as a person runs it, with processes killed in the middle: Postgres, the coordinator, then `up` itself; in full
- * (npm run test:long) one of Postgres' backends, a crawler, and Postgres too often as well. Nothing is lost, nothing is stored
- * twice, and the run comes to its end.
+ * `nearcrawl up` with processes killed in the middle: Postgres, the coordinator, then `up` itself; in npm run test:long also a
+ * Postgres backend, a crawler, and Postgres too often. Nothing is lost or stored twice, and the run finishes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -44,7 +43,7 @@ async function startUp(): Promise<ChildProcess> {
   return child;
 }
 
-/** Processes of this run whose command line holds the word, by /proc. */
+/** Processes of this run whose command line contains the word, from /proc. */
 function pidsOf(word: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -61,7 +60,7 @@ function pidsOf(word: string): number[] {
 
 const goesOn = "the run goes on";
 
-/** A process of the server behind one of the run's connections. */
+/** The server process behind one of the run's connections. */
 async function someBackend(): Promise<number> {
   const { rows } = await database.pool.query<{ pid: number }>(
     `select pid from pg_stat_activity
@@ -78,7 +77,7 @@ function stillRuns(): void {
   if (running?.exitCode !== null) throw new Error(`up ended early: ${output}${complaints}`);
 }
 
-/** It says so once Postgres, which was killed, is back. */
+/** Waits until the run reports that the killed Postgres is back. */
 async function isBack(): Promise<void> {
   await until(() => {
     stillRuns();
@@ -98,7 +97,7 @@ async function pagesReach(count: number): Promise<void> {
 
 beforeAll(async () => {
   await startUp();
-  // By its URL: who opens it as the embedded one starts a killed server again, which is for the run to do.
+  // By its URL: opening it as the embedded database would restart a killed server, which is the run's task.
   const { url } = await startEmbeddedPostgres(home);
   database = await openDatabase({ databaseUrl: url, home, schema: "world" });
 });
@@ -119,11 +118,11 @@ describe.skipIf(process.platform !== "linux")(
       const [first] = pidsOf("settings/coordinator.json");
       process.kill(readPidFile(home)!.pid, "SIGKILL");
       await isBack();
-      // Its lock may be back before its watch over the server is.
+      // Its lock may be back before it watches the server again.
       const died =
         "the embedded Postgres had died and was started again (1 of at most 3 times in 10 minutes)";
       await until(() => complaints.includes(died), 10_000);
-      // Each process that uses it finds out by itself.
+      // Each process that uses it notices by itself.
       const log = join(home, "world/logs/coordinator.log");
       const said = "was started again (1 of at most 3 times in 10 minutes)";
       await until(() => readFileSync(log, "utf8").includes(said), 10_000);
@@ -144,7 +143,6 @@ describe.skipIf(process.platform !== "linux")(
 
       await pagesReach((3 * sites) / 4);
       process.kill(first!, "SIGKILL");
-      // How soon results flow again: npm run bench -- coordinator-return.
       await until(() => pidsOf("settings/coordinator.json").some((pid) => pid !== first), 30_000);
 
       await pagesReach((4 * sites) / 3);
@@ -154,7 +152,7 @@ describe.skipIf(process.platform !== "linux")(
       await until(() => pidsOf("settings/").length === 0, 30_000);
 
       if (isLong) {
-        // As if it had died three times by now.
+        // As if it had died three times already.
         for (const pid of [1, 2])
           appendFileSync(join(home, "postgres-restarts"), `${pid} ${new Date().toISOString()}\n`);
         const given = exitOf(await startUp());
@@ -171,7 +169,7 @@ describe.skipIf(process.platform !== "linux")(
       expect(code, complaints).toBe(0);
       const result = JSON.parse(output) as { finished: boolean; hostsFetched: number; hosts: number };
       expect(result).toMatchObject({ finished: true, hosts: sites, hostsFetched: sites });
-      // That run started the server, and ended it.
+      // That run started the server and stopped it.
       await startEmbeddedPostgres(home);
       const { rows } = await database.pool.query(
         `select (select count(*)::int from run) as runs,
@@ -180,7 +178,7 @@ describe.skipIf(process.platform !== "linux")(
       );
       expect(rows[0].runs).toBe(1);
       expect(rows[0].fetches).toBe(rows[0].urls);
-      // A run that is done does not wait until every change has its number.
+      // A finished run does not wait until every change is numbered.
       const checks = databaseChecks.filter(({ name }) => name !== "change-feed");
       expect(await contradictionsIn(database.pool, checks)).toEqual([]);
     });

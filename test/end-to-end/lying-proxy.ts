@@ -1,7 +1,6 @@
 /**
- * A proxy between a crawler and its way into the emulated Internet that asks for other pages than the crawler does:
- * what comes back under the asked URL is another page, or none. To the coordinator it is the crawler that lies; the
- * crawler needs no code for it.
+ * A proxy between a crawler and the emulated Internet that requests other pages than the crawler asked for, so that another
+ * page, or none, comes back under the URL. To the coordinator it is the crawler that lies; the crawler needs no code for it.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -12,7 +11,7 @@ export interface LyingProxy {
   close(): Promise<void>;
 }
 
-/** What is asked for in place of a path; null: the path itself. */
+/** The path requested in place of this one; null: the path itself. */
 export type Lie = (host: string, path: string) => string | null;
 
 export async function startLyingProxy(upstreamUrl: string, lie: Lie): Promise<LyingProxy> {
@@ -41,7 +40,7 @@ export async function startLyingProxy(upstreamUrl: string, lie: Lie): Promise<Ly
   };
 }
 
-/** A crawler writes a request in one piece; robots.txt is left alone, as whoever lies unnoticed would. */
+/** A crawler writes a request in one piece; robots.txt is not changed, as an unnoticed liar would do. */
 function changed(chunk: Buffer, lie: Lie, lies: string[]): Buffer {
   const text = chunk.toString("latin1");
   const path = /^GET (\/\S*) HTTP\/1\.1\r\n/.exec(text)?.[1];

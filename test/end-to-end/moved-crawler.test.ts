@@ -1,6 +1,6 @@
 /**
- * A crawler moves to another host of its partner: under load, and with everything killed
- * around the moment at which the coordinator decides. Exactly one host runs it in the end, and nothing is lost.
+ * A crawler moves to another host of its partner: under load, and with everything killed around the moment at which the
+ * coordinator decides. Exactly one host runs it in the end, and nothing is lost.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const secretOrStale = [
   ...["identity.json", "membership.json", "identity.json.before", "membership.json.before"],
   ...["spool", "host-paces.json", "robots-rules.json", "moving"],
 ];
-/** Of what a crawler that has gone must not leave behind, what is there. */
+/** Files that a crawler that has moved away must not leave behind, and did. */
 const readKept = (home: string) => secretOrStale.filter((name) => existsSync(join(home, name)));
 
 const openPages = async (): Promise<number> =>
@@ -41,7 +41,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   const sparta = await world.host("sparta", { hosts: 1, pages: 3 });
   const [old, next] = [await world.run(athens), await world.run(sparta)];
   const asked = () => world.internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
-  // What sparta has left when it is no more would wait for the time of a departure.
+  // Otherwise what sparta leaves behind would wait for the time of a departure.
   await until(async () => (await fetchesOf(sparta.crawlerId)) === 3, soonMs);
   await until(() => asked().length >= 15 && next.crawler.status().connected, soonMs);
 
@@ -81,7 +81,7 @@ async function countsOf() {
   return counts!;
 }
 
-/** Both folders and the database as a kill of everything leaves them: all has arrived, and nobody was told more. */
+/** Both folders and the database as a kill of everything leaves them: everything has arrived, and no answer was sent. */
 async function killedWhileSending(names: readonly [string, string]) {
   const [from, to] = [
     await world.host(names[0], { hosts: 1, pages: 3 }),

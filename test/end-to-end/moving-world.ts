@@ -1,6 +1,6 @@
 /**
- * Two crawlers of a partner that have joined, each with a folder of its own, a real coordinator and database, and the
- * emulated Internet: enough for one of them to move to the other's host.
+ * Two joined crawlers of one partner, each with its own folder, a real coordinator and database, and the emulated Internet:
+ * enough for one of them to move to the other's host.
  */
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export interface Host {
   readonly home: string;
   readonly name: string;
   readonly crawlerId: CrawlerId;
-  /** Of its own identity, which no other machine has. */
+  /** Of its own identity. */
   readonly publicKey: string;
 }
 
@@ -53,7 +53,7 @@ export async function newMovingWorld() {
     return await startQuietCoordinator({ database: world.database, internet, settings, port });
   }
 
-  /** A folder whose crawler has joined, and its subnet with so many hosts and pages. */
+  /** A folder whose crawler has joined and owns a subnet with this number of hosts and pages. */
   async function host(
     name: string,
     owned: { readonly hosts: number; readonly pages: number },
@@ -91,7 +91,7 @@ export async function newMovingWorld() {
     return { home, name, crawlerId, publicKey };
   }
 
-  /** As a process that was killed before it shipped anything: its results wait in its spool. */
+  /** As after a kill before anything was shipped: its results wait in its spool. */
   async function leaseAndKeep({ crawlerId, home }: Host): Promise<void> {
     const leases = await world.lease(crawlerId, new Date());
     const spool = new Spool({ home, maxBytes: 1e9 });
@@ -113,7 +113,7 @@ export async function newMovingWorld() {
     host,
     leaseAndKeep,
     rows,
-    /** From the folder alone; what it was refused with, if it was. */
+    /** From the folder alone; gives the reason of a refusal, if any. */
     run: async ({ home }: Pick<Host, "home">) => {
       let refused: string | null = null;
       const crawler = await startCrawler(homeSettings(home), {

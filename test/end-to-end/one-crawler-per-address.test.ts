@@ -1,8 +1,7 @@
 /**
- * What the origins' own log says while subnets move, one crawler is killed and comes back, and another one is cut
- * off and has lost its leases when it is back: an address that hosts of three owners share is never asked by two
- * crawlers at a time, nor by one faster than its pace. Real crawlers, a real coordinator and database, the emulated
- * Internet.
+ * Three owners' hosts share each address. By the origins' own log, an address is never requested by two crawlers at a time, nor
+ * by one faster than its pace, while subnets move, one crawler is killed and returns, and another is cut off and loses its
+ * leases. Real crawlers, a real coordinator and database, the emulated Internet.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -82,7 +81,7 @@ it("an address is asked by one crawler at a time, at its pace, whatever becomes 
 
   for (const address of addresses) {
     const within = gapsAt(address).filter(({ isHandedOn }) => !isHandedOn);
-    // A round trip more or less, and the grain of the clocks.
+    // A round trip more or less, and the resolution of the clocks.
     expect(least(handedOn(address)), `from crawler to crawler at ${address}`).toBeGreaterThan(restMs * 0.8);
     expect(least(within), `of one crawler at ${address}`).toBeGreaterThan(floorMs / 4 - 10);
   }
@@ -132,7 +131,7 @@ const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
   limits: { priority: 0 },
 });
 
-/** In a process of its own, so that it can be killed. */
+/** In its own process, so that it can be killed. */
 async function startApart(owner: Owner, index: number): Promise<ChildProcess> {
   const file = join(folder, `${owner.name}.json`);
   writeFileSync(file, JSON.stringify(settingsOf(owner, index, coordinator.webUrl)));
@@ -142,7 +141,7 @@ async function startApart(owner: Owner, index: number): Promise<ChildProcess> {
   return child;
 }
 
-/** The subnet with its hosts goes from one to the other, in the middle of its leases. */
+/** Moves the subnet with its hosts from one to the other, while it has open leases. */
 async function move(from: Owner, to: Owner): Promise<void> {
   const moved = { subnetId: from.subnetId, from: from.crawlerId, to: to.crawlerId, rttMs: null };
   await world.delegations.move([{ ...moved, cause: "overload", reason: "as the test says" }], new Date());
@@ -156,7 +155,7 @@ interface Gap {
   readonly isHandedOn: boolean;
 }
 
-/** Between the requests that came to an address, as its origin has them in its log. */
+/** Times between the requests to an address, by its origin's log. */
 function gapsAt(address: string): Gap[] {
   const hosts = sites.filter((site) => site.address === address).map(({ host }) => host);
   const asked = internet.requestLog.entries().filter(({ host }) => hosts.includes(host));

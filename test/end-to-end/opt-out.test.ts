@@ -1,6 +1,6 @@
 /**
- * A site opts out through the form while it is being crawled: two coordinators share a database, the form goes to
- * the one that the crawlers are not connected to, and the site's own log shows what comes after it.
+ * A site opts out through the form while it is crawled: two coordinators share a database, the form goes to the one without
+ * crawlers, and the site's own log shows which requests follow.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
@@ -10,7 +10,7 @@ import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.
 const world = generateWorld({ seed: 5, sites: 6, crawlers: 2 });
 const politenessFloorMs = 200;
 const scope = { pagesPerHost: 1000, maxDepth: 100, admitNewHosts: true };
-/** What the acknowledgement promises is a minute; this is what it takes here, with room for a busy machine. */
+/** The acknowledgement promises a minute; here it takes less, with room for a busy machine. */
 const fewSecondsMs = 3000;
 
 let fleet: EmulatedFleet;
@@ -38,7 +38,7 @@ afterAll(async () => await fleet?.close(), 60_000);
 const pagesOf = (host: string, afterMs = 0) =>
   fleet.internet.requestLog.entries().filter((request) => request.host === host && request.atMs > afterMs);
 
-/** Hosts of open leases that take longer than the few seconds, the longest first. */
+/** Hosts of leases that are open for longer than a few seconds, the longest first. */
 async function longLeases(): Promise<string[]> {
   const rows = await fleet.rows<{ host: string }>(
     "select host from lease where closed_at is null and open_urls * $1 > $2 order by open_urls desc",

@@ -1,6 +1,5 @@
 /**
- * Crawlers that have a subnet, and hosts with pages in it, from the beginning: for tests whose subject comes after the
- * delegation.
+ * Crawlers that own a subnet with hosts and pages from the start: for tests of what follows delegation.
  */
 import type { Pool } from "pg";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
@@ -11,18 +10,17 @@ import type { World, WorldSite } from "#ops/world/model";
 
 export interface OwnedHosts {
   readonly sites: readonly Pick<WorldSite, "host" | "addresses">[];
-  /** Of each site. */
   readonly pages: number;
 }
 
-/** Links are not followed, so that it stays at these pages; what an operator adds is another matter. */
+/** Links are not followed, so that only these pages are crawled; the operator can still add others. */
 export const ownedScope = { pagesPerHost: 100, maxDepth: 0, admitNewHosts: false } as const;
 
-/** Sites with one IPv4 address that everybody sees. */
+/** Sites with one IPv4 address, the same for every crawler. */
 export const plainSites = ({ sites }: World): WorldSite[] =>
   sites.filter(({ addresses, address }) => addresses.length === 1 && address.includes("."));
 
-/** 198.51.INDEX.0/24 becomes the crawler's, and the sites are in it, whatever their addresses. */
+/** Makes the crawler owner of 198.51.INDEX.0/24 and places the sites in it, whatever their addresses. */
 export async function giveSubnet(
   pool: Pool,
   { crawlerId, index }: { readonly crawlerId: CrawlerId; readonly index: number },
@@ -59,7 +57,7 @@ function seedOf(url: string) {
   return { key, depth: 0 };
 }
 
-/** Between two requests to one host, over all hosts. */
+/** The shortest time between two requests to one host. */
 export function shortestPauseMs(
   requests: readonly { readonly host: string; readonly atMs: number }[],
 ): number {

@@ -1,6 +1,6 @@
 /**
- * A partner's crawler from its invitation to its end, against a whole coordinator behind TLS: joined by the command,
- * run from nothing but its folder, given a new key, copied, reinvited, taken off the machine.
+ * A partner's crawler from its invitation to its removal, against a coordinator behind TLS: joined by the command, run from
+ * its folder alone, given a new key, copied, invited again, uninstalled.
  */
 import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ afterAll(async () => await world?.close());
 
 const soonMs = 15_000;
 
-/** As the folder's settings and membership say; resolves when it is welcomed or refused. */
+/** Runs by the folder's settings and membership; resolves when it is welcomed or refused. */
 async function run(home: string) {
   let refused: string | null = null;
   const crawler = await startCrawler(homeSettings(home), {
@@ -101,7 +101,7 @@ it("a copied folder is refused while the other runs, with what to do, and reinvi
   expect(copied.refusal()).toMatch(
     /copied-folder.* Run only one of them: stop the other one, and remove the copy/,
   );
-  // Incidents are gathered for a moment before they are written.
+  // Incidents are collected for a moment before they are written.
   await until(async () => (await world.incidentKinds()).includes("copied-folder"), soonMs);
   expect(again).toMatchObject({ code: 0 });
   expect(renewed.refusal()).toBeNull();

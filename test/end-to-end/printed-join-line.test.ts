@@ -1,7 +1,7 @@
 /**
- * The line that an invitation prints, pasted into a shell in an empty folder, and the line that it prints in turn: the
- * coordinator, the download and the crawler are what users have, as processes of their own. The crawler reaches the
- * emulated Internet by the settings that a partner behind a proxy puts into its folder.
+ * The line that an invitation prints, pasted into a shell in an empty folder, and the line that it prints in turn, with the
+ * built coordinator, download and crawler as processes. The crawler reaches the emulated Internet by the settings that a
+ * partner behind a proxy puts into its folder.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ interface Started {
   readonly ended: Promise<number | null>;
 }
 
-/** In a process group of its own, which is ended as a whole. */
+/** In its own process group, which is ended as a whole. */
 function start(command: string, args: readonly string[], options: Parameters<typeof spawn>[2]): Started {
   const child: ChildProcess = spawn(command, [...args], { ...options, detached: true });
   let text = "";
@@ -45,7 +45,7 @@ function start(command: string, args: readonly string[], options: Parameters<typ
   return { text: () => text, ended };
 }
 
-/** False when nobody of it is left. */
+/** False when no process of it is left. */
 function signalGroup({ pid }: ChildProcess, signal: "SIGTERM" | 0): boolean {
   try {
     return process.kill(-pid!, signal);
@@ -54,7 +54,6 @@ function signalGroup({ pid }: ChildProcess, signal: "SIGTERM" | 0): boolean {
   }
 }
 
-/** As somebody types it. */
 function shell(line: string, cwd: string, env: Record<string, string>, input = ""): Started {
   const file = join(temporaryFolder("nearcrawl-typed-"), "input");
   writeFileSync(file, input);

@@ -1,7 +1,7 @@
 /**
- * The restore drill: a crawl, a backup in the middle of it, then what the backup does not know; the data folder is removed
- * under the running server, and the backup restored under a coordinator and crawlers that run on. Nobody is refused, who opted out is left alone, who
- * was removed stays out, and everything that is missing is fetched again.
+ * The restore drill: a backup in the middle of a crawl, then changes that the backup lacks; the data folder is removed under
+ * the running server, and the backup restored under a coordinator and crawlers that keep running. No crawler is refused, sites
+ * that opted out are not requested, a removed crawler stays out, and everything that is missing is fetched again.
  */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -103,7 +103,7 @@ it("crawl, back up, crawl on, opt out, remove, lose the data folder, restore", {
   const ready = async () => await (await fetch(new URL("/ready", first.webUrl))).text();
   await until(async () => (await ready()).includes("data-folder-gone"), 10_000);
   expect(await ready()).toMatch(/^{"ready":false,"reason":"the data folder is gone: restore it/);
-  // Whoever opens it makes no empty one, and says what to type.
+  // Opening it makes no empty database and names the command to type.
   await expect(startEmbeddedPostgres(home)).rejects.toThrow(
     `nearcrawl database restore ${backup.folder} --home ${home}`,
   );
@@ -134,7 +134,7 @@ it("crawl, back up, crawl on, opt out, remove, lose the data folder, restore", {
   ).toEqual({ out: true });
   const incidents = await createIncidentStore(fleet.database.pool).list({ since: new Date(0) });
   expect(incidents.map(({ kind }) => kind)).not.toContain("copied-folder");
-  // Of each URL one fetch counts: what was fetched again is what the backup did not know.
+  // One fetch of each URL counts: only what the backup lacked was fetched again.
   const twice = await fleet.rows(
     "select url_hash from page_fetch group by host_hash, url_hash having count(*) > 1",
   );

@@ -1,7 +1,7 @@
 /**
- * The last release and this software on one database, for the time of a rolling upgrade: coordinators and crawlers of both as
+ * The last release and this software on one database, as during a rolling upgrade: coordinators and crawlers of both as
  * processes, built from the release's tag and from here. Nothing is refused, nothing is fetched twice, and crawlers of the
- * last release go on at the coordinator of this one. Skipped where no release is known: CONTRIBUTING.md says how it is run.
+ * last release continue at the coordinator of this one. Skipped where no release is known: see CONTRIBUTING.md.
  */
 import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ if (release === null)
 const world = generateWorld({ seed: 20, sites: 48, crawlers: 4 });
 const urls = world.sites.map(({ host }) => `http://${host}/`);
 
-/** By their places in the world; one of each side is near most of the sites. */
+/** By their index in the world; one of each version is near most of the sites. */
 const [oldCrawlers, newCrawlers] = [
   [0, 2],
   [1, 3],
@@ -71,7 +71,7 @@ afterAll(async () => {
 
 const env = () => ({ ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema });
 
-/** Not in the way of the emulated Internet, which is in this process. */
+/** Does not block the emulated Internet, which runs in this process. */
 async function command({ root, name }: Program, ...args: string[]): Promise<string> {
   const all = [join(root, "dist/ops/cli/main.js"), ...args, "--home", join(folder, name)];
   return (await promisify(execFile)(process.execPath, all, { env: env() })).stdout;
@@ -107,7 +107,7 @@ async function startCoordinator({ root, name }: Program): Promise<Coordinator> {
   return { child, webUrl };
 }
 
-/** Of the program's own software, with a key that it issued, at that coordinator. */
+/** A crawler of the program's own version, with a key that it issued, at that coordinator. */
 async function startCrawler(program: Program, index: number, { webUrl }: Coordinator): Promise<void> {
   const { name, address } = world.crawlers[index]!;
   const { key } = JSON.parse(await command(program, "coordinator", "add-crawler", name, "--json")) as {
@@ -143,7 +143,7 @@ const fetchesOf = async (crawlers: readonly number[], since = "-infinity") =>
        and f.fetched_at > '${since}'`,
   );
 const ready = async ({ webUrl }: Coordinator) => (await fetch(`${webUrl}/ready`)).status;
-/** Tables and columns, but for the days of fetches; and the account of migrations. */
+/** Tables and columns, except the days of fetches; and the applied migrations. */
 const tables = async () => [
   await rows(
     `select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -171,7 +171,7 @@ describe.skipIf(release === null)("a rolling upgrade from the last release", { t
     await until(async () => (await fetchesOf(newCrawlers)) > 0, 90_000);
     const ending = await stop(before);
     const [endedAt] = await rows<{ now: string }>("select now()::text");
-    // Crawlers of both versions come to the one that is left, which has the highest number.
+    // Crawlers of both versions move to the remaining coordinator, which has the highest number.
     const atTheLast = "coordinator_number = (select max(coordinator_number) from running_coordinator)";
     await until(
       async () => (await count(`from crawler where state = 'online' and ${atTheLast}`)) === 4,
@@ -198,7 +198,7 @@ describe.skipIf(release === null)("a rolling upgrade from the last release", { t
       `rolling upgrade: from ${release}, ${await count("from page_fetch")} fetches, crawlers of ${versions.map((one) => one.software_version).join(" and ")}\n`,
     );
 
-    // Once more the old one: it works on beside the new one, or refuses with words; it changes no table either way.
+    // The old version again: it works beside the new one or refuses with a message, and changes no table.
     const was = await tables();
     const again = await startCoordinator(old).catch((error: Error) => error.message);
     if (typeof again === "string") expect(again).toMatch(/migration/);

@@ -1,6 +1,6 @@
 /**
  * Failover: a primary and its streaming standby, both real servers, under a coordinator and crawlers whose database URL names
- * both. The primary dies or falls silent in the middle of a crawl, the standby is promoted, and nobody is started anew.
+ * both. The primary dies or falls silent in the middle of a crawl, the standby is promoted, and no process is restarted.
  */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -193,7 +193,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
 
         await pair.cut();
         const copied = await fetches();
-        // Tickets that the standby never hears of.
+        // Tickets that never reach the standby.
         for (let times = 0; times < 2; times += 1) await fleet.restartOne(0);
         await until(async () => (await fetches()) >= copied + 6, 100_000);
         await pair.killPrimary();
@@ -202,7 +202,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
         await until(async () => (await fetches()) > 0, 100_000);
         expect(await fetches()).toBeLessThan(copied + 6);
 
-        // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
+        // The coordinator notices and restarts its work; a crawler with a lost ticket is admitted.
         expect(await fleet.coordinator.hasToStartOver).toMatch(/timeline \d, and was on \d/);
         await fleet.stopCoordinator(fleet.coordinator);
         await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
@@ -216,10 +216,10 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
         const { fetches: all, urls } = await fetchesOf(fleet);
         expect(all).toBe(urls);
         expect(await online(fleet)).toBe(world.crawlers.length);
-        // Its lock is there by itself.
+        // It takes its lock by itself.
         await until(async () => (await coordinatorLocks(fleet)) === 1, 20_000);
 
-        // The former one, started by hand, takes writes as well. Its timeline is the earlier one, wherever it stands.
+        // The former primary, started by hand, accepts writes as well. Its timeline is the earlier one, whatever its position.
         await startEmbeddedPostgres(former.home);
         const both = `postgresql://nearcrawl@${former.address},${pair.primary.address}/nearcrawl?sslmode=disable`;
         const answers = await askServers(readServerUrl(both));

@@ -1,6 +1,6 @@
 /**
- * A crawler that has joined and cannot run yet says so wherever somebody looks, at both ends: a whole coordinator
- * behind TLS, the partner's commands and dock, the real crawler as a release once there is one.
+ * A crawler that has joined and cannot run yet says so at both ends: a coordinator behind TLS, the partner's commands and dock,
+ * and the real crawler as a release once there is one.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -44,7 +44,7 @@ afterAll(async () => await world?.close());
 const soonMs = 30_000;
 const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
-/** `run`, in this process; what it prints is its log. */
+/** `run` in this process; its output is its log. */
 function startSupervisor(settings = ""): string[] {
   writeFileSync(join(partner.home, "settings.toml"), `[status]\nport = ${port}\n${settings}`);
   const lines: string[] = [];
@@ -65,7 +65,7 @@ function startSupervisor(settings = ""): string[] {
   return lines;
 }
 
-/** Empty while nobody serves it: its thread begins, or the supervisor hands the port to the crawler. */
+/** Empty while the dock is not served: its thread is starting, or the supervisor hands the port to the crawler. */
 const page = async () =>
   await fetch(`http://127.0.0.1:${port}/`).then(
     async (answer) => await answer.text(),

@@ -1,6 +1,6 @@
 /**
- * Whatever way a crawl goes, it is of one web: two runs over the same emulated Internet, under two policies that give its subnets
- * to other crawlers, end with the same pages, links, ranks and changes. Another engine beneath the crawl has to come to the same.
+ * Two runs over the same emulated Internet, under policies that give its subnets to different crawlers, end with the same
+ * pages, links, ranks and changes. Another engine beneath the crawl must give the same result.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openServerDatabase } from "#db/server-database";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.close());
 
-/** Where a run on the emulated Internet is, which empties it when it begins. */
+/** The schema of a run on the emulated Internet, which a run empties when it begins. */
 const schema = "world";
 
 async function crawl(policy: string) {
@@ -46,7 +46,7 @@ async function content() {
       ranks: await texts(
         "select u.url || ' ' || to_char(r.page_rank, 'FM0.000000') as text from url_rank r join frontier_url u using (host_hash, url_hash)",
       ),
-      // The run may end before its last changes have their numbers; these wait in the inbox.
+      // The run may end before its last changes are numbered; these wait in the inbox.
       changes: await texts(
         `select url || ' ' || kind as text from page_change union select url || ' ' || kind from page_change_inbox`,
       ),

@@ -1,7 +1,6 @@
 /**
- * The whole way once, in one process, over real sockets and a real Postgres: registry files become the tree,
- * sites become subnets, subnets are delegated by probing, crawlers fetch and ship, and the answer to "who"
- * names the same crawler as the pages do.
+ * All stages once, in one process, over real sockets and a real Postgres: registry files become the tree, sites are assigned
+ * to subnets, subnets are delegated by probing, crawlers fetch and ship, and `who` names the crawler that the pages name.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
@@ -11,7 +10,7 @@ import { type EmulatedFleet, emulatedFleet, excessMs, frontPages } from "./emula
 const world = generateWorld({ seed: 11, sites: 22, crawlers: 4 });
 const politenessFloorMs = 50;
 const rttMs = (crawler: number, address: string) => world.rttMs(crawler, address) ?? Number.POSITIVE_INFINITY;
-/** What the first crawler's partner never lets it touch: the network of the site that is nearest to it, and a whole domain. */
+/** What the first crawler's partner excludes: the network of the site nearest to it, and a whole domain. */
 const nearest = world.sites.toSorted((a, b) => rttMs(0, a.address) - rttMs(0, b.address));
 const deniedSite = nearest[0]!;
 const deniedNetwork = `${deniedSite.address.replace(/\.\d+$/, "")}.0/24`;

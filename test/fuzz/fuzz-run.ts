@@ -1,11 +1,11 @@
-/** Runs a target on many inputs, and on inputs that grow; what goes wrong comes back with what shows it again. */
+/** Runs a target on many inputs and on growing inputs; returns failures with what reproduces them. */
 import { seededRandom } from "#core/random";
 import { hostileText } from "./mutate.ts";
 import type { Target } from "./targets.ts";
 
 interface FuzzFailure {
   readonly target: string;
-  /** `checkSeed` of it shows the failure again. */
+  /** `checkSeed` with it reproduces the failure. */
   readonly seed: number;
   readonly input: string;
   readonly why: string;
@@ -14,7 +14,7 @@ interface FuzzFailure {
 /** Longer than this for one input of at most 64 K characters is a hang, in ms of CPU time. */
 const mostCpuMs = 3000;
 
-/** Null when the input that the seed gives is dealt with as it should be. */
+/** Null when the seed's input is handled correctly. */
 export async function checkSeed(target: Target, seed: number): Promise<FuzzFailure | null> {
   const random = seededRandom(seed);
   const input = hostileText(random, target);
@@ -29,7 +29,7 @@ export async function checkSeed(target: Target, seed: number): Promise<FuzzFailu
 
 const growth = 16;
 const smallCharacters = 8 * 1024;
-/** Linear time would take as many times as the text is longer; what is quick enough is not looked at. */
+/** Linear time grows with the length of the text; fast cases are not measured. */
 const mostTimes = 5 * growth;
 const quickMs = 250;
 

@@ -1,4 +1,4 @@
-/** A short seeded run of the fuzzer; `npm run fuzz` goes on for as long as one likes, with other seeds. */
+/** A short seeded run of the fuzzer; `npm run fuzz` runs longer, with other seeds. */
 import { describe, expect, it } from "vitest";
 import { checkSeed, superlinearTokens } from "./fuzz-run.ts";
 import { targets } from "./targets.ts";

@@ -1,7 +1,7 @@
 /**
- * Every message of both directions, by the grammar of its schema: whole ones at live ends (a coordinator with its
- * database, a crawler), and soiled, cut and broken ones at the decoders. None may lead to an internal error. How many is
- * said by NEARCRAWL_FUZZ_CASES (200 where nothing is said, 1,000 in npm run test:long), from where by NEARCRAWL_FUZZ_SEED.
+ * Every message of both directions, drawn from its schema: valid ones to a live coordinator and crawler, corrupted and cut ones
+ * to the decoders. None may lead to an internal error. NEARCRAWL_FUZZ_CASES is their number (default 200; 1,000 in npm run
+ * test:long), NEARCRAWL_FUZZ_SEED the seed.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
@@ -93,7 +93,7 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
   let session: Session | null = null;
   let sent = 0;
   const arrive = async (): Promise<Session> => {
-    // Whoever comes again at once is asked to wait.
+    // A crawler that reconnects at once is asked to wait.
     for (;;) {
       const { crawler, refuse, refused } = await world.come(folder);
       if (refuse === null) return { crawler, refused, writer: new FrameWriter() };
@@ -104,12 +104,12 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
   for (let seed = firstSeed; sent < cases; seed++) {
     const random = seededRandom(seed);
     const made = crawlerMessage.safeParse(drawValue(crawlerMessage, random)).data;
-    // It would end the session at each turn.
+    // It would end the session each time.
     if (made === undefined || (made.type === "crawler:goodbye" && random() < 0.95)) continue;
     session ??= await arrive();
     const { crawler, writer, refused }: Session = session;
     const { numbers, text } = writer.message(made);
-    // It may have been closed meanwhile.
+    // It may be closed already.
     if (crawler.socket.readyState !== crawler.socket.OPEN) {
       session = null;
       continue;
@@ -132,7 +132,7 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
   expect(endings.get("internal-error")).toBeUndefined();
 });
 
-/** Mostly of a size that a page can have, and with a page where one was fetched: the rest goes no further than to a bound. */
+/** Mostly of a page's size, and with a page where one was fetched: other values stop at a limit. */
 function likely(drawn: FetchResult, random: () => number): FetchResult {
   if (random() < 0.1) return drawn;
   const fetched = { type: "fetched", status: 200, truncated: false } as const;
@@ -150,7 +150,7 @@ interface Session {
 /** Of the fuzzed results; hosts have addresses of one /24. */
 const urlsPerHost = 250;
 
-/** A crawler that has so many URLs under lease, which it may answer as fast as it likes. */
+/** A crawler with this number of leased URLs, without a pace for its results. */
 async function leased(name: string, urls: number) {
   const folder = await world.joined(name);
   const { pool } = world;
@@ -236,7 +236,7 @@ it(`of ${cases / 4} results under a lease, sound and soiled, each settles its UR
     from incident where kind in ('bad-result', 'impossible-result')`;
   const inAll = [{ incidents: bad, kinds: 2 }];
   await vi.waitFor(async () => expect(await world.rows(noted)).toEqual(inAll), { timeout: 10_000 });
-  // What is kept of them goes out again.
+  // What is stored of them is sent again.
   const leases = await leaseAgain();
   expect(leases.length).toBeGreaterThan(0);
   expect(leases.flatMap((one) => leaseSchema.safeParse(one).error?.issues ?? [])).toEqual([]);

@@ -1,10 +1,10 @@
 /**
- * Inputs that no well-meaning server sends: texts put together from a target's own seeds and tokens, cut, doubled,
- * spliced and soiled. The same random numbers give the same input.
+ * Malformed inputs: texts composed from a target's own seeds and tokens, cut, doubled, spliced and corrupted. The same random
+ * numbers give the same input.
  */
 
 export interface Material {
-  /** Whole documents as they should be. */
+  /** Whole valid documents. */
   readonly seeds: readonly string[];
   /** What the format gives a meaning to. */
   readonly tokens: readonly string[];
@@ -33,7 +33,7 @@ export function hostileText(random: () => number, { seeds, tokens }: Material): 
   return text.slice(0, mostCharacters);
 }
 
-/** The text's bytes, some of them no longer what they were. */
+/** The text's bytes, some of them changed. */
 export function hostileBytes(random: () => number, text: string): Buffer {
   const bytes = Buffer.from(text, random() < 0.2 ? "utf16le" : "utf8");
   const flips = random() < 0.5 ? 0 : Math.floor(random() * 20);

@@ -1,6 +1,6 @@
 /**
- * Values by the grammar of a schema: whatever it allows may come, its edges more often than not. Walks the definitions of
- * zod; texts and numbers are drawn from a pool of odd ones, those that the schema takes.
+ * Random values that a zod schema allows, mostly edge cases. Texts and numbers are drawn from a pool of odd ones that the
+ * schema accepts.
  */
 import { z } from "zod";
 import { elements } from "#protocol/fields";
@@ -86,7 +86,7 @@ const wrong: readonly unknown[] = [
   "\0",
 ];
 
-/** As deep as any message; what is nested deeper is cut short. */
+/** As deep as any message; deeper values are cut. */
 const mostDepth = 12;
 
 type Definition = {
@@ -106,7 +106,7 @@ type Definition = {
 
 const fitting = new Map<z.ZodType, readonly unknown[]>();
 
-/** `soiled`: how often a part is something that the schema does not take, or is missing. */
+/** `soiled`: how often a part is invalid or missing. */
 export function drawValue(schema: z.ZodType, random: () => number, soiled = 0, depth = 0): unknown {
   if (random() < soiled) return pick(random, wrong);
   const element = elements.get(schema);
@@ -183,7 +183,7 @@ function listOf(
   return Array.from({ length: Math.floor(random() * (most + 1)) }, () => next(element));
 }
 
-/** One of the pool that the schema takes; of none, one that it does not. */
+/** A value of the pool that the schema accepts; if there is none, any. */
 function drawn(schema: z.ZodType, pool: readonly unknown[], random: () => number): unknown {
   let those = fitting.get(schema);
   if (those === undefined) {

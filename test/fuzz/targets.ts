@@ -1,6 +1,5 @@
 /**
- * What is fuzzed: every parser that reads what a server says. A target takes an input and throws when the parser
- * throws, or answers something that it must never answer.
+ * Every parser of what servers send. A target takes an input and throws when the parser throws or gives an invalid result.
  */
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
@@ -357,7 +356,7 @@ export const targets: readonly Target[] = [
   },
 ];
 
-/** What is extracted has to fit the message that ships it, whatever came in. */
+/** The extracted values must fit the message that ships them, whatever the input. */
 async function extracted(bytes: Buffer, contentType: string, robotsTag?: string): Promise<void> {
   const { page } = await extractPage({
     url: base,
