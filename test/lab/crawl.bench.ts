@@ -1,10 +1,9 @@
 /**
- * CPU a page of our one-file bundle (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything) in
- * a process of its own; the sites and the coordinator's side are in other processes. First on real pages, at first sight
- * (hosts that the process has never asked, pages that it has never seen) and later (the same URLs once more, a twentieth of
- * the long words changed); then on those of the emulated Internet. How others fare on the same sites is in
- * test/bench/results/crawl.md. Run: npm run bench -- crawl
- * With the word `short` after it, a quick one; with `real` or `made`, that part alone.
+ * CPU per page of the bundled crawler (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything)
+ * in its own process; the sites and the coordinator's side are in other processes. First real pages, at first sight (new hosts
+ * and pages) and later (the same URLs with a twentieth of the long words changed); then pages of the emulated Internet. Other
+ * crawlers on the same sites are in test/bench/results/crawl.md. Run: npm run bench -- crawl
+ * Followed by `short`: a quick run; by `real` or `made`: only that part.
  */
 import { availableParallelism } from "node:os";
 import { type CrawlGround, crawlGround, realHosts, realUrls } from "./crawl/crawl-ground.ts";
@@ -22,7 +21,7 @@ const rounds = asked.has("short") ? 2 : 5;
 const madeHosts = goodHosts.slice(0, asked.has("short") ? 40 : 200);
 const madePagesPerHost = 5;
 
-/** Of the pages that are asked for; the CPU is of those that are crawled. */
+/** Of the requested pages; the CPU is of the crawled ones. */
 const leastShare = 0.5;
 
 const inOneThread = { limits: { extractionThreads: 0 } };
@@ -41,7 +40,7 @@ process.exit();
 interface Crawling {
   readonly name: string;
   readonly process: MeasuredProcess;
-  /** The number of pages that were crawled. */
+  /** The number of crawled pages. */
   readonly crawl: (urls: readonly string[]) => Promise<number>;
 }
 
@@ -51,7 +50,7 @@ interface Sides {
   stop(): Promise<void>;
 }
 
-/** As partners run it first: the figures of the other are told as ratios to it. */
+/** The partners' way first: the other's figures are printed as ratios to it. */
 async function startSides({ bundle, scratch }: CrawlGround): Promise<Sides> {
   const threaded = await startOurCrawler(bundle, scratch);
   const inOne = await startOurCrawler(bundle, scratch, inOneThread);
@@ -66,7 +65,7 @@ async function startSides({ bundle, scratch }: CrawlGround): Promise<Sides> {
   return { ours: [threaded, inOne], all, stop };
 }
 
-/** Two passes a round over hosts of its own: every page at first sight, then all of them changed a little. */
+/** Two passes per round over new hosts: every page at first sight, then with small changes. */
 async function compareOnReal(here: CrawlGround): Promise<void> {
   if (here.realPages === null) {
     console.log("no real pages: the shared data is absent, and what follows is of made-up ones alone");
@@ -117,7 +116,7 @@ async function cpuPerPage(side: Crawling, urls: readonly string[]): Promise<numb
   const before = await side.process.usage();
   const crawled = await side.crawl(urls);
   const after = await side.process.usage();
-  // One that finds its own way may end early: links of real pages lead elsewhere for the most part.
+  // A crawler that follows links may end early: most links of real pages lead elsewhere.
   if (crawled < leastShare * urls.length) {
     throw new Error(`${side.name} has crawled ${crawled} of ${urls.length} pages`);
   }

@@ -1,9 +1,8 @@
 /**
- * What a delegation costs: the CPU time of a whole decision, from the address as text to the state that
- * remembers it, among fleets of 12 to 1,000 crawlers, beside one look-up of who has an address; and what each
- * delegated subnet takes in the coordinator's memory. Probes answer at once and nothing
- * is stored. The tree is as registries nest it (delegation/registry-world.ts). Run: npm run
- * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
+ * The cost of a delegation: CPU time of a whole decision, from the address as text to the remembered state, among fleets of 12 to
+ * 1,000 crawlers, beside one look-up of an address's owner; and the coordinator's memory per delegated subnet. Probes answer at
+ * once and nothing is stored. The tree is nested like the registries' (delegation/registry-world.ts). Run: npm run bench --
+ * delegation.bench; or this file alone with the policy (default: nearest) and the size of one fleet.
  */
 
 import type { Placement } from "#coordinator/place/delegation/placement";
@@ -50,7 +49,7 @@ async function measureCpu(count: number): Promise<void> {
   const state = stateWith(world, crawlers, delegatedBefore);
   const taken = new Set([...state.delegationTable].map(({ subnetId }) => subnetId));
   const targets = targetsIn(world, 4 * (runs + 1) * decisionsPerRun, taken);
-  // The later half of the targets is decided.
+  // The later half of the targets is measured.
   const answersMs = targets.map(({ number }, at) =>
     at < 2 * (runs + 1) * decisionsPerRun ? noAnswers : answersTo(number, crawlers),
   );
@@ -65,13 +64,13 @@ async function measureCpu(count: number): Promise<void> {
   const single = Object.keys(ways).map((): number[] => []);
   for (let run = 0; run <= runs; run += 1) {
     for (const [way, once] of Object.values(ways).entries()) {
-      // Every way has targets of its own: what is delegated once is not decided again.
+      // Every method has its own targets: a delegated subnet is not decided again.
       const first = (way * (runs + 1) + run) * decisionsPerRun;
       const start = cpuUs();
       let before = start;
       for (let at = first; at < first + decisionsPerRun; at += 1) {
         await once(at);
-        // A look-up is over sooner than the clock is read.
+        // A look-up takes less time than reading the clock.
         if (way < 2) continue;
         const after = cpuUs();
         if (run > 0) single[way]!.push(after - before);
@@ -89,7 +88,7 @@ async function measureCpu(count: number): Promise<void> {
     const spreadOfEach = half === undefined ? "" : `, of single ones the median ${half}, 95 % within ${most}`;
     console.log(`${name.padEnd(16)} ${spread(times[way]!)}, ratio ${ratio}${spreadOfEach}`);
   });
-  // By how much the crawlers that were chosen are slower than the nearest.
+  // Excess RTT of the chosen crawlers over the nearest.
   const off = chosen.map(
     ({ crawlerId, answersMs }) =>
       answersMs[crawlerId - 1]! - answersMs.reduce((least, ms) => Math.min(least, ms)),
@@ -117,7 +116,7 @@ function lookUp(state: CoordinatorState, target: Target): CrawlerId | null {
   return subnetId === null ? null : state.ownerOf(subnetId);
 }
 
-/** All of a decision but the policy: what it would take if the crawler were known. */
+/** A decision without the policy: its cost if the crawler were known. */
 function rememberOnly(state: CoordinatorState, target: Target, online: readonly CrawlerId[]): void {
   if (lookUp(state, target) !== null) return;
   const subnetId = state.subnetOf(target.address) as SubnetId;

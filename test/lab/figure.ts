@@ -1,19 +1,19 @@
 /**
- * The figures by which two commits are compared (runner/). A bench prints for people as it likes, and states the few
- * figures that show whether it got slower here; they are dropped unless `NEARCRAWL_BENCH_FIGURES` names a file.
+ * The figures by which two commits are compared (runner/). A bench prints freely and states here the few figures that show whether it
+ * became slower; they are dropped unless `NEARCRAWL_BENCH_FIGURES` names a file.
  */
 import { appendFileSync } from "node:fs";
 
 export interface Figure {
-  /** Unique within its bench, and kept over its life: two commits are matched by it. */
+  /** Unique within its bench and stable: commits are matched by it. */
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** Set for rates and recall; times and bytes are better when lower. */
+  /** Set for rates and recall; for times and bytes lower is better. */
   readonly higherIsBetter?: boolean;
 }
 
-/** The file that takes the figures, one JSON value per line. */
+/** The file for the figures, one JSON value per line. */
 export const figuresVariable = "NEARCRAWL_BENCH_FIGURES";
 
 export function figure(

@@ -1,9 +1,9 @@
 /**
- * What it costs to take results: CPU of the database's backend and of the coordinator, a page, in batches of 100
- * through the flow that the gateway uses. Pages of 300 lexemes and 20 links: texts too short to be compared (the
- * baseline), texts that nobody else has, and near-duplicates of one of a thousand, and pages taken before with
- * other words by now, in turns. Beside a table of 200,000 texts. Linux: the backend's CPU is read from /proc.
- * Run: npm run bench -- ingest (behind it, other numbers of texts and of rounds)
+ * What it costs to take results: CPU of the database's backend and of the coordinator per page, in batches of 100 through the
+ * gateway's flow. Pages of 300 lexemes and 20 links, in turns: texts too short to be compared (the baseline), unique texts,
+ * near-duplicates of one of a thousand, and pages taken before whose words have changed. The table already has 200,000 texts.
+ * Linux: the backend's CPU is read from /proc.
+ * Run: npm run bench -- ingest (optionally followed by numbers of texts and of rounds)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -34,7 +34,7 @@ interface Kind {
   readonly name: string;
   readonly words: number;
   readonly isNear?: true;
-  /** Pages that were taken before, and have five other words by now. */
+  /** Pages taken before, with five words changed. */
   readonly isChanged?: true;
 }
 const kinds: readonly Kind[] = [
@@ -49,7 +49,7 @@ const database = await openDatabase({
   databaseUrl: process.env.DATABASE_URL ?? null,
   home,
   schema: `bench_${process.pid}`,
-  // All in one backend, whose CPU can be read.
+  // Everything in one backend, whose CPU can be read.
   maxConnections: 1,
 });
 const { pool } = database;
@@ -119,7 +119,7 @@ try {
       .join(", ")}`,
   );
 
-  /** The same pages once more, after they were taken. */
+  /** The same pages again, after they were taken. */
   async function changedBatch(name: string, first: Awaited<ReturnType<typeof leasedBatch>>) {
     await takeResults(
       { crawlerId, spoolId, results: first },
@@ -175,7 +175,7 @@ try {
       })),
       now,
     );
-    // Links of earlier batches are due too, and left alone.
+    // Links of earlier batches are due too and are not leased.
     await pool.query("update frontier_host set not_before = 'infinity' where host <> all($1)", [hosts]);
     const leases = await frontier.leaseHosts({
       crawlerId,
@@ -198,7 +198,7 @@ try {
   rmSync(home, { recursive: true, force: true });
 }
 
-/** Where the schema knows such a table: a row in each band for every text. */
+/** If the schema has such a table: a row in each band for every text. */
 async function fillTexts(): Promise<void> {
   const { rows } = await pool.query("select to_regclass('text_band') as found");
   if (rows[0]?.found === null) return;

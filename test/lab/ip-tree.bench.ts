@@ -1,8 +1,7 @@
 /**
- * The IP tree at its full size, ten million IPv4 ranges and two million IPv6, and on real ranges where they are
- * at hand and the size is not less: how long it takes to build, to write to a snapshot and to read back, what it takes per range, and look-ups
- * of ids and records. Addresses in random order: within
- * a range taken at random, anywhere that some range holds, and where none does. Run: npm run bench -- ip-tree
+ * The IP tree at full size, ten million IPv4 ranges and two million IPv6, and on real ranges where they are available and not fewer:
+ * time to build, to write a snapshot and to read it back, memory per range, and look-ups of ids and records. Addresses in random
+ * order: within a random range, anywhere in some range, and in none. Run: npm run bench -- ip-tree
  */
 import { createReadStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
@@ -26,7 +25,7 @@ const seed = Number(process.argv[2] ?? 20260301);
 const scale = Number(process.argv[3] ?? 1);
 const lookUps = 500_000;
 const rounds = 5;
-/** Fewer say nothing. */
+/** Fewer give no useful figures. */
 const fewestAsked = 1000;
 
 await measureFamily("registry-like IPv4", registryLikeIpv4(10_000_000 * scale, seed));
@@ -84,7 +83,7 @@ function measureBuild(name: string, columns: RangeColumns): SubnetTree {
   return tree;
 }
 
-/** To a file and back, with its checksum and sync; wall time too, as the disk takes its share. */
+/** To a file and back, with checksum and sync; wall time too, because of the disk. */
 async function measureSnapshot(tree: SubnetTree): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "nearcrawl-bench-"));
   const file = join(folder, "bench.tree");
@@ -105,7 +104,7 @@ async function timed(work: () => Promise<unknown>): Promise<string> {
   return `${((performance.now() - start) / 1000).toFixed(2)} s (${((cpuMs() - startCpu) / 1000).toFixed(2)} s of CPU)`;
 }
 
-/** Ids are the places + 1, in the order in which the ranges come. */
+/** Ids are the positions + 1, in the order of the ranges. */
 function fillRows(rows: SubnetRows, columns: RangeColumns): void {
   const { first, last, words, count } = columns;
   for (let place = 0; place < count; place += 1) {
@@ -122,7 +121,7 @@ function fillRows(rows: SubnetRows, columns: RangeColumns): void {
   }
 }
 
-/** Nanoseconds of CPU time per look-up, each way in turn, `rounds` times after a first one to warm up. */
+/** CPU time per look-up in ns, each method in turn, `rounds` times after a warm-up. */
 function lookUpTimes(what: string, addresses: readonly IpAddress[], tree: SubnetTree): string {
   const ways = { id: sumOfIds, record: sumOfRecords };
   const told = Object.entries(ways).map(([way, sumOf]) => {
@@ -166,7 +165,7 @@ async function realRanges(path: string): Promise<Readonly<Record<4 | 6, RangeCol
   return { 4: sorted(4), 6: sorted(6) };
 }
 
-/** Each within a range taken at random: most ranges are small and at the bottom. */
+/** Each within a random range: most ranges are small and at the bottom. */
 function addressesWithin(columns: RangeColumns, count: number, random: () => number): IpAddress[] {
   return Array.from({ length: count }, (): IpAddress => {
     const range = rangeAt(columns, Math.floor(random() * columns.count));
@@ -177,7 +176,7 @@ function addressesWithin(columns: RangeColumns, count: number, random: () => num
   });
 }
 
-/** Each with the same chance over the unicast space (IPv6: where the registries hold blocks, 2000::/4). */
+/** Uniform over the unicast space (IPv6: where the registries have blocks, 2000::/4). */
 function addressesAnywhere(family: 4 | 6, count: number, random: () => number): IpAddress[] {
   return Array.from({ length: count }, (): IpAddress => {
     if (family === 4) return { family, value: Math.floor(random() * 224 * 2 ** 24) };

@@ -1,8 +1,7 @@
 /**
- * How long a search takes when 20 people search at once, without a pause: the page itself, over HTTP, from the
- * pages' server in a process of its own, with Postgres beside it. A million made-up pages of about 330 lexemes each,
- * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. Each way of
- * looking has its own server and is asked the same questions, the ways in turns.
+ * How long a search takes while 20 people search without a pause: the page over HTTP, from the pages' server in its own process,
+ * with Postgres beside it. A million generated pages of about 330 lexemes, 20,000 hosts, five languages; generated once (minutes)
+ * and kept in a folder for the next run. Each search method has its own server and answers the same queries, in turns.
  * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER]
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -29,12 +28,12 @@ const { values: options } = parseArgs({
   },
 });
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
-/** The ways of looking for pages that are held against each other. */
+/** The compared search methods. */
 const ways = ["database", "index"] as const;
 type Way = (typeof ways)[number];
 const rounds = 3;
 
-/** More than are asked in all rounds of one way, so that none is answered from what was kept. */
+/** More than all rounds of one method use, so that no answer is cached. */
 const questionsMade = 30_000;
 
 const database = await openDatabase({
@@ -50,7 +49,7 @@ interface Timed extends Question {
   readonly cutShort: boolean;
 }
 
-/** What one way took in all its rounds. */
+/** The times of one method in all its rounds. */
 interface Measured {
   readonly answers: Timed[];
   readonly p95s: number[];
@@ -135,7 +134,7 @@ async function startServer(way: Way): Promise<Server> {
   return { way, child, origin: `http://127.0.0.1:${port}`, ...index };
 }
 
-/** Every user asks, reads the whole answer, and asks the next. */
+/** Every user asks, reads the whole answer, and asks again. */
 async function ask(
   origin: string,
   {
@@ -168,7 +167,7 @@ async function cpuNow({ child, indexPid }: Server) {
   };
 }
 
-/** MB that a process holds; Linux: from /proc. */
+/** Resident memory of a process in MB; Linux: from /proc. */
 function residentMb(pid: number): number {
   const [, kb = "NaN"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kb) / 1024;

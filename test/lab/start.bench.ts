@@ -1,6 +1,6 @@
 /**
- * What a command costs before it does anything: processor time, all threads, of the built program's help and of small real
- * commands, with the modules that were loaded and their bytes; of another build, too, in turns, where one is named.
+ * The cost of starting a command: processor time of all threads of the built program's help and of small real commands, with the
+ * number and bytes of the loaded modules; optionally in turns with another build.
  *
  * Run: npm run build && npm run bench -- start [--before FOLDER] [--rounds 3]
  * FOLDER is another checkout with its dist/.
@@ -31,7 +31,7 @@ interface Start {
   readonly bytes: number;
 }
 
-/** Of this build: what the other has not, it refuses, which costs it no less. */
+/** Commands of this build; the other refuses unknown ones, which costs as much. */
 const described: readonly DescribedCommand[] = JSON.parse(
   readFileSync(join(here, "dist/ops/cli/commands.json"), "utf8"),
 );
@@ -41,13 +41,13 @@ writeFileSync(join(scratch, "robots.txt"), "User-agent: *\nDisallow: /private\n"
 
 interface Measured {
   readonly words: string;
-  /** In dist/; null: Node with nothing to do. */
+  /** Path in dist/; null: Node without a program. */
   readonly program: string | null;
-  /** Several are one line, with their smallest and their largest, a start each. */
+  /** Several commands are one line with their smallest and largest values, one start each. */
   readonly commands: readonly (readonly string[])[];
 }
 
-/** Real ones need neither database nor network. */
+/** Real commands that need neither database nor network. */
 const lines: readonly Measured[] = [
   { words: "node, which does nothing", program: null, commands: [["-e", "0"]] },
   ...[["--version"], ["--help"], ["who", "--help"], ["fleet", "--help"], ["coordinator", "--help"]].map(
@@ -89,7 +89,7 @@ function heads(index: number): string[] {
   return [`CPU ms${of}`, `wall ms${of}`, `files${of}`, `KB${of}`];
 }
 
-/** Each checkout's starts, taken in turns; files are counted in a run by itself, since the count costs time. */
+/** Each checkout's starts, in turns; files are counted in a separate run, since counting takes time. */
 function measured({ program, commands }: Measured): Start[][] {
   const argsIn = (checkout: string, args: readonly string[]) =>
     program === null ? args : [join(checkout, "dist", program), ...args];

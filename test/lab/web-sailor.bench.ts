@@ -1,8 +1,8 @@
 /**
- * WEB-SAILOR in the emulated Internet: pages a second of client 1 (.com, 25 connections) and client 2 (.edu .net .org, 10
- * connections), a third client (.org, 10 connections) added while they run, and how steady each rate is; the connections
- * that pace messages leave each of them; and messages for each page. Run: npm run bench -- web-sailor [seconds] (120 by
- * default): the tables of test/bench/results/web-sailor.md are printed. Whose pages come first: npm run lab -- order.
+ * WEB-SAILOR in the emulated Internet: pages per second of client 1 (.com, 25 connections) and client 2 (.edu .net .org, 10
+ * connections), a third client (.org, 10 connections) added during the run, and how steady each rate is; the connections that pace
+ * messages leave to each; and messages per page. Run: npm run bench -- web-sailor [seconds] (default 120); prints the tables of
+ * test/bench/results/web-sailor.md. Whose pages come first: npm run lab -- order.
  */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { domainSetHolds, parseDomainSet } from "#coordinator/place/domain-sets/domain-set";
@@ -13,7 +13,7 @@ const totalSeconds = Number(process.argv[2] ?? 120);
 /** In the paper seeds come one by one; here a few, then the front pages of all sites. */
 const allSeedsAt = Math.round(totalSeconds / 12);
 const thirdClientAt = Math.round((totalSeconds * 75) / 120);
-/** Subnets are being delegated before, and clients told of changes after. */
+/** Before, subnets are still delegated; after, clients learn of changes. */
 const settledAt = Math.round((totalSeconds * 40) / 120);
 const settleSeconds = 5;
 const windowSeconds = 5;
@@ -37,13 +37,13 @@ function print(lines: readonly string[]): void {
   console.log(`\n${lines.join("\n")}`);
 }
 
-/** What is so every half second. */
+/** A sample, every half second. */
 interface Sample {
   /** Since the start. */
   readonly second: number;
   readonly phase: string;
   readonly clients: readonly {
-    /** Connections that it may use by its host's limit and its pace. */
+    /** Connections that its host's limit and its pace allow. */
     readonly places: number;
     readonly open: number;
     readonly pace: "slow-down" | "steady" | "hurry-up";
@@ -171,7 +171,7 @@ function printConnections(samples: readonly Sample[]): void {
   print(lines);
 }
 
-/** Between clients and coordinator; there is no other way that they could talk. */
+/** Between clients and coordinator; clients have no other connection. */
 function printMessages(rates: readonly (readonly number[])[], samples: readonly Sample[]): void {
   const lines = [
     "| | pages | messages up, a page | messages down, a page | bytes up, a page | bytes down, a page |",
@@ -189,7 +189,7 @@ function printMessages(rates: readonly (readonly number[])[], samples: readonly 
   print(lines);
 }
 
-/** By all clients together, at the first sample from that second on. */
+/** By all clients together, at the first sample after that second. */
 function carriedAt(samples: readonly Sample[], second: number) {
   const sample = samples.find((one) => one.second >= second) ?? samples.at(-1)!;
   const wires = sample.clients.map(({ wire }) => wire);
@@ -242,16 +242,16 @@ async function printPromises({ pool }: Fleet, { clients, startedMs, samples }: S
   ]);
 }
 
-// How steady a rate is: its mean, and how much it varies between windows, beside what chance alone would make of it.
+// How steady a rate is: its mean, and its variation between windows, beside that of chance.
 
 interface Steadiness {
   /** Pages a second. */
   readonly mean: number;
   /** Standard deviation over mean, of pages in windows. */
   readonly variation: number;
-  /** The same of arrivals by chance (Poisson) at that rate: one over the root of the pages in a window. */
+  /** The same of Poisson arrivals at that rate: one over the root of the pages in a window. */
   readonly byChance: number;
-  /** The mean of the second half over that of the first. */
+  /** Mean of the second half divided by that of the first. */
   readonly trend: number;
 }
 

@@ -1,4 +1,4 @@
-/** What every crawl benchmark stands on: the sites in a process of their own, and our bundle, made anew. */
+/** The base of every crawl benchmark: the sites in their own process, and a new build of our bundle. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,17 +17,17 @@ export interface CrawlGround {
   readonly pageBytes: number;
   /** Null where the shared data is absent. */
   readonly realPages: { readonly count: number; readonly bytes: number } | null;
-  /** From now on the sites serve the real pages in this edition. */
+  /** Makes the sites serve the real pages in this edition. */
   serve(edition: number): Promise<void>;
   /** A folder for the crawlers' homes; removed in the end. */
   readonly scratch: string;
   close(): void;
 }
 
-/** On so many hosts the real pages stand in a round. */
+/** Number of hosts with the real pages per round. */
 export const realHosts = 64;
 
-/** Every real page once, on hosts that no other round has: there are seven rounds. */
+/** Every real page once, on hosts of this round only: there are seven rounds. */
 export function realUrls({ port, realPages }: CrawlGround, round: number): readonly string[] {
   const hosts = goodHosts.slice(realHosts * round, realHosts * (round + 1));
   const count = realPages?.count ?? 0;

@@ -1,4 +1,4 @@
-/** A process that tells what it uses: report-usage.mjs is preloaded into it and answers over the IPC channel. */
+/** A process that reports its usage: report-usage.mjs is preloaded into it and answers over the IPC channel. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export class MeasuredProcess {
     return this.ask<Usage>({ type: "usage" }, "usage");
   }
 
-  /** Sends a message and resolves with the answer of that type; throws with the process's words when it ends. */
+  /** Sends a message and resolves with the answer of that type; throws with the process's output when it ends. */
   async ask<Answer>(message: object, type: string): Promise<Answer> {
     const settled = new AbortController();
     const { signal } = settled;

@@ -1,4 +1,4 @@
-/** Our crawler as partners run it: the one-file bundle in a process of its own, against the real gateway. */
+/** Our crawler as partners run it: the one-file bundle in its own process, against the real gateway. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CrawlerSettings } from "#crawler/settings/config";
@@ -10,12 +10,12 @@ import { WorkGiver } from "./work-giver.ts";
 export interface OurCrawler {
   readonly process: MeasuredProcess;
   readonly giver: WorkGiver;
-  /** Throws when one is not fetched. The number of pages. */
+  /** Gives the number of pages; throws when one is not fetched. */
   crawl(urls: readonly string[]): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** No pause between requests unless the changes say so: the sites are ours, and the processor is what counts. */
+/** No pause between requests by default: the sites are ours, and CPU is measured. */
 export async function startOurCrawler(
   bundle: string,
   scratch: string,
@@ -62,7 +62,7 @@ function notFetched({ url, outcome, page }: FetchResult): string | null {
   // Some real pages ask not to be indexed.
   const isRead = page !== null && (page.lexemes !== "" || page.robots.noindex);
   if (outcome.type === "fetched" && isRead) return null;
-  // One of the real pages is a bot gate, which is read as well before it is known for one.
+  // One of the real pages is a bot gate, which is also read before it is recognized.
   if (outcome.type === "failed" && outcome.code === "challenged") return null;
   return `${url} was not fetched and extracted: ${JSON.stringify(outcome)}`;
 }

@@ -1,8 +1,7 @@
 /**
- * The 254 real pages of the shared data as a crawler meets them: on many hosts, every copy with a text of its own, and
- * once more with a few words changed. In a copy four of ten long words are exchanged for others of the suite in the same
- * language, so that neither near-duplicates nor what is remembered of a text spare any work; markup, links, sizes and the
- * frequencies of words stay what they are.
+ * The 254 real pages of the shared data on many hosts, every copy with its own text, and again with a few words changed. In a copy
+ * four of ten long words are exchanged for others of the suite in the same language, so that neither near-duplicates nor caches
+ * of texts save any work; markup, links, sizes and word frequencies stay the same.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,23 +13,23 @@ export interface RealPage {
   readonly contentType: string;
 }
 
-/** Of words that may be exchanged: in a copy, and in a later edition of it. */
+/** Share of exchangeable words: in a copy, and in a later edition of it. */
 const otherShare = 0.4;
 const editedShare = 0.05;
 
-/** The loopback addresses of the benchmark's sites: each is a host of its own. */
+/** The loopback addresses of the benchmark's sites, one host each. */
 export const goodHosts: readonly string[] = ["127.0.1", "127.0.2"].flatMap((prefix) =>
   Array.from({ length: 250 }, (_, index) => `${prefix}.${index + 1}`),
 );
 
-/** Null, said out loud, where the shared data is absent. */
+/** Null, with a message, where the shared data is absent. */
 export function realPages(): RealPages | null {
   const folder = sharedData("suites/pages");
   return folder === null ? null : new RealPages(folder);
 }
 
 interface Source {
-  /** Bytes as ISO-8859-1: what is exchanged is ASCII, so that every encoding stays whole. */
+  /** Bytes as ISO-8859-1: only ASCII is exchanged, so that every encoding stays valid. */
   readonly text: string;
   readonly contentType: string;
   readonly language: string;
@@ -39,7 +38,7 @@ interface Source {
 class RealPages {
   readonly #sources: readonly Source[];
   readonly #words = new Map<string, string[]>();
-  /** Paths that links of the pages lead to on their own site. */
+  /** Paths on their own site that the pages link to. */
   readonly linked = new Set<string>();
 
   constructor(folder: string) {
@@ -68,7 +67,7 @@ class RealPages {
     return this.#sources.reduce((sum, { text }) => sum + text.length, 0) / this.count;
   }
 
-  /** The page in the copy of a host; edition 0 is the first. */
+  /** The page in a host's copy; edition 0 is the first. */
   page(index: number, copy: number, edition: number): RealPage {
     const { text, contentType, language } = this.#sources[index]!;
     const words = this.#words.get(language)!;
@@ -85,6 +84,6 @@ class RealPages {
   }
 }
 
-/** What stands between two tags; in scripts and styles it is left as it is. */
+/** The text between two tags; scripts and styles are not changed. */
 const textPiece = /(?<=>)[^<>]{4,}(?=<(?!\/(?:script|style)))/gi;
 const longWord = /(?<![\w&#\x80-\xff])[A-Za-z]{5,}(?![\w;\x80-\xff])/g;

@@ -1,6 +1,6 @@
 /**
- * The coordinator's side of the crawl benchmark: the real gateway, which welcomes, inflates, checks and
- * acknowledges, with a list of URLs to lease in place of a frontier.
+ * The coordinator's side of the crawl benchmark: the real gateway, which welcomes, inflates, checks and acknowledges, with a list of
+ * URLs to lease in place of a frontier.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
@@ -8,16 +8,16 @@ import type { FetchResult } from "#protocol/result";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 
-/** What the crawler is told when there is nothing to do. */
+/** The crawler's waiting time when there is nothing to do. */
 const askAgainMs = 100;
 const leaseSeconds = 3600;
 
 export interface Work {
   /** Each host's URLs, in the order in which the hosts are leased. */
   readonly urlsOfHost: ReadonlyMap<string, readonly string[]>;
-  /** The work is done when so many results are committed. */
+  /** The work is done when this number of results is committed. */
   readonly results: number;
-  /** The words of a fault end the work. */
+  /** A fault's message ends the work. */
   readonly faultOf: (result: FetchResult) => string | null;
 }
 

@@ -1,4 +1,4 @@
-/** A coordinator's state in the midst of a crawl: subnets of the world, delegated as the policies would. */
+/** A coordinator's state during a crawl: subnets of the world, delegated as by the policies. */
 
 import type { PeerRtt } from "#coordinator/place/crawlers/crawler";
 import type { Delegation } from "#coordinator/place/delegation/delegation";
@@ -9,7 +9,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import type { Crawlers, RegistryWorld } from "./registry-world.ts";
 
-/** A coordinator with so many delegations, each to the crawler that is nearest to its /16. */
+/** A coordinator with this number of delegations, each to the crawler nearest to its /16. */
 export function stateWith(world: RegistryWorld, crawlers: Crawlers, count: number): CoordinatorState {
   const state = new CoordinatorState();
   state.setTree(world.tree, 1);
@@ -20,7 +20,7 @@ export function stateWith(world: RegistryWorld, crawlers: Crawlers, count: numbe
   return state;
 }
 
-/** So many different subnets of the world, and who has them. */
+/** This number of different subnets of the world, and their owners. */
 function* delegationsIn(
   { columns }: RegistryWorld,
   crawlers: Crawlers,
@@ -35,7 +35,7 @@ function* delegationsIn(
     const block = address >>> 16;
     const two = nearest.get(block) ?? crawlers.nearestTwo(address);
     nearest.set(block, two);
-    // One in ten went to the second nearest.
+    // One in ten is delegated to the second nearest.
     const [own, runnerUp] = random() < 0.9 ? two : [two[1], two[0]];
     yield {
       subnetId: (3 * place + 1) as SubnetId,
@@ -48,12 +48,12 @@ function* delegationsIn(
   }
 }
 
-/** Of a fleet of this size nobody measures all the others. */
+/** Fleets from this size do not measure all pairs. */
 const largestMesh = 724;
 
 const noon = new Date(Date.UTC(2030, 0, 1, 12));
 
-/** What a crawler of a fleet that has measured itself for an hour knows: everybody, or landmarks, neighbours and a sample. */
+/** The RTTs that a crawler knows after an hour: to all, or to landmarks, neighbours and a sample. */
 function measuredBy(index: number, { ids, peerRttMs, neighbours }: Crawlers): PeerRtt[] {
   const others = ids.length <= largestMesh ? ids.slice(index + 1) : sampled(index, ids, neighbours);
   return [...others].map((to) => ({

@@ -1,6 +1,6 @@
 /**
- * The live flow's part of a decision: candidates, budgets, deny-lists, the look-out for anycast, what is remembered.
- * Crawlers answer at once and nothing is stored.
+ * The live flow's part of a decision: candidates, budgets, deny-lists, detection of anycast, and the stored knowledge. Crawlers
+ * answer at once and nothing is written.
  */
 
 import { type CrawlerRecord, DayBudget, watchRoom } from "#coordinator/place/crawlers/crawler";
@@ -13,7 +13,7 @@ import type { CoordinatorState } from "#coordinator/place/delegation/state";
 import { asRoundId, type SubnetId } from "#core/ids";
 import type { Crawlers, Target } from "./registry-world.ts";
 
-/** Runs one round for the target, whose RTTs to the crawlers are given in their order. */
+/** Runs one round for the target with these RTTs to the crawlers, in their order. */
 export function liveRounds(
   state: CoordinatorState,
   { ids, homes }: Crawlers,

@@ -1,6 +1,6 @@
 /**
- * A world to decide in: a tree as registries nest it, with holders and countries, crawlers in some of the
- * countries, and RTTs that follow the places roughly, as routes do. All of it by a seed.
+ * A world for decisions, by a seed: a tree nested like the registries', with holders and countries, crawlers in some of the
+ * countries, and RTTs that roughly follow the places, as routes do.
  */
 
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
@@ -22,7 +22,7 @@ export interface RegistryWorld {
   readonly columns: RangeColumns;
 }
 
-/** About so many subnets; ids are the places, times 3: a third of the sequence went to other rows. */
+/** Approximately this number of subnets; ids are the positions times 3: a third of the sequence went to other rows. */
 export function registryWorld(subnets: number, seed: number): RegistryWorld {
   const columns = registryLikeIpv4(subnets, seed);
   const rows = new SubnetRows();
@@ -39,13 +39,13 @@ export function registryWorld(subnets: number, seed: number): RegistryWorld {
   return { tree: treeOfRows(rows), columns };
 }
 
-/** Two in three belong to one of three neighbours' holders, the others to a large one that has subnets all over. */
+/** Two in three belong to one of three neighbours' holders, the others to a large one with subnets everywhere. */
 function holderAt(place: number): number {
   const drawn = mix32(place >> 1);
   return drawn % 3 === 0 ? 1 + (drawn % largeHolders) : largeHolders + Math.trunc(place / 3);
 }
 
-/** A /12 lies in one country, but for one /16 in eight. */
+/** A /12 is in one country, except one /16 in eight. */
 function countryOf(address: number): number {
   const isElsewhere = mix32((address >>> 16) ^ 0x5bd1) % 8 === 0;
   return mix32(isElsewhere ? address >>> 16 : address >>> 20) % countries;
@@ -57,7 +57,7 @@ function countryCode(country: number): string {
 
 export interface Crawlers {
   readonly ids: readonly CrawlerId[];
-  /** Where each one stands, in their order. */
+  /** The place of each, in their order. */
   readonly homes: readonly {
     readonly country: string;
     readonly latitude: number;
@@ -67,9 +67,9 @@ export interface Crawlers {
   readonly peerRttMs: (from: number, to: number) => number;
   /** The RTT in ms from the crawler at an index to an address, the same for a whole /20. */
   readonly rttMs: (crawler: number, address: number) => number;
-  /** The indices of the two that are nearest to an address. */
+  /** The indices of the two nearest to an address. */
   readonly nearestTwo: (address: number) => readonly [first: number, second: number];
-  /** The indices of so many that are nearest to a crawler, by the straight way. */
+  /** The indices of the given number nearest to a crawler, by straight distance. */
   readonly neighbours: (crawler: number, most: number) => Int32Array;
 }
 
@@ -82,7 +82,7 @@ export function crawlersIn(count: number): Crawlers {
   };
   return {
     ids: homes.map((_, index) => asCrawlerId(index + 1)),
-    // A ms is 53 km at most, so that no two crawlers are nearer to each other than light allows.
+    // 53 km per ms at most, so that no two crawlers are nearer than light allows.
     homes: homes.map(([xMs, yMs], index) => ({
       country: countryCode(homeCountries[index]!),
       latitude: (yMs / worldMs) * 90 - 45,
@@ -97,7 +97,7 @@ export function crawlersIn(count: number): Crawlers {
       let [firstMs, secondMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
       for (let index = 0; index < homes.length; index++) {
         const [homeX, homeY] = homes[index]!;
-        // No way is shorter than the straight one.
+        // No route is shorter than the straight one.
         if (1 + Math.hypot(homeX - x, homeY - y) >= secondMs) continue;
         const ms = rttMs(index, address);
         if (ms < firstMs) [first, second, firstMs, secondMs] = [index, first, ms, firstMs];
@@ -122,7 +122,7 @@ function spotOf(country: number, within: number, spreadMs: number): Spot {
   return [share(x) * worldMs + share(dx) * spreadMs, share(y) * worldMs + share(dy) * spreadMs];
 }
 
-/** Routes are longer than the straight way by up to two fifths, each by its own. */
+/** Routes are longer than the straight line by up to two fifths, at random. */
 function rttBetween(a: Spot, b: Spot, route: number): number {
   const detour = 1 + 0.4 * share(mix32(route | 0));
   return 1 + Math.hypot(a[0] - b[0], a[1] - b[1]) * detour;
@@ -136,7 +136,7 @@ export interface Target {
   readonly subnetId: SubnetId;
 }
 
-/** Addresses whose smallest subnets all differ, in random order; `taken` subnets are left out. */
+/** Addresses in different smallest subnets, in random order, without `taken` subnets. */
 export function targetsIn(
   { tree, columns }: RegistryWorld,
   count: number,

@@ -1,4 +1,4 @@
-/** `npm run lab -- generate`: a registry of any size in the real formats, to rehearse an import and to measure one. */
+/** `npm run lab -- generate`: a registry of any size in the real formats, to rehearse and measure imports. */
 import { Command, InvalidArgumentError } from "commander";
 import { boundedInteger, share } from "#ops/cli/options";
 import { generateRegistry, mostObjects } from "./generate-registry.ts";

@@ -1,9 +1,8 @@
 /**
- * Writes a made-up registry of any size in the formats that the five registries, and IANA, publish: to rehearse an import
- * and to measure one. Blocks as IANA gave them out, allocations in them, assignments in these, some of which are divided
- * once more. An object's range, holder and life follow from its number, so that memory does not grow with the size, and
- * the same settings give the same bytes. The emulated Internet's registry (ops/world) is held against its own account;
- * this one is only large.
+ * Writes a generated registry of any size in the formats that the five registries and IANA publish, to rehearse and measure imports.
+ * IANA's blocks, allocations in them, assignments in these, some of which are divided again. An object's range, holder and life
+ * follow from its number, so that memory does not grow with the size, and the same settings give the same bytes. The emulated
+ * Internet's registry (ops/world) can be compared with its own records; this one is only large.
  */
 import { createWriteStream } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
@@ -28,14 +27,14 @@ import {
 } from "#ops/world/registry-text";
 
 export interface GenerateOptions {
-  /** About so many network objects in generation 0. */
+  /** Approximate number of network objects in generation 0. */
   readonly objects: number;
   readonly seed?: number;
-  /** Empty, or not there: an import reads every file of a folder. */
+  /** Empty or missing: an import reads every file of a folder. */
   readonly folder: string;
   /** Quarters later. */
   readonly generation?: number;
-  /** Of the objects, those that come, go or change from one generation to the next. */
+  /** Share of objects that come, go or change between two generations. */
   readonly changedShare?: number;
 }
 
@@ -43,7 +42,7 @@ export const mostObjects = 10_000_000;
 
 interface Registry {
   readonly name: string;
-  /** Of all objects, as in 2025. */
+  /** Share of all objects, as in 2025. */
   readonly share: number;
   /** First octets without special-purpose ranges inside; the first 16 bits of its IPv6 block. */
   readonly octets: string;
@@ -90,7 +89,7 @@ export async function generateRegistry(options: GenerateOptions, onFile = (_name
   }
 }
 
-/** A write for each object would cost more than its bytes. */
+/** One write per object would cost more than its bytes. */
 function inBlocks(texts: Iterable<string>): Readable {
   function* blocks() {
     let joined = "";
@@ -163,7 +162,7 @@ function* numbered(count: number, text: (at: number) => string): Generator<strin
   for (let at = 0; at < count; at++) yield text(at);
 }
 
-/** An object, as it is in the generation that is written. */
+/** An object in the written generation. */
 interface Network {
   readonly hash: number;
   readonly family: 4 | 6;
@@ -191,12 +190,12 @@ function* networksOf(
     const hash = mix32(mix32(settings.seed) + number * registries.length + registries.indexOf(registry));
     const edits = editsOf(hash, settings);
     if (edits === null) continue;
-    // Of its family, one after the other; over the blocks in turn.
+    // Consecutive within its family, distributed over the blocks in turn.
     const at = family === 6 ? number >>> 3 : number - (number >>> 3);
     const within = family === 6 ? at : Math.floor(at / blocks.length);
     const allocation = Math.floor(within / perAllocation);
     const slot = within % perAllocation;
-    // Each fourth divides the assignment before it.
+    // Every fourth divides the assignment before it.
     const isDivision = slot % 4 === 3;
     const shared = { hash, family, edits, isAllocation: slot === 0 } as const;
     const place = isDivision ? slot - 1 : slot;
@@ -213,7 +212,7 @@ function* networksOf(
   }
 }
 
-/** How often its holder changed until the generation; null: it is not there. One in twenty comes later. */
+/** Number of changes of its holder until the generation; null: it does not exist. One in twenty appears later. */
 function editsOf(hash: number, { generation, changedShare }: Settings): number | null {
   let isThere = mix32(hash ^ 0x51ed) % 20 !== 0;
   let edits = 0;
@@ -252,7 +251,7 @@ function ipv6Text({ ipv6 }: Registry, { groups, prefixLength }: Network, isLast 
   return first.map((group, at) => (group | free(at)).toString(16)).join(":");
 }
 
-/** The text of an object; so many organisations hold all of a registry's. */
+/** The text of an object; the number of organisations that hold all of a registry's. */
 type NetworkText = (registry: Registry, network: Network, holders: number) => string;
 
 const rpslNetwork: NetworkText = (registry, network, holders) => {
@@ -331,7 +330,7 @@ function arinHolder(tag: "org" | "customer", handle: string, number: number): st
   return `<${tag}>\n  ${country}\n  <handle>${handle}</handle>\n  ${element("name", companyName(number))}\n${parent}</${tag}>\n`;
 }
 
-/** The allocations alone; the summary stands first, and counts them. */
+/** Only the allocations; the summary comes first and counts them. */
 function* statistics(
   registry: Registry,
   isoDay: string,

@@ -1,14 +1,14 @@
 /**
- * Ranges as registries hold them, for measuring: of any number, by a seed, nested up to eleven deep, of IPv4 15 %
- * no CIDR blocks, sorted, with none that cross. A block hands its share of ranges down to its children; a third of
- * those are leaves at once, and what a child has no room for goes to the next.
+ * Any number of ranges like those of registries, by a seed: nested up to eleven deep, 15 % of IPv4 not CIDR blocks, sorted, none
+ * overlapping partially. A block distributes its number of ranges to its children; a third of them are leaves, and what a child
+ * has no room for goes to the next.
  */
 
 import { emptyColumns, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import { seededRandom } from "#core/random";
 
 const deepest = 11;
-/** Of tries; about 15 % of the ranges come out so. */
+/** Share of tries; about 15 % of the ranges result. */
 const notCidr = 0.22;
 /** Smaller IPv4 blocks are leaves. */
 const smallestParent = 16;
@@ -32,12 +32,12 @@ export function registryLikeIpv4(count: number, seed: number): RangeColumns {
 interface Ipv4Block {
   readonly first: number;
   readonly size: number;
-  /** Ranges to make: this one and those within. */
+  /** Number of ranges to make: this one and those within. */
   readonly share: number;
   readonly depth: number;
 }
 
-/** Returns how many it made. */
+/** Returns the number made. */
 function fillIpv4(
   block: Ipv4Block,
   put: (first: number, size: number) => void,
@@ -61,13 +61,13 @@ function childCount({ size, share }: Ipv4Block, random: () => number): number {
   return Math.max(2, Math.min(most, 2 + Math.floor(62 * random() ** 3)));
 }
 
-/** A leaf in one of three cases; the others take what is left, some more, some less. */
+/** A leaf in one of three cases; the others take a random share of the rest. */
 function shareOf(left: number, children: number, random: () => number): number {
   if (children > 1 && random() < 0.35) return 1;
   return Math.max(1, Math.min(left, Math.floor((left / children) * 3.5 * random())));
 }
 
-/** The largest aligned CIDR block in the room, or some of the room; never all of it. */
+/** The largest aligned CIDR block in the room, or a part of the room; never all of it. */
 function childIpv4(start: number, room: number, random: () => number): [first: number, size: number] {
   if (random() < notCidr) return [start, Math.max(2, Math.floor(room * (0.4 + 0.6 * random())))];
   let size = 2 ** Math.floor(Math.log2(room));
@@ -85,9 +85,9 @@ function firstOf(columns: RangeColumns, count: number): RangeColumns {
   };
 }
 
-/** The blocks that IANA gave to the registries, by their first 32 bits. */
+/** IANA's blocks for the registries, by their first 32 bits. */
 const ipv6Blocks = [0x20010000, 0x24000000, 0x26000000, 0x28000000, 0x2a000000, 0x2c000000];
-/** Of the first 64 bits, how many are free in a registry's block and in a member's. */
+/** Free bits among the first 64 in a registry's block and in a member's. */
 const blockBits = 48;
 const memberBits = 32;
 

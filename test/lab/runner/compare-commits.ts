@@ -1,4 +1,4 @@
-/** The quick benches on this checkout, and on another commit in turns with it; what is printed of them, and how it ends. */
+/** Runs the quick benches on this checkout, optionally in turns with another commit, and prints the comparison. */
 import { formatTable } from "#ops/cli/output";
 import type { Figure } from "../figure.ts";
 import { type Compared, compareFigures, type Lone } from "./compare-figures.ts";
@@ -6,16 +6,16 @@ import { type TwoCheckouts, withCommit, withoutCommit } from "./other-checkout.t
 import { type BenchRun, type Checkout, runBench } from "./run-bench.ts";
 
 export interface QuickBench {
-  /** Of test/lab/NAME.bench.ts. */
+  /** NAME of test/lab/NAME.bench.ts. */
   readonly name: string;
   readonly args: readonly string[];
-  /** It runs what is in dist/. */
+  /** It runs the programs in dist/. */
   readonly isBuilt?: true;
 }
 
 /**
- * What `npm run bench -- all` runs: one bench for each thing that must not get slower unnoticed, in a form that takes well
- * under a minute. Its figures are for comparing two commits; results/*.md have those of the full runs.
+ * The benches of `npm run bench -- all`: one for each thing that must not become slower unnoticed, in a form of well under a
+ * minute. Their figures are for comparing two commits; results/*.md have those of the full runs.
  */
 export const quickBenches: readonly QuickBench[] = [
   { name: "crawl", args: ["real", "made", "short"] },
@@ -38,7 +38,7 @@ export type BenchComparison = { readonly bench: string } & (
       readonly type: "compared";
       readonly figures: readonly (Compared | Lone)[];
     }
-  /** `side`: where it failed, for good: it is not run again. */
+  /** `side`: where it failed and is not run again. */
   | { readonly type: "failed"; readonly side: "there" | "here"; readonly words: string }
 );
 
@@ -79,7 +79,7 @@ async function compareOne(
   };
 }
 
-/** Whichever is first finds the machine as the one before left it. */
+/** The first bench finds the machine as the previous one left it. */
 function inTurn(round: number): readonly ("there" | "here")[] {
   return round % 2 === 1 ? ["there", "here"] : ["here", "there"];
 }
@@ -89,7 +89,7 @@ export interface BenchFigures {
   readonly run: BenchRun;
 }
 
-/** Each once, this checkout alone. */
+/** Each once, on this checkout only. */
 export async function measureHere({ root, quick, say, signal }: Measuring): Promise<readonly BenchFigures[]> {
   const build = quick.some(({ isBuilt }) => isBuilt);
   return await withoutCommit({ root, build, say }, async (checkout: Checkout) => {
@@ -163,7 +163,7 @@ function cells(figure: Compared | Lone): readonly string[] {
   return [name, unit, shown(figure.there), shown(figure.here), ratio, `${least} to ${most}`, figure.mark];
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function shown(value: number): string {
   if (value === 0 || value >= 100) return Math.round(value).toLocaleString("en-GB");
   return value.toPrecision(3);

@@ -1,10 +1,10 @@
-/** Holds the figures of one bench on two commits against each other. */
+/** Compares the figures of one bench on two commits. */
 import { type Figure, median } from "../figure.ts";
 
-/** What a figure may change by without being told. */
+/** The change up to which a figure counts as unchanged. */
 const noticed = 1.05;
 
-/** `worse?`: by the medians, but within what the rounds differ by. */
+/** `worse?`: worse by the medians, but within the range of the rounds. */
 type Mark = "" | "better" | "worse?" | "worse";
 
 export interface Compared {
@@ -12,14 +12,14 @@ export interface Compared {
   readonly unit: string;
   readonly there: number;
   readonly here: number;
-  /** Here / there, of the medians. */
+  /** This commit's median divided by the other's. */
   readonly ratio: number;
-  /** Least and most of the rounds. */
+  /** Smallest and largest of the rounds. */
   readonly ratios: readonly [number, number];
   readonly mark: Mark;
 }
 
-/** A figure that one side alone has. */
+/** A figure that only one side has. */
 export interface Lone {
   readonly name: string;
   readonly unit: string;
@@ -27,7 +27,7 @@ export interface Lone {
   readonly value: number;
 }
 
-/** What one side's rounds have stated, in order. */
+/** The figures of one side's rounds, in order. */
 export type Rounds = readonly (readonly Figure[])[];
 
 export function compareFigures(there: Rounds, here: Rounds): readonly (Compared | Lone)[] {
@@ -74,7 +74,7 @@ function compared(
   };
 }
 
-/** `low` is the side that a change for the worse leaves below the other. */
+/** `low` is the side that is lower after a change for the worse. */
 function markOf(worseBy: number, low: readonly number[], high: readonly number[]): Mark {
   if (worseBy > noticed) return Math.max(...low) < Math.min(...high) ? "worse" : "worse?";
   return worseBy < 1 / noticed && Math.max(...high) < Math.min(...low) ? "better" : "";

@@ -1,6 +1,6 @@
 /**
- * Another commit, checked out beside this one for as long as it is measured. Its sources are measured by this checkout's
- * benches, which makes an older commit comparable.
+ * Another commit, checked out beside this one while it is measured. This checkout's benches measure its sources, so that older
+ * commits are comparable.
  */
 import { execFile } from "node:child_process";
 import {
@@ -24,7 +24,7 @@ export interface TwoCheckouts {
   readonly there: Checkout;
 }
 
-/** The whole name of a commit. Throws UsageError where there is none of that name. */
+/** The full hash of a commit. Throws UsageError for an unknown name. */
 export async function commitNamed(root: string, name: string): Promise<string> {
   try {
     return await git(root, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]);
@@ -33,7 +33,7 @@ export async function commitNamed(root: string, name: string): Promise<string> {
   }
 }
 
-/** Removes the checkout and all that the benches left, whatever becomes of the work. */
+/** Removes the checkout and everything that the benches left, even if the work fails. */
 export async function withCommit<Result>(
   { root, commit, build, say }: CheckoutOptions,
   work: (checkouts: TwoCheckouts) => Promise<Result>,
@@ -65,12 +65,12 @@ export async function withCommit<Result>(
 interface CheckoutOptions {
   readonly root: string;
   readonly commit: string;
-  /** dist/ is built in both. */
+  /** `dist/` is built in both. */
   readonly build: boolean;
   readonly say: (line: string) => void;
 }
 
-/** This checkout alone. */
+/** Only this checkout. */
 export async function withoutCommit<Result>(
   { root, build, say }: Omit<CheckoutOptions, "commit">,
   work: (checkout: Checkout) => Promise<Result>,
@@ -84,7 +84,7 @@ export async function withoutCommit<Result>(
   }
 }
 
-/** An embedded server that runs under another account passes through. */
+/** An embedded server that runs under another account may enter. */
 function scratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "nearcrawl-benches-"));
   chmodSync(folder, 0o755);
@@ -97,8 +97,8 @@ async function removeScratch(folder: string): Promise<void> {
 }
 
 /**
- * Its packages are ours where both lock files say the same. One by one and not as a whole folder: a build links the
- * command into `node_modules/.bin`.
+ * Links our packages if both lock files are equal, one by one: a build links the command into `node_modules/.bin`, so the
+ * whole folder cannot be shared.
  */
 async function giveDependencies(root: string, other: string, say: (line: string) => void): Promise<void> {
   const lock = (of: string) => readFileSync(join(of, "package-lock.json"), "utf8");

@@ -1,4 +1,4 @@
-/** One bench of a checkout, run to its end: its figures, or why there are none. */
+/** Runs one bench of a checkout to its end: its figures, or why there are none. */
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { sharedDataFolder } from "../../support/shared-data.ts";
 import { type Figure, figuresVariable } from "../figure.ts";
 
-/** From the root of a checkout. */
+/** Path from the root of a checkout. */
 export const benchFolder = "test/lab";
 
 export interface Checkout {
   readonly root: string;
-  /** Where they may leave what they find again in the next round; whoever made it removes it. */
+  /** A folder for what they reuse in the next round; its maker removes it. */
   readonly scratch: string;
 }
 
@@ -22,11 +22,11 @@ export type BenchRun =
   | { readonly type: "failed"; readonly words: string };
 
 const longestMs = 10 * 60_000;
-/** From being asked to end until being ended. */
+/** Time between SIGTERM and SIGKILL. */
 const graceMs = 10_000;
 const keptOutput = 4000;
 
-/** What starts a bench: TypeScript as it is, and a collection when it asks for one. */
+/** Options of Node for a bench: TypeScript without a build, and garbage collection on request. */
 const benchNodeArgs = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx"] as const;
 
 export function benchNames(folder: string): readonly string[] {
@@ -34,14 +34,14 @@ export function benchNames(folder: string): readonly string[] {
   return files.map((file) => file.slice(0, -".bench.ts".length)).sort();
 }
 
-/** The one of that name; otherwise all that have the word in theirs. Throws UsageError where none has. */
+/** The bench of that name; otherwise all whose names contain the word. Throws UsageError where there is none. */
 export function benchesCalled(word: string, names: readonly string[]): readonly string[] {
   const found = names.includes(word) ? [word] : names.filter((name) => name.includes(word));
   if (found.length === 0) throw new UsageError(`no bench has "${word}" in its name; --list names them`);
   return found;
 }
 
-/** Rejects with the signal's reason when that comes first; what the bench has started is ended then. */
+/** Rejects with the signal's reason when it aborts; processes that the bench started are ended then. */
 export async function runBench(
   checkout: Checkout,
   { name, args }: { readonly name: string; readonly args: readonly string[] },
@@ -58,7 +58,7 @@ export async function runBench(
   return { type: "measured", figures: lines.map((line) => JSON.parse(line) as Figure) };
 }
 
-/** With what it prints, as a person runs it. Gives how it ended; its temporary files and its database's server end with it. */
+/** Passes its output on. Resolves when it ends, and removes its temporary files and its database server. */
 export async function runOpenly(
   checkout: Checkout,
   { name, args }: { readonly name: string; readonly args: readonly string[] },
@@ -69,7 +69,7 @@ export async function runOpenly(
   return status;
 }
 
-/** In a process group of its own: what a bench starts ends with it. The other checkout lies elsewhere and finds the same data. */
+/** In its own process group, which ends with it. The other checkout is elsewhere and finds the same data. */
 async function run(
   [file, ...args]: readonly string[],
   { root, scratch }: Checkout,
@@ -116,7 +116,7 @@ async function run(
   return { status, output };
 }
 
-/** Servers of embedded databases that benches left behind: they are in nobody's process group. */
+/** Servers of embedded databases that benches left behind; they are in no bench's process group. */
 export async function stopServersIn(folder: string): Promise<void> {
   for (const home of homesIn(folder, 3)) await stopEmbeddedPostgres(home).catch(() => {});
 }

@@ -1,4 +1,7 @@
-/** What `npm run bench` chooses, compares and says: on commits of a repository made here, whose benches state what a file says. */
+/**
+ * `npm run bench`: choice of benches, comparison and output, on commits of a test repository whose benches read their figures
+ * from a file.
+ */
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -79,7 +82,7 @@ describe("the name of a bench", () => {
   });
 });
 
-/** Its packages are ours; what it measures stands in value.txt. */
+/** It uses our packages; value.txt has its figure. */
 function repository(files: Readonly<Record<string, string>>): string {
   const root = temporaryFolder("bench-runner-");
   symlinkSync(join(project, "node_modules"), join(root, "node_modules"));
@@ -193,7 +196,7 @@ setInterval(() => {}, 1000);`,
     stopping.abort(new Error("interrupted"));
 
     expect(await ending).toBe("interrupted");
-    // Its pid file goes a moment before it does.
+    // Its pid file is removed a moment before it ends.
     await until(
       () => !existsSync(`/proc/${pid}/cmdline`) || readFileSync(`/proc/${pid}/cmdline`).length === 0,
       10_000,

@@ -1,4 +1,4 @@
-/** Made-up pages as rows of COPY: texts of 200 to 1,400 words, 350 in the mean, titles and headings of words that the text has too. */
+/** Generated pages as rows of COPY: texts of 200 to 1,400 words (mean 350), with titles and headings of the text's words. */
 import { createHash } from "node:crypto";
 import type { Vocabulary } from "./vocabulary.ts";
 
@@ -8,7 +8,7 @@ export interface Language {
   /** Of the pages. */
   readonly share: number;
   readonly vocabulary: Vocabulary;
-  /** Beside the vocabulary's words: what Postgres makes of them. */
+  /** Parallel to the vocabulary's words: Postgres' lexemes of them. */
   readonly lexemes: readonly string[];
 }
 
@@ -25,10 +25,10 @@ export const pageColumns =
   "published_at, text_group, duplicate_host_hash, duplicate_url_hash, popularity, tier, lexemes";
 
 const day = 86_400_000;
-/** A page in so many has nearly the text of the host's first. */
+/** One page in this number has nearly the text of the host's first. */
 const duplicateEvery = 40;
 
-/** A line of COPY's text format. `number`: of the page on its host; 0 is the front page, which others link to most. */
+/** A line of COPY's text format. `number`: of the page on its host; 0 is the front page, which has most links. */
 export function madePage(host: MadeHost, number: number, random: () => number): string {
   const { vocabulary, lexemes, config, code } = host.language;
   const draw = (count: number) => Array.from({ length: count }, () => vocabulary.draw());
@@ -80,13 +80,13 @@ export function madePage(host: MadeHost, number: number, random: () => number): 
 
 const fetchedBefore = Date.parse("2026-03-01T00:00:00Z");
 
-/** Nine pages in ten are linked from no other host; of front pages half are. */
+/** Nine pages in ten have no link from another host; half of the front pages have none. */
 function popularityOf(number: number, random: () => number): number {
   const chance = number === 0 ? 0.5 : 0.1;
   return random() < chance ? Math.min(1000, Math.floor(1 / (random() + 0.001))) : 0;
 }
 
-/** About one in thirty, as the upkeep's rule leaves it (search/ranking). */
+/** About one in thirty, as by the upkeep's rule (search/ranking). */
 function standsFirst(number: number, popularity: number): boolean {
   return popularity >= 4 || (number === 0 && popularity > 0);
 }

@@ -1,9 +1,9 @@
-/** What people ask, made up: words drawn as often as the texts have them, and words of titles that there are. */
+/** Generated queries: words as frequent as in the texts, and words of existing titles. */
 import type { Pool } from "pg";
 import type { Language } from "./made-pages.ts";
 import { byShare } from "./vocabulary.ts";
 
-/** Out of 100 questions, and what is asked for; `title`: words of a title that there is. */
+/** The number of each kind among 100 queries; `title`: words of an existing title. */
 const asked = {
   "one word": { share: 25, words: (asking) => drawn(asking, 1) },
   "two words": { share: 22, words: (asking) => drawn(asking, 2) },

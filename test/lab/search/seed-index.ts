@@ -1,6 +1,6 @@
 /**
- * An index of made-up pages, kept in a folder for the next run: the tables are filled partition by partition over
- * two connections and get their indexes afterwards, as a restore would.
+ * An index of generated pages, kept in a folder for the next run: the tables are filled partition by partition over two connections
+ * and indexed afterwards, as by a restore.
  */
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
@@ -21,7 +21,7 @@ const languages = [
   { code: "fi", config: "finnish", share: 0.05 },
 ] as const;
 
-/** The vocabulary that an index of this seed has, also when it was filled by an earlier run. */
+/** The vocabulary of an index of this seed, also when an earlier run filled it. */
 export async function madeLanguages(pool: Pool): Promise<Language[]> {
   const made: Language[] = [];
   for (const [index, language] of languages.entries()) {
@@ -37,7 +37,7 @@ export async function madeLanguages(pool: Pool): Promise<Language[]> {
   return made;
 }
 
-/** Pages of the index in this schema; 0: it is to be filled. */
+/** Pages of the index in this schema; 0: it must be filled. */
 export async function pagesSeeded(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ value: number }>(
     "select value::int from setting where name = 'bench-pages'",
@@ -76,7 +76,7 @@ export async function seedIndex(
 function madeHosts(pages: number, known: readonly Language[]): MadeHost[] {
   const random = seededRandom(7);
   const count = Math.max(1, Math.round(pages / pagesPerHost));
-  // Few hosts are large: the pages are shared out as 1 / rank.
+  // Few hosts are large: the pages are distributed as 1 / rank.
   const weights = Array.from({ length: count }, (_, rank) => 1 / (rank + 20));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   return weights.map((weight, rank) => {
@@ -112,7 +112,7 @@ async function seedHosts(pool: Pool, hosts: readonly MadeHost[]): Promise<void> 
   await pool.query("analyze frontier_host, subnet, crawler");
 }
 
-/** Tables of one way of partitioning have the same rows in their parts of the same number. */
+/** Tables with the same partitioning have the same rows in partitions of the same number. */
 async function partitionsOf(pool: Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ host_hash: string; part: number }>(
     "select host_hash, right(tableoid::regclass::text, 1)::int as part from frontier_host",
@@ -144,7 +144,7 @@ async function makeIndex(pool: Pool, definition: string, say: (line: string) => 
   );
 }
 
-/** The table is emptied in the same transaction, so that nothing of it goes through the write-ahead log. */
+/** The table is emptied in the same transaction, so that nothing is written to the write-ahead log. */
 async function fillPartition(pool: Pool, part: number, hosts: readonly MadeHost[]): Promise<void> {
   const client = await pool.connect();
   try {

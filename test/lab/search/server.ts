@@ -1,6 +1,6 @@
 /**
- * The pages' server in a process of its own, as the coordinator opens it (start-web.ts), searching in one of the ways. Says
- * where it listens when it is ready, and ends with whoever started it.
+ * The pages' server in its own process, as the coordinator opens it (start-web.ts), with one of the search methods. Reports its
+ * address when it is ready, and ends with its parent.
  */
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";

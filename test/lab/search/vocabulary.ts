@@ -1,7 +1,7 @@
 /**
- * A made-up language: words of syllables, drawn by the law of Zipf and Mandelbrot (the n-th most frequent word's share
- * falls as 1 / (n + shift)). The shift stands for stop words, which no index holds: the most frequent word that
- * is left is on about a third of the language's pages, as in texts of real sites.
+ * A generated language: words of syllables, distributed by the law of Zipf and Mandelbrot (the n-th most frequent word's share falls
+ * as 1 / (n + shift)). The shift accounts for stop words, which are not indexed: the most frequent remaining word is on about a
+ * third of the language's pages, as on real sites.
  */
 
 const shift = 100;
@@ -12,7 +12,7 @@ const codas = ["", "", "l", "m", "n", "r", "rk", "s", "t", "nd"];
 export class Vocabulary {
   readonly words: readonly string[];
   readonly #random: () => number;
-  /** Walker's alias method: one draw costs two look-ups. */
+  /** Walker's alias method: one draw takes two look-ups. */
   readonly #threshold: Float64Array;
   readonly #alias: Int32Array;
 
@@ -60,7 +60,7 @@ function aliasTable(shares: Float64Array): [Float64Array, Int32Array] {
   return [threshold, alias];
 }
 
-/** The one that the place (0 to 1) falls on when all are laid side by side, each as long as its share. */
+/** The index at this position (0 to 1) when all shares are laid side by side. */
 export function byShare<T extends { readonly share: number }>(some: readonly T[], place: number): T {
   let left = place;
   for (const each of some) {

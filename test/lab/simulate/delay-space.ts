@@ -1,15 +1,15 @@
 /**
- * Instances from a delay space without geography: what is known of measured delay matrices put into a few rules.
- * Nothing was tuned on them, and no constant of them was chosen by what a policy makes of it.
+ * Instances from a delay space without geography, by a few rules about measured delay matrices. Nothing was tuned on them, and no
+ * constant was chosen by a policy's result.
  *
- * - hosts lie in clusters, as continents make them; the distances between clusters are a random metric, which no
- *   plane and no sphere need hold (Zhang et al., "Measurement-based analysis, modeling, and synthesis of the Internet
- *   delay space", IMC 2006, found the clusters);
- * - within a cluster a host has few coordinates and a height over them, its own access link (Dabek et al.,
- *   "Vivaldi", SIGCOMM 2004); to another cluster it goes through the gateway between the two;
+ * - hosts form clusters, like continents; the distances between clusters are a random metric, which need fit no plane or sphere
+ *   (Zhang et al., "Measurement-based analysis, modeling, and synthesis of the Internet delay space", IMC 2006, found the
+ *   clusters);
+ * - within a cluster a host has few coordinates and a height for its access link (Dabek et al., "Vivaldi", SIGCOMM 2004); to
+ *   another cluster it goes through the gateway between the two;
  * - some pairs of neighbourhoods take a detour with a heavy tail, which breaks triangles;
- * - the tree tells of the neighbourhood with a reliability of its own at each level and each instance: from nearly
- *   always to hardly more than chance.
+ * - the tree names the neighbourhood with a reliability that differs by level and instance: from nearly always to hardly more than
+ *   chance.
  */
 import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { hashUnit, SeededRandom } from "#ops/world/seeded-random";
@@ -17,7 +17,7 @@ import { hashUnit, SeededRandom } from "#ops/world/seeded-random";
 const dimensions = 3;
 const clusterCount = { least: 4, most: 9 } as const;
 const neighbourhoodsPerCluster = { least: 8, most: 24 } as const;
-/** Mean distance of a neighbourhood from its cluster's middle, and of a host from its neighbourhood's, in ms of RTT. */
+/** Mean distance of a neighbourhood from its cluster's centre, and of a host from its neighbourhood's, in ms of RTT. */
 const clusterRadiusMs = 14;
 const neighbourhoodRadiusMs = 1.5;
 const detourShare = 0.15;
@@ -30,7 +30,7 @@ interface Neighbourhood {
 }
 
 interface DrawnHost {
-  /** What the last stretch to it adds to a round trip, in ms. */
+  /** RTT of its access link, in ms. */
   readonly lastMileMs: number;
 }
 
@@ -60,7 +60,7 @@ export function delaySpaceInstance(size: {
     crawlerRtt: crawlers.map((a) => crawlers.map((b) => (a === b ? 0 : space.rttMs(a, b)))),
     targets: targets.map((target) => ({
       ...known(target),
-      // Computed when it is read: large instances need no more memory than their hosts.
+      // Computed on reading, so that large instances need memory only for their hosts.
       get rtt() {
         return Float64Array.from(crawlers, (crawler) => space.rttMs(crawler, target));
       },
@@ -121,7 +121,7 @@ class DelaySpace {
     return pathMs * this.#detour(a.neighbourhood, b.neighbourhood) + a.lastMileMs + b.lastMileMs;
   }
 
-  /** The same both ways, and for all hosts of the two. Pareto beyond 1 with a tail index of 1.5, at most fourfold. */
+  /** Symmetric, and the same for all hosts of the two. Pareto above 1 with a tail index of 1.5, at most fourfold. */
   #detour(a: number, b: number): number {
     if (a === b) return 1;
     const [first, second] = [Math.min(a, b), Math.max(a, b)];
@@ -131,7 +131,7 @@ class DelaySpace {
   }
 }
 
-/** Between 25 and 250 ms at first; then no way is longer than one through another cluster. */
+/** Between 25 and 250 ms at first; then shortened to the shortest path through other clusters. */
 function randomMetric(random: SeededRandom, count: number): number[][] {
   const metric = Array.from({ length: count }, () => new Array<number>(count).fill(0));
   for (let a = 0; a < count; a++)
@@ -158,11 +158,11 @@ function distance(a: Point, b: Point): number {
 
 type Level = "block" | "range" | "country" | "holder";
 
-/** Where the registry says that hosts are. */
+/** The registry's places of hosts. */
 class DrawnTree {
   readonly #random: SeededRandom;
   readonly #neighbourhoods: readonly Neighbourhood[];
-  /** How often each level speaks of where the host is, and not of somewhere. */
+  /** Probability by level that the registry names the host's own place. */
   readonly #reliability: Readonly<Record<Level, number>>;
 
   constructor(random: SeededRandom, neighbourhoods: readonly Neighbourhood[]) {
@@ -172,7 +172,7 @@ class DrawnTree {
     this.#reliability = { block: draw(), range: draw(), country: draw(), holder: draw() };
   }
 
-  /** A quarter of the leaves have nobody's name. */
+  /** A quarter of the leaves have no holder. */
   register(neighbourhood: number, leaf: string): SimulatedHost {
     const random = this.#random;
     const said = (level: Level) =>

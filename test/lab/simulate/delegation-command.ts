@@ -1,4 +1,4 @@
-/** `npm run lab -- simulate`: how well policies do where every RTT is known, without a network. */
+/** `npm run lab -- simulate`: how well policies choose where every RTT is known, without a network. */
 import { Command, Option } from "commander";
 import { policyNames } from "#coordinator/place/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
@@ -169,7 +169,7 @@ function simulate({ name, source, firstSeed }: NamedSource, options: DelegationO
   }
 }
 
-/** Means over the seeds (least to most), under a line that says what the instance is. */
+/** Means over the seeds (smallest to largest), below a line about the instance. */
 function tableOf({
   name,
   source,

@@ -1,7 +1,7 @@
 /**
  * IPMicra's figures beside ours, as tables in Markdown: accuracy and probes by policy, threshold and λ (figure 4), what is
- * learned on the way (figure 5), from 6 crawlers to 1,000, worlds that nothing was tuned on, and download time (figure 3).
- * test/bench/results/delegation.md keeps them.
+ * learned during a run (figure 5), from 6 crawlers to 1,000, worlds that nothing was tuned on, and download time (figure 3).
+ * They are kept in test/bench/results/delegation.md.
  */
 import { Command } from "commander";
 import { type PolicyVariant, simulatePolicies } from "#coordinator/place/delegation/simulation/simulation";
@@ -33,13 +33,13 @@ const nearest: NamedVariant = { name: "nearest", variant: { policy: "nearest" } 
 const exhaustive: NamedVariant = { name: "exhaustive", variant: { policy: "exhaustive" } };
 const usual = [random, ipmicra(50), ipmicra(25), nearest];
 
-/** What the paper states in its text (section 4.5) for twelve crawlers; its figures have no other numbers that can be read. */
+/** Values from the paper's text (section 4.5) for twelve crawlers; its figures have no other legible numbers. */
 const paper: Readonly<Record<string, string>> = {
   "ipmicra 25 ms": "90 %, 6.5 probes",
   "ipmicra 50 ms": "75 %, 3 probes (last 50: 2.66)",
 };
 
-/** One world, or what stands in place of one, and the policies that are compared on it. */
+/** One world or measured instance, and the policies compared on it. */
 interface Run {
   readonly name: string;
   readonly source: InstanceSource;
@@ -47,7 +47,7 @@ interface Run {
   readonly seeds: readonly number[];
 }
 
-/** Small worlds say little, and take seconds. */
+/** Small worlds take seconds and show little. */
 interface Plan {
   readonly sites: number;
   readonly seeds: readonly number[];
@@ -65,7 +65,7 @@ const worldRun = (plan: Plan, crawlers: number, compared: readonly NamedVariant[
   name: `${crawlers} crawlers, ${plan.sites} sites, generated`,
   source: familySource("world", { crawlers, sites: plan.sites }),
   compared,
-  // Fifty crawlers and more have few worlds: these take longer than all the rest.
+  // Only few worlds with fifty crawlers and more: these take longer than all others.
   seeds: crawlers < 50 ? plan.seeds : plan.seeds.slice(0, 1),
 });
 
@@ -83,7 +83,7 @@ const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
   learning: (plan) => [6, 12].map((crawlers) => worldRun(plan, crawlers, [ipmicra(50), nearest])),
   frontier: (plan) => plan.fleets.slice(0, 2).map((crawlers) => worldRun(plan, crawlers, knobs)),
   scale: (plan) =>
-    // The exhaustive policy lets every crawler probe every subnet; with 1,000 crawlers that takes too long to compute.
+    // In the exhaustive policy every crawler probes every subnet; with 1,000 crawlers that takes too long to compute.
     plan.fleets.map((crawlers) => worldRun(plan, crawlers, crawlers > 200 ? usual : [...usual, exhaustive])),
   untuned: (plan) =>
     ["delay-space", "world"].flatMap((family) =>
@@ -164,10 +164,10 @@ function table(figure: string, plan: Plan): string {
   return markdownTable([...titles, "probes per URL", "first 50", "last 50", "the paper"], rows);
 }
 
-/** What the emulated sites' pages have on the wire in the mean, headers included. */
+/** Mean size of the emulated sites' pages on the wire, with headers. */
 const pageBytes = 12_800;
 
-/** The paper states a tenth of the time for the nearest of 4 crawlers against a random one. */
+/** In the paper the nearest of 4 crawlers takes a tenth of a random one's time. */
 function downloadTable(plan: Plan): string {
   const worlds = [
     ...[4, 12].map((crawlers) => {

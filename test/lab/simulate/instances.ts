@@ -1,6 +1,6 @@
 /**
- * Where the simulator's instances come from, by name: `delay-space:50:7` are 50 crawlers in a delay space of seed 7, as
- * `npm run lab -- simulate --instance` takes them.
+ * The simulator's instances by name: `delay-space:50:7` is a delay space of seed 7 with 50 crawlers, as
+ * `npm run lab -- simulate --instance` accepts them.
  */
 import type { SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
@@ -15,8 +15,8 @@ export interface InstanceSource {
 }
 
 /**
- * Whether constants of a policy were fitted to it, so that good figures may mean less than they seem to: to this very
- * instance, to others of its kind (the same generator, another seed), or to nothing like it.
+ * Whether constants of a policy were fitted to it, so that good figures mean less: to this instance, to others of its kind (the
+ * same generator, another seed), or to nothing like it.
  */
 export type Tuning = "itself" | "kind" | "none" | "unknown";
 
@@ -67,7 +67,7 @@ export const fixtureSource = (fixture: Fixture): InstanceSource => ({
   instance: () => fixture,
 });
 
-/** The seed is null when the name has none. Throws UsageError for a name that is not an instance's. */
+/** The seed is null when the name has none. Throws UsageError for an unknown instance. */
 export function parseInstanceName(text: string) {
   const shown = `--instance "${text.slice(0, 60)}"`;
   const [family = "", crawlers = "", seed, ...more] = text.split(":");

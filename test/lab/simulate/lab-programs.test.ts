@@ -1,4 +1,4 @@
-/** The programs of the lab as a person runs them: what they print, and what they refuse. */
+/** The programs of the lab: output, and refusals. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Measured round trips from a JSON file: crawlers, targets and the RTTs between them, as an instance for the delegation
- * simulator and as a world for the model of downloads.
+ * Measured round trips from a JSON file (crawlers, targets and the RTTs between them) as an instance for the delegation simulator
+ * and as a world for the model of downloads.
  */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import { SeededRandom } from "#ops/world/seeded-random";
 const maxBytes = 64 * 1024 * 1024;
 
 const name = z.string().max(200);
-/** At most an hour: no RTT on this planet is longer. */
+/** At most an hour: longer than any RTT on Earth. */
 const rtts = z.array(z.number().min(0).max(3_600_000)).max(2000);
 const host = z.object({ path: z.array(name.min(1)).min(2).max(32), org: name, cc: name });
 const fixture = z
@@ -37,7 +37,7 @@ const fixture = z
 
 export type Fixture = Readonly<z.infer<typeof fixture>>;
 
-/** Throws SourceFileError, which names file and field, when the file cannot be read or is not a fixture. */
+/** Throws SourceFileError, which names file and field, when the file cannot be read or is invalid. */
 export async function readFixture(file: string): Promise<Fixture> {
   const text = await readBounded(file).catch((error: Error) => {
     throw new SourceFileError(file, null, `cannot be read: ${error.message}`, { cause: error });
@@ -51,7 +51,7 @@ async function readBounded(file: string): Promise<string> {
   return await readFile(file, "utf8");
 }
 
-/** Like `readFixture`, for a text; `file` is only named in errors. */
+/** Like `readFixture`, for a text; `file` appears only in errors. */
 export function parseFixture(text: string, file: string): Fixture {
   let json: unknown;
   try {
@@ -65,7 +65,7 @@ export function parseFixture(text: string, file: string): Fixture {
   throw new SourceFileError(file, null, `${issue!.path.join(".")}: ${issue!.message}`);
 }
 
-/** Each host has a subnet and an address of its own; bandwidths and delays, which nobody measured, are drawn. */
+/** Each host has its own subnet and address; bandwidths and delays, which were not measured, are drawn. */
 export function measuredWorld({ name: worldName, crawlers, crawlerRtt, targets }: Fixture): World {
   const random = new SeededRandom(1);
   const hosts = [...crawlers, ...targets];

@@ -8,15 +8,11 @@ const run = (name: "breadth-first" | "back-links" | "anansi", newShare = 0.9) =>
   simulateOrder({ web, order: { name, newShare }, lists: "whole-web", seed: 1 });
 
 describe("a simulated crawl", () => {
-  it("is the same again with the same seed", () => {
-    expect(run("anansi")).toEqual(run("anansi"));
-  });
-
   it("fetches nine new pages to one old while both are due", () => {
     const { fetches, unique } = run("anansi");
     const at = (percent: number) => ({ fetched: fetches[percent - 1]!, unique: unique[percent - 1]! });
 
-    // From a week on (23 % of the fetches) what was fetched first is due again.
+    // After a week (23 % of the fetches) the first pages are due again.
     const [start, end] = [at(30), at(60)];
 
     expect((end.unique - start.unique) / (end.fetched - start.fetched)).toBeCloseTo(0.9, 1);

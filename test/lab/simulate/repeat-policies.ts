@@ -1,6 +1,6 @@
 /**
- * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
- * orders of the same targets where it was measured.
+ * Runs the same policies over several seeds, for mean and spread: other worlds where the world is generated, other orders of the
+ * same targets where it was measured.
  */
 import {
   type Figures,
@@ -18,14 +18,13 @@ interface RepeatSettings {
   readonly variants: readonly PolicyVariant[];
   readonly seeds: readonly number[];
   readonly noise: ProbeNoise;
-  /** Called with targets, over all seeds. */
+  /** Called with the targets done, over all seeds. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** What several runs of one policy came to. */
+/** The results of one policy's runs. */
 export interface RepeatedResult {
   readonly variant: PolicyVariant;
-  /** The source's. */
   readonly tuning: Tuning;
   /** One per seed, in their order. */
   readonly results: readonly SimulationResult[];
@@ -58,7 +57,7 @@ const spreadsOf = (results: readonly Figures[]) =>
     figureNames.map((name) => [name, spreadOf(results.map((result) => result[name]))]),
   ) as Record<keyof Figures, Spread>;
 
-/** `count` seeds from `first`, one after the other; past the largest they begin again at 0. */
+/** `count` consecutive seeds from `first`; after the largest follows 0. */
 export function seedsFrom(first: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => (first + index) % 2 ** 32);
 }
@@ -71,18 +70,18 @@ export function seedsFrom(first: number, count: number): number[] {
 // every policy meets the same weather, so that the exhaustive one under the same noise is a fair yardstick.
 
 export interface ProbeNoise {
-  /** Mean of an exponential delay on every try, in ms. */
+  /** Mean of the exponential delay of every try, in ms. */
   readonly noiseMs: number;
-  /** Share of tries that are delayed by a further exponential with the mean `spikeMs`. */
+  /** Share of tries with a further exponential delay of mean `spikeMs`. */
   readonly spikeShare: number;
   readonly spikeMs: number;
-  /** Share of tries without an answer; a probe whose tries are all lost failed. */
+  /** Share of lost tries; a probe without any answer failed. */
   readonly lossShare: number;
-  /** Most tries of a probe. The crawl's own GET is always one. */
+  /** Most tries of a probe. The crawl's own GET is always one try. */
   readonly tries: number;
 }
 
-/** Tries as the coordinator asks for by default. */
+/** The coordinator's default number of tries. */
 export const noNoise: ProbeNoise = { noiseMs: 0, spikeShare: 0, spikeMs: 50, lossShare: 0, tries: 6 };
 
 function isQuiet({ noiseMs, spikeShare, lossShare }: ProbeNoise): boolean {
@@ -104,7 +103,7 @@ export function noisyProbes(noise: ProbeNoise, seed: number): ProbeModel {
   };
 }
 
-/** Of one try; null: lost. Always four draws, so that a knob that is turned leaves the other draws alone. */
+/** Of one try; null: lost. Always four draws, so that changing one parameter leaves the other draws the same. */
 function drawDelayMs(noise: ProbeNoise, draw: () => number): number | null {
   const [lost, spike, delay, height] = [draw(), draw(), draw(), draw()] as const;
   if (lost < noise.lossShare) return null;
@@ -114,14 +113,14 @@ function drawDelayMs(noise: ProbeNoise, draw: () => number): number | null {
 
 const exponential = (mean: number, uniform: number) => -mean * Math.log(1 - uniform);
 
-/** Several values of one figure, from runs with other seeds, as a person reads them. */
+/** Values of one figure from runs with other seeds, formatted. */
 export interface Spread {
   readonly mean: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** Rounded to four decimals, as the figures themselves. Zeros for no value. */
+/** Rounded to four decimals. Zeros for no values. */
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) return { mean: 0, least: 0, most: 0 };
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -1,13 +1,13 @@
-/** The progress line of long computations: what, how far, how fast, how long still. */
+/** The progress line of long computations: task, share done, rate and time left. */
 import { ProgressLine, paceText } from "#ops/cli/output";
 
-/** Rewrites the line at most so often. */
+/** Shortest time between two updates of the line. */
 const everyMs = 200;
-/** Work that is done sooner shows no line at all. */
+/** Shorter work shows no line. */
 const quietMs = 1000;
 
 interface WorkProgress {
-  /** `done` of `total`, in `unit`s; a new `what` begins a new count of time. */
+  /** `done` of `total`, in `unit`s; a new `what` restarts the time. */
   show(what: string, done: number, total: number): void;
   done(): void;
 }

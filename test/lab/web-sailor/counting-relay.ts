@@ -1,7 +1,7 @@
 /** A relay on loopback between a crawler and its coordinator, which counts the WebSocket messages (RFC 6455) and the bytes. */
 import net, { type AddressInfo } from "node:net";
 
-/** Since it began; bytes are those of the TCP streams, the handshake included. */
+/** Since its start; bytes of the TCP streams, with the handshake. */
 export interface Carried {
   readonly messagesUp: number;
   readonly messagesDown: number;
@@ -56,11 +56,11 @@ const endOfHandshake = Buffer.from("\r\n\r\n");
 const lastPiece = 0x80;
 const control = 0x08;
 
-/** Messages in one direction: frames that end one, without pings, pongs and closes. */
+/** Messages in one direction: final frames, without pings, pongs and closes. */
 class MessageCounter {
   #rest: Buffer = Buffer.alloc(0);
   #inHandshake = true;
-  /** Of the frame under way. */
+  /** Of the current frame. */
   #bytesLeft = 0;
 
   messagesIn(piece: Buffer): number {
@@ -84,7 +84,7 @@ class MessageCounter {
   }
 }
 
-/** RFC 6455 section 5.2; null: not all of its head is there. */
+/** RFC 6455 section 5.2; null: its head is incomplete. */
 function frameAt(bytes: Buffer): { readonly bytes: number; readonly endsMessage: boolean } | null {
   if (bytes.length < 2) return null;
   const [first, second] = [bytes[0]!, bytes[1]!];

@@ -1,7 +1,7 @@
 /**
  * WEB-SAILOR's set-up in the emulated Internet: one coordinator (their Seed-server), crawlers with domain sets (their
- * Crawl-clients), and sites whose names end in .com, .edu, .net and .org. Everything in this process, on loopback; no
- * name leaves the emulated name server and the crawlers' proxies.
+ * Crawl-clients), and sites whose names end in .com, .edu, .net and .org. Everything in this process, on loopback; no name is
+ * resolved outside the emulated name server and the crawlers' proxies.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ interface SailingSettings {
   /** Sites by top-level domain. */
   readonly sites: Readonly<Record<string, number>>;
   readonly pagesPerSite: number;
-  /** Between two requests to a host: what a connection works through. */
+  /** Pause between two requests to a host, which limits a connection's rate. */
   readonly politenessFloorMs: number;
   readonly pace: {
     readonly slowDownUnder: number;
@@ -43,10 +43,10 @@ interface SailingSettings {
 
 export interface Client {
   readonly name: string;
-  /** Connections at a time, as its host allows. */
+  /** Limit of simultaneous connections. */
   readonly connections: number;
   readonly crawler: Resident;
-  /** Between it and the coordinator. */
+  /** The relay between it and the coordinator. */
   readonly wire: CountingRelay;
 }
 
@@ -76,7 +76,7 @@ export async function sailingFleet(settings: SailingSettings) {
   });
   const clients: Client[] = [];
 
-  /** Its domain sets are given before it comes. */
+  /** Assigns its domain sets before it starts. */
   async function addClient(connections: number, sets: readonly string[]): Promise<Client> {
     const index = clients.length;
     const { name, address } = world.crawlers[index]!;
@@ -123,7 +123,7 @@ export async function sailingFleet(settings: SailingSettings) {
   };
 }
 
-/** Sites with one address that everybody sees, renamed, each of so many pages. */
+/** Renamed sites with one address, the same for all crawlers, and this number of pages each. */
 function namedWorld({ sites: wanted, pagesPerSite }: SailingSettings): World {
   const domains = Object.entries(wanted).flatMap(([domain, count]) =>
     Array.from({ length: count }, () => domain),

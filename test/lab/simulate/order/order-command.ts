@@ -1,4 +1,6 @@
-/** `npm run lab -- order`: how soon each order of the frontier has what counts, on generated webs (Anansi, WEB-SAILOR). */
+/**
+ * `npm run lab -- order`: how soon each order of the frontier fetches important pages, on generated webs (Anansi, WEB-SAILOR).
+ */
 import { Command, Option } from "commander";
 import { orderNames, orderStrategy } from "#coordinator/crawl/frontier/order/strategies";
 import { boundedInteger } from "#ops/cli/options";
@@ -16,9 +18,9 @@ interface OrderOptions {
   readonly seeds: number;
 }
 
-/** Of `hosts` those with the longest due URL come first, of `hosts-by-worth` a share goes by what they are worth. */
+/** `hosts`: hosts with the longest due URL first; `hosts-by-worth`: a share of them by value. */
 const orderLists = ["hosts", "hosts-by-worth", "whole-web"] as const;
-/** Of a lease, for new URLs; and of the hosts of `hosts-by-worth`, those that go by it. */
+/** Shares: of a lease for new URLs, and of the hosts of `hosts-by-worth` that are chosen by value. */
 const [newShare, worthShare] = [0.9, 0.75];
 
 const help = `
@@ -46,12 +48,12 @@ export function orderCommand(): Command {
     });
 }
 
-/** Every order with each kind of list, over the same webs. */
+/** Every order with each kind of list, on the same webs. */
 function orderTable(options: OrderOptions): string {
   const { pages, seed: first, seeds } = options;
   const webs = Array.from({ length: seeds }, (_, at) => orderWeb({ ...options, seed: first + at }));
   const progress = workProgress("crawls");
-  // Where hosts go by turns alone there is nothing to be worth.
+  // Hosts that only take turns need no value.
   const runs = orderLists.flatMap((lists) =>
     orderNames
       .filter((name) => lists !== "hosts-by-worth" || orderStrategy(name).mixesNewAndOld)

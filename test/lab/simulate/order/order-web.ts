@@ -1,6 +1,6 @@
 /**
- * A seeded web to crawl: hosts whose sizes follow a power law, pages that link within their host (often to its front
- * page), to what others link to (the copying model, Kumar et al. 2000) or anywhere, and that change by a Poisson process.
+ * A seeded web to crawl: host sizes follow a power law; pages link within their host (often to its front page), to what others
+ * link to (the copying model, Kumar et al. 2000) or anywhere, and change by a Poisson process.
  */
 
 import { linkGraph } from "#coordinator/crawl/web-graph/link-graph";
@@ -10,19 +10,19 @@ import { seededRandom } from "#core/random";
 interface OrderWebSettings {
   readonly pages: number;
   readonly hosts: number;
-  /** Links on a page, on average. */
+  /** Mean number of links on a page. */
   readonly outDegree: number;
   readonly seed: number;
 }
 
 export interface OrderWeb {
   readonly pages: number;
-  /** Of each page; its host's pages stand together, the front page first. */
+  /** The host of each page; a host's pages are adjacent, the front page first. */
   readonly hostOf: Uint32Array;
   readonly links: readonly Uint32Array[];
-  /** Changes a day, from one in three months to ten a day, whatever the rank. */
+  /** Changes a day, from one in three months to ten a day, independent of rank. */
   readonly changesPerDay: Float64Array;
-  /** PageRank over the whole web, which sums up to 1. */
+  /** PageRank over the whole web; its sum is 1. */
   readonly ranks: Float64Array;
   /** Front pages from which the crawl starts. */
   readonly seeds: readonly number[];
@@ -47,7 +47,7 @@ export function orderWeb(settings: OrderWebSettings): OrderWeb {
   };
 }
 
-/** Over pages whose links are known; `links[page]` undefined: not visited. */
+/** Over pages with known links; `links[page]` undefined: not visited. */
 export function graphOf(links: readonly (Uint32Array | undefined)[]) {
   const total = links.reduce((sum, one) => sum + (one?.length ?? 0), 0);
   const from = new Uint32Array(total);
@@ -77,13 +77,13 @@ function linksOf(
   return Array.from(hostOf, (host, page) => {
     const seen = new Set<number>();
     const [first, size] = [firstOf.get(host)!, sizeOf.get(host)!];
-    // Pareto with exponent 2: half of the average at least, and a tail.
+    // Pareto with exponent 2: at least half of the average, and a tail.
     const degree = Math.min(500, Math.max(1, Math.round(outDegree / 2 / Math.sqrt(1 - random()))));
     for (let draw = 0; draw < 2 * degree && seen.size < degree; draw++) {
       const target = targetOf(first, size);
       if (target !== page) seen.add(target);
     }
-    // A page hangs on its neighbour, so that whatever has a front page can be reached.
+    // Each page is linked from its neighbour, so that all pages of a known host can be reached.
     if (page + 1 < pages && hostOf[page + 1] === host) seen.add(page + 1);
     for (const target of seen) copied.push(target);
     return Uint32Array.from(seen);

@@ -1,8 +1,8 @@
 /**
- * A crawl of a generated web under one of the strategies of core/order, fetch by fetch: how soon it has what counts, and
- * how fresh what it has is. Time is counted in fetches: so many make a day. Leases are filled as the coordinator fills
- * them: slices of one host, the longest due host first or by what its best URL is worth, or of the whole web as one list,
- * as a single server would. A host that is in hand is passed over while another one is due.
+ * Crawls a generated web under one of the strategies of core/order, fetch by fetch: how soon important pages are fetched, and how
+ * fresh the copies are. Time is counted in fetches, with a fixed number per day. Leases are filled like the coordinator's: slices
+ * of one host, the longest due host first or by the value of its best URL, or from one list of the whole web, as a single server
+ * would. A leased host is passed over while another one is due.
  */
 import {
   type FrontierOrder,
@@ -21,32 +21,32 @@ import { graphOf, type OrderWeb } from "./order-web.ts";
 interface OrderRun {
   readonly web: OrderWeb;
   readonly order: FrontierOrder;
-  /** `hosts`: slices of one host, chosen as the order says; `whole-web`: one list for everything. */
+  /** `hosts`: slices of one host, chosen by the order; `whole-web`: one list for everything. */
   readonly lists: "hosts" | "whole-web";
   readonly seed: number;
 }
 
 export interface OrderOutcome {
-  /** Share of the whole web's PageRank that was fetched, after each hundredth of as many fetches as there are pages. */
+  /** Share of the whole web's PageRank fetched after each hundredth of as many fetches as there are pages. */
   readonly mass: readonly number[];
-  /** All fetches and pages fetched at least once, at the same instants. */
+  /** Fetches, and pages fetched at least once, at the same times. */
   readonly fetches: readonly number[];
   readonly unique: readonly number[];
-  /** Of the PageRank that was fetched, the share whose copy is as the page is, when as many fetches as pages were made. */
+  /** The share of the fetched PageRank whose copy is current after as many fetches as pages. */
   readonly freshness: number;
 }
 
 const sliceUrls = 20;
 
-/** Slices of so many hosts are fetched at the same time. */
+/** Number of slices that are fetched at the same time. */
 const hostsAtOnce = 20;
 
-/** As many fetches as there are pages take a month; a page is due again after a week. */
+/** Fetching each page once would take a month; a page is due again after a week. */
 const crawlDays = 30;
 
 const recrawlDays = 7;
 
-/** PageRank of what is known is computed anew after so large a part of the crawl. */
+/** Share of the crawl after which the PageRank of known pages is recomputed. */
 const rankEvery = 0.02;
 
 export function simulateOrder({ web, order, lists, seed }: OrderRun): OrderOutcome {
@@ -79,16 +79,16 @@ class Crawl {
   readonly #listOf: (page: number) => number;
   /** Known pages, by list. */
   readonly #known: number[][] = [];
-  /** Day from which a page is due; `unknown`: nobody has linked to it yet. */
+  /** Day from which a page is due; `unknown`: no known page links to it. */
   readonly #dueDay: Float64Array;
   readonly #depth: Uint16Array;
   readonly #backLinks: Uint32Array;
-  /** By list: what its leases left over of the mix. */
+  /** By list: the remainder of the mix after its leases. */
   readonly #carried: number[] = [];
   #worthCarried = 0;
-  /** By list, as far as they are still true. */
+  /** By list; may be outdated. */
   #worths: (number | null | undefined)[] = [];
-  /** The latest, which are in hand. */
+  /** The latest leased hosts. */
   #inHand: readonly number[] = [];
   #ranks: Float64Array | null = null;
   #rankedAt = 0;
@@ -109,7 +109,7 @@ class Crawl {
     return (this.fetched / this.#web.pages) * crawlDays;
   }
 
-  /** Until so many fetches were made; time in which nothing is due passes as if it had been fetched. */
+  /** Until this number of fetches; time in which nothing is due counts as if it had been used for fetches. */
   run(until: number): void {
     while (this.fetched < until) {
       const slice = this.#nextSlice(Math.min(sliceUrls, until - this.fetched));
@@ -164,7 +164,7 @@ class Crawl {
     });
   }
 
-  /** The longest due, or in its turn the worthiest, with what the next one is worth. */
+  /** The host that is due longest, or in its turn the most valuable, with the value of the next one. */
   #nextList(lists: readonly DueList[]): (DueList & { leastWorth: number | null }) | null {
     const { slots, carry } = shareOf(1, worthShareOf(this.#order), this.#worthCarried);
     this.#worthCarried = carry;
@@ -183,7 +183,7 @@ class Crawl {
     return worths.sort((a, b) => b.worth - a.worth).slice(0, 2);
   }
 
-  /** New pages are due from the start, and no score of theirs goes by time: it is the same until a link or rank comes. */
+  /** New pages are due from the start, and their scores change only with a link or a new rank. */
   #worthOf(list: number): number | null {
     const kept = this.#worths[list];
     if (kept !== undefined) return kept;
@@ -233,7 +233,7 @@ class Crawl {
     };
   }
 
-  /** As `nearcrawl rank` would, over what is known. */
+  /** Like `nearcrawl rank`, over the known pages. */
   #rankAnew(): void {
     if (this.#order.name !== "pagerank" || this.fetched < this.#rankedAt) return;
     const { links } = this.#web;
@@ -245,14 +245,14 @@ class Crawl {
   }
 }
 
-// The pages that a simulated crawl has a copy of: when it took it, what the page did since, and what is known of that.
+// The copies of a simulated crawl: when each was taken, how the page changed since, and what is known of that.
 
-/** A change replaces so large a part of a page's links. */
+/** Share of a page's links that a change replaces. */
 const replacedLinks = 0.1;
 
 interface Copy {
   readonly day: number;
-  /** When the page changes next after the copy was taken. */
+  /** Time of the page's first change after the copy was taken. */
   readonly changesAt: number;
   readonly changeRatio: number | null;
 }
@@ -314,7 +314,7 @@ class VisitedPages {
   }
 }
 
-/** C: links kept by every change are in both of the visits, the others in one each. */
+/** C: links that every change keeps are in both visits, the others in one each. */
 function ratioAfter(changes: number): number {
   const kept = (1 - replacedLinks) ** changes;
   return 1 - kept / (2 - kept);

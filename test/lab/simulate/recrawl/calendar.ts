@@ -1,7 +1,7 @@
-/** What happens at which step. A thing is in the calendar once at most; of a step's things the latest comes first. */
+/** What happens at which step. An item is in the calendar at most once; of a step's items the latest comes first. */
 export class Calendar<Thing> {
   readonly #steps: number;
-  /** Where each thing is entered; entries elsewhere are left over, and passed by. */
+  /** The step of each item; entries at other steps are outdated and skipped. */
   readonly #stepOf = new Map<Thing, number>();
   readonly #entries = new Map<number, Thing[]>();
 
@@ -9,7 +9,7 @@ export class Calendar<Thing> {
     this.#steps = steps;
   }
 
-  /** What lies beyond the last step never happens, and is not entered. */
+  /** Entries beyond the last step are dropped. */
   add(thing: Thing, step: number): void {
     if (step > this.#steps) return;
     this.#stepOf.set(thing, step);
@@ -22,7 +22,7 @@ export class Calendar<Thing> {
     this.#stepOf.delete(thing);
   }
 
-  /** The things at this step, each out of the calendar as it comes; what is added to the step meanwhile comes too. */
+  /** Removes and yields the items at this step, also those added meanwhile. */
   *take(step: number): Generator<Thing> {
     const entries = this.#entries.get(step) ?? [];
     for (let thing = entries.pop(); thing !== undefined; thing = entries.pop()) {

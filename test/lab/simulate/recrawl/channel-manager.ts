@@ -1,6 +1,6 @@
 /**
- * The manager of a recrawl simulation (section 2.1 and 3 of the paper): when each channel is submitted next, what is
- * remembered of its updates for the strategies, and how fresh its stored pages are.
+ * The manager of a recrawl simulation (sections 2.1 and 3 of the paper): when each channel is submitted next, the strategies'
+ * records of its updates, and how fresh its stored pages are.
  */
 import { type GroupRecord, isReassignmentDue } from "#coordinator/crawl/recrawl/priority-groups";
 import type { SeededRandom } from "#ops/world/seeded-random";
@@ -12,12 +12,12 @@ import type { RecrawlScenario } from "./scenario.ts";
 const never = -1;
 
 export class ChannelManager {
-  /** Steps from one submission of a channel to the next; Infinity: none. */
+  /** Steps between two submissions of a channel; Infinity: none. */
   readonly intervals: Float64Array;
   /** All submissions and updates of each channel. */
   readonly submitted: Int32Array;
   readonly updates: Int32Array;
-  /** Of all updates of each channel: steps of download. */
+  /** Steps of download of all updates of each channel. */
   readonly downloadSteps: Float64Array;
   readonly #scenario: RecrawlScenario;
   readonly #group: Uint8Array;
@@ -35,7 +35,7 @@ export class ChannelManager {
   };
   readonly #earlierGap: Float64Array;
   #withEnough = 0;
-  /** Share of a channel's pages that were current when its last download ended, and fresh steps so far. */
+  /** Share of a channel's pages that were current at the end of its last download, and fresh steps so far. */
   readonly #current: Float64Array;
   readonly #freshSteps: Float64Array;
 
@@ -99,12 +99,12 @@ export class ChannelManager {
     return isReassignmentDue(this.#members[this.#watched]?.length ?? 0, this.#withEnough);
   }
 
-  /** Of each group, most urgent first, since the last reassignment; `intervals`: those in force, in steps. */
+  /** Of each group, most urgent first, since the last reassignment; `intervals`: the current ones, in steps. */
   groupRecords(intervals: readonly number[]): GroupRecord[] {
     return this.#members.map((members, group) => groupRecord(this.#records(members), intervals[group]!));
   }
 
-  /** New intervals from `step` on; what is left of the one that runs is stretched alike, so that nothing comes due in a heap. */
+  /** New intervals from `step` on; the rest of a running interval is scaled likewise, so that submissions stay spread. */
   reassign(intervalOf: (channel: number) => number, step: number, random: SeededRandom): void {
     for (let channel = 0; channel < this.intervals.length; channel += 1) {
       const before = this.intervals[channel]!;
@@ -117,7 +117,7 @@ export class ChannelManager {
     }
   }
 
-  /** Begins the records anew. */
+  /** Clears the records. */
   forget(): void {
     const { submitted, updates, gaps, gapSteps } = this.#recent;
     gaps.forEach((count, channel) => {
@@ -127,7 +127,7 @@ export class ChannelManager {
     this.#withEnough = 0;
   }
 
-  /** Mean over time of the share of a channel's pages that are as stored; 0 until its first update. */
+  /** Mean over time of the share of a channel's current pages; 0 until its first update. */
   freshness(channel: number): number {
     const { steps } = this.#scenario;
     return (this.#freshSteps[channel]! + this.#freshUntil(channel, steps)) / steps;
@@ -157,7 +157,7 @@ export class ChannelManager {
     this.#freshSteps[channel]! += this.#freshUntil(channel, step);
   }
 
-  /** Fresh steps from the last update to `step`: each page changes as a Poisson process of its own. */
+  /** Fresh steps from the last update to `step`: each page changes as its own Poisson process. */
   #freshUntil(channel: number, step: number): number {
     const last = this.#lastUpdate[channel]!;
     if (last === never) return 0;
@@ -171,8 +171,8 @@ export class ChannelManager {
 }
 
 /**
- * Share of the pages that have not changed again when a download ends that took so many change intervals: pages are
- * downloaded one after another, so that their ages spread evenly over it.
+ * Share of the pages that have not changed again when a download of this many change intervals ends: pages are downloaded one
+ * after another, so that their ages are spread evenly over it.
  */
 export function currentShare(changeIntervals: number): number {
   return changeIntervals === 0 ? 1 : -Math.expm1(-changeIntervals) / changeIntervals;

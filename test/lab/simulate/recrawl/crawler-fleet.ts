@@ -1,22 +1,22 @@
 /**
- * The crawlers of a recrawl simulation (sections 2.2 and 4 of the paper): task threads, queues, forwarding, time
- * limits, and departures with and without notice. Its steps have to be gone through in order, none left out.
+ * The crawlers of a recrawl simulation (sections 2.2 and 4 of the paper): task threads, queues, forwarding, time limits, and
+ * departures with and without notice. Its steps must be advanced in order, without gaps.
  */
 import type { SeededRandom } from "#ops/world/seeded-random";
 import { Calendar } from "./calendar.ts";
 import type { RecrawlWorld } from "./recrawl-world.ts";
 import type { Normal, RecrawlScenario } from "./scenario.ts";
 
-/** Of all tasks so far; what was submitted is the sum of the first four and of those under way. */
+/** Of all tasks so far; the submitted ones are the sum of the first four and of those under way. */
 export interface TaskCounts {
   updated: number;
-  /** Gone with their crawler. */
+  /** Lost with their crawler. */
   lost: number;
   /** Waited longer than their limit. */
   cancelled: number;
-  /** No crawler near was there. */
+  /** No near crawler was online. */
   refused: number;
-  /** Handed on by a crawler that left. */
+  /** Forwarded by a leaving crawler. */
   migrated: number;
 }
 
@@ -28,13 +28,13 @@ export interface Update {
 
 interface Task {
   readonly channel: number;
-  /** Steps it may wait. */
+  /** Most steps of waiting. */
   readonly limit: number;
   /** Last step of its wait. */
   waitsUntil: number;
-  /** Where it runs or waits; -1: nowhere yet. */
+  /** The crawler where it runs or waits; -1: none yet. */
   crawler: number;
-  /** Steps that its download takes; 0: it waits. */
+  /** Steps of its download; 0: it waits. */
   duration: number;
 }
 
@@ -43,14 +43,14 @@ export class CrawlerFleet {
   waiting = 0;
   running = 0;
   onlineCrawlers: number;
-  /** Sum over steps of the crawlers there, and how many left without notice: what the fleet's hazard is measured by. */
+  /** Crawlers online, summed over the steps, and departures without notice: the measure of the fleet's hazard. */
   crawlerSteps = 0;
   unnotified = 0;
   readonly #scenario: RecrawlScenario;
   readonly #world: RecrawlWorld;
   readonly #random: SeededRandom;
   readonly #onUpdate: (update: Update) => void;
-  /** Of each crawler; tasks in the order in which they came. */
+  /** Of each crawler; tasks in order of arrival. */
   readonly #online: boolean[];
   readonly #runs: readonly Set<Task>[];
   readonly #waits: readonly Set<Task>[];
@@ -77,7 +77,7 @@ export class CrawlerFleet {
       this.#churn.add(crawler, stepsDrawn(living, parts.random));
   }
 
-  /** Crawlers leave and return, downloads end, tasks that waited too long are cancelled. */
+  /** Crawlers leave and return, downloads end, and tasks that waited too long are cancelled. */
   advance(step: number): void {
     for (const crawler of this.#churn.take(step)) this.#change(crawler, step);
     for (const task of this.#ends.take(step)) {
@@ -87,13 +87,13 @@ export class CrawlerFleet {
     this.crawlerSteps += this.onlineCrawlers;
   }
 
-  /** `limit`: the most steps that the task may wait. */
+  /** `limit`: the most steps of waiting. */
   submit(channel: number, limit: number, step: number): void {
     const waitsUntil = Math.min(step + limit, this.#scenario.steps + 1);
     this.#place({ channel, limit, waitsUntil, crawler: -1, duration: 0 }, step);
   }
 
-  /** Of one crawler: the tests look whether it keeps to its threads. */
+  /** Of one crawler; for tests. */
   load(crawler: number): { readonly running: number; readonly waiting: number; readonly online: boolean } {
     const [running, waiting] = [this.#runs[crawler]!.size, this.#waits[crawler]!.size];
     return { running, waiting, online: this.#online[crawler]! };
@@ -107,8 +107,8 @@ export class CrawlerFleet {
   }
 
   /**
-   * The nearest crawler there with a thread free; else the nearest whose queue is not full; else that with the
-   * shortest queue, where the task waits all the same. -1: none is there.
+   * The nearest online crawler with a free thread; else the nearest whose queue is not full; else the one with the shortest
+   * queue. -1: none is online.
    */
   #placeFor(channel: number): number {
     const { neighbours, nearest } = this.#world;
@@ -175,7 +175,7 @@ export class CrawlerFleet {
     for (const task of this.#runs[crawler]!) {
       this.#stopRunning(task);
       task.duration = 0;
-      // Its download starts over, and so does what it may wait for a thread.
+      // Its download and its waiting limit start again.
       task.waitsUntil = Math.min(step + task.limit, this.#scenario.steps + 1);
       this.#leaveBehind(task, notified, step);
     }
@@ -202,7 +202,7 @@ export class CrawlerFleet {
     this.waiting -= 1;
   }
 
-  /** A task only ever waits at a crawler that is near its channel. */
+  /** A task waits only at a crawler near its channel. */
   #placeOf(crawler: number, channel: number): number {
     return this.#world.nearest.indexOf(crawler, channel * this.#world.neighbours);
   }

@@ -1,4 +1,4 @@
-/** `npm run lab -- recrawl`: section 4 of the paper on scale-adaptable recrawl strategies, and "optimal" beside it. */
+/** `npm run lab -- recrawl`: section 4 of the paper on scale-adaptable recrawl strategies, with "optimal" beside it. */
 import { Command, Option } from "commander";
 import { boundedInteger, listOf } from "#ops/cli/options";
 import { printAnswer } from "#ops/cli/output";
@@ -25,7 +25,7 @@ interface RecrawlOptions {
   readonly json?: boolean;
 }
 
-/** Larger ones would take hours, or more memory than there is. */
+/** Larger ones would take hours or too much memory. */
 const most = { channels: 64_000, steps: 1_000_000 } as const;
 
 const help = `
@@ -71,7 +71,7 @@ function runRecrawl(options: RecrawlOptions): void {
   printAnswer(options, reports, reports.map(recrawlTables).join("\n\n\n"));
 }
 
-/** Everything that is not asked for as in the paper, with its ratio of crawlers to channels. */
+/** Unset options are as in the paper, with its ratio of crawlers to channels. */
 function scenarioOf(name: CaseName, options: RecrawlOptions): RecrawlScenario {
   const { seed, steps, channels } = options;
   return {

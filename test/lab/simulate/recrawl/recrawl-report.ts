@@ -48,7 +48,7 @@ function taskRows(report: CaseReport): string[][] {
   return [...ranks, total, ...ofFixedRows(report)];
 }
 
-/** Only where FIXED ran too. */
+/** Only if FIXED ran too. */
 function ofFixedRows(report: CaseReport): string[][] {
   const fixed = report.figures.find(({ strategy }) => strategy === "fixed");
   const paperFixed = paperFigures[report.case].fixed;
@@ -69,7 +69,7 @@ function intervalRows(report: CaseReport): string[][] {
       paper: (paper) => paper.intervals[group]!,
     }),
   );
-  // The paper's means are not those of its columns under REC; these are, over the channels of each group.
+  // The paper's means are not those of its columns under REC; these are the means over the channels of each group.
   const mean = (intervals: readonly (number | null)[], { groups }: RecrawlFigures) => {
     const known = groups.map(({ channels }, group) => (intervals[group] == null ? 0 : channels));
     return sum(known.map((channels, group) => channels * (intervals[group] ?? 0))) / sum(known);
@@ -154,7 +154,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-// What the paper prints (Xu et al., NPC 2010, tables 1 to 4 and the text around figures 4 and 5), to be set beside ours.
+// The paper's values (Xu et al., NPC 2010, tables 1 to 4 and the text around figures 4 and 5), printed beside ours.
 
 interface PaperFigures {
   /** Tables 1 and 3, ranks 4 to 0: recrawl tasks, in millions, of 16,000 channels. */
@@ -164,15 +164,15 @@ interface PaperFigures {
   /** Tables 2 and 4: equation 5 with the weights 2^rank, and with 1. */
   readonly weightedQuality: number;
   readonly quality: number;
-  /** Share of tasks that succeed, where the text says one. */
+  /** Share of tasks that succeed, if the text states one. */
   readonly successRate: number | null;
-  /** Tasks that wait, per crawler that is there. */
+  /** Waiting tasks per online crawler. */
   readonly queued: number;
 }
 
 /**
- * The steps that its counts of tasks are of: channels are tasks times interval over steps, and with 90,000 steps, which
- * the text states, tables 1 and 3 add up to 17,778 channels in place of 16,000.
+ * The number of steps behind its counts of tasks: channels are tasks times interval over steps, and with the stated 90,000 steps
+ * tables 1 and 3 would add up to 17,778 channels in place of 16,000.
  */
 const paperTableSteps = 100_000;
 

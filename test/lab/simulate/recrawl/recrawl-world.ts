@@ -1,6 +1,6 @@
 /**
- * The web and the fleet of a recrawl simulation, drawn from a seed: hosts ("channels") with their groups and pages,
- * crawlers with their bandwidth, and how long a page takes from each crawler that is near (section 4 of the paper).
+ * The web and the fleet of a recrawl simulation, drawn from a seed: hosts ("channels") with groups and pages, crawlers with
+ * bandwidths, and the time of a page from each near crawler (section 4 of the paper).
  */
 import { SeededRandom } from "#ops/world/seeded-random";
 import { paperChannels, type RecrawlScenario } from "./scenario.ts";
@@ -9,11 +9,11 @@ export interface RecrawlWorld {
   /** Of each channel: index into `changeMinutes`. */
   readonly group: Uint8Array;
   readonly pages: Float64Array;
-  /** How many of `nearest` belong to a channel. */
+  /** Entries of `nearest` per channel. */
   readonly neighbours: number;
-  /** The crawlers near channel c, nearest first: entries from c · neighbours on. */
+  /** The crawlers near channel c, nearest first, starting at entry c · neighbours. */
   readonly nearest: Int32Array;
-  /** Beside `nearest`: time of one page. */
+  /** Parallel to `nearest`: time of one page. */
   readonly pageSeconds: Float32Array;
 }
 
@@ -48,7 +48,7 @@ export function recrawlWorld(scenario: RecrawlScenario): RecrawlWorld {
   };
 }
 
-/** As many channels of each group as its weight says, in random order. */
+/** Channels of each group by its weight, in random order. */
 function groups({ channels, groupWeights }: RecrawlScenario, random: SeededRandom): Uint8Array {
   const total = groupWeights.reduce((sum, weight) => sum + weight, 0);
   let upTo = 0;
@@ -60,7 +60,7 @@ function groups({ channels, groupWeights }: RecrawlScenario, random: SeededRando
   return shuffled(sorted, random);
 }
 
-/** Log-normal, with the mean that is asked for to the page before the longest are cut; hosts share counts as replicas do. */
+/** Log-normal with the given mean before cutting the longest; hosts share counts as replicas do. */
 function pages(scenario: RecrawlScenario, random: SeededRandom): Float64Array {
   const { channels, meanPages, pagesSpread, mostPages } = scenario;
   const drawn = Float64Array.from({ length: Math.min(crawledHosts, channels) }, () =>
@@ -102,7 +102,7 @@ interface Network {
 interface Nearest {
   /** `neighbours` crawlers for each host, nearest first. */
   readonly crawlers: Int32Array;
-  /** One way, beside `crawlers`. */
+  /** One-way latency, parallel to `crawlers`. */
   readonly latencyMs: Float32Array;
 }
 
@@ -124,7 +124,7 @@ const replicas = 10;
 
 const originalCrawlers = 140;
 
-export function replicatedNodes({ channels, crawlers }: RecrawlScenario, random: SeededRandom): Network {
+function replicatedNodes({ channels, crawlers }: RecrawlScenario, random: SeededRandom): Network {
   const hostOriginals = Math.ceil(channels / replicas);
   const crawlerOriginals = Math.ceil((originalCrawlers * channels) / paperChannels);
   const originals = drawn(hostOriginals + crawlerOriginals, random);
@@ -141,8 +141,8 @@ export function replicatedNodes({ channels, crawlers }: RecrawlScenario, random:
   };
 }
 
-/** By distance in the plane, which is what decides the zone of the overlay that a host belongs to. */
-export function nearestCrawlers({ hosts, crawlers }: Network, neighbours: number): Nearest {
+/** By distance in the plane, which decides a host's zone of the overlay. */
+function nearestCrawlers({ hosts, crawlers }: Network, neighbours: number): Nearest {
   const nearest = {
     crawlers: new Int32Array(hosts.x.length * neighbours),
     latencyMs: new Float32Array(hosts.x.length * neighbours),

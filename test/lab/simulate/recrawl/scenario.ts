@@ -1,7 +1,7 @@
 /**
- * What a recrawl simulation assumes: section 4 of Xu et al., "Scale-adaptable Recrawl Strategies for DHT-based
- * Distributed Web Crawling System" (NPC 2010), and, where the paper is silent, values found by trying which come
- * nearest to its tables (test/bench/results/sarss.md). A step is one minute.
+ * The assumptions of a recrawl simulation: section 4 of Xu et al., "Scale-adaptable Recrawl Strategies for DHT-based Distributed
+ * Web Crawling System" (NPC 2010), and, where the paper states nothing, the values that come nearest to its tables
+ * (test/bench/results/sarss.md). A step is one minute.
  */
 export const strategyNames = ["fixed", "iir", "icr", "optimal"] as const;
 export type StrategyName = (typeof strategyNames)[number];
@@ -27,20 +27,20 @@ export interface RecrawlScenario {
   /** Steps until a crawler leaves, and until it is back. */
   readonly living: Normal;
   readonly away: Normal;
-  /** Share of crawlers that hand their tasks on before they leave; the others' are lost. */
+  /** Share of crawlers that forward their tasks before they leave; the others' are lost. */
   readonly notifiedShare: number;
   readonly threads: number;
-  /** Tasks that wait at a crawler before others are preferred. */
+  /** Queue length from which other crawlers are preferred. */
   readonly queueLength: number;
-  /** Crawlers, nearest first, among which a task is forwarded. */
+  /** Number of nearest crawlers among which a task is forwarded. */
   readonly neighbours: number;
-  /** Pages of a channel: log-normal with this mean and deviation of the logarithm, no more than `mostPages`. */
+  /** Pages of a channel: log-normal with this mean and deviation of the logarithm, at most `mostPages`. */
   readonly meanPages: number;
   readonly pagesSpread: number;
   readonly mostPages: number;
-  /** What a page is on the wire. */
+  /** Size of a page on the wire. */
   readonly pageBytes: number;
-  /** Between two pages. */
+  /** Pause between two pages. */
   readonly waitMs: number;
   /** δ, σ and μ. */
   readonly encourageRate: number;
@@ -48,7 +48,7 @@ export interface RecrawlScenario {
   readonly biggestMultiple: number;
 }
 
-/** The paper's scale, to which `--channels` keeps the ratio of crawlers. */
+/** The paper's scale, whose ratio of crawlers `--channels` keeps. */
 export const paperChannels = 16_000;
 
 export const defaultScenario: Omit<RecrawlScenario, "crawlers"> = {
@@ -75,7 +75,7 @@ export const defaultScenario: Omit<RecrawlScenario, "crawlers"> = {
   biggestMultiple: 2.5,
 };
 
-/** 2^rank, the most urgent of the groups having the highest rank (section 4.1). */
+/** 2^rank; the most urgent group has the highest rank (section 4.1). */
 export function weightOf(group: number, groups: number): number {
   return 2 ** (groups - 1 - group);
 }

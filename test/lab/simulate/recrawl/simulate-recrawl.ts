@@ -1,4 +1,4 @@
-/** Runs one strategy through a scenario, and says what the paper's tables 1 to 4 and figures 4 and 5 ask for. */
+/** Runs one strategy through a scenario, for the paper's tables 1 to 4 and figures 4 and 5. */
 
 import { optimalPlan } from "#coordinator/crawl/recrawl/optimal-rates";
 import {
@@ -20,9 +20,9 @@ export interface GroupFigures {
   readonly updates: number;
   /** Steps between two submissions of a channel; null: none was submitted. */
   readonly intervalSteps: number | null;
-  /** Updates by the changes that there were. */
+  /** Updates divided by changes. */
   readonly quality: number;
-  /** Share of its pages that are as stored, mean over time. */
+  /** Share of its pages whose copy is current, mean over time. */
   readonly freshness: number;
 }
 
@@ -35,7 +35,7 @@ export interface RecrawlFigures {
   /** Equation 5, with the weights 2^rank and with 1. */
   readonly weightedQuality: number;
   readonly quality: number;
-  /** Means over channels, weighted by 2^rank and not. */
+  /** Means over channels, weighted by 2^rank and unweighted. */
   readonly weightedFreshness: number;
   readonly freshness: number;
   readonly onlineCrawlers: number;
@@ -152,13 +152,13 @@ function sum(values: Int32Array): number {
 // place of rates of updates where each channel's change rate is multiplied with its cost. Importance is 2^rank,
 // times the share of pages that are still current when a download ends. Politeness: one task of a channel at a time.
 
-/** Steps from one look at the fleet to the next. */
+/** Steps between two measurements of the fleet. */
 const everySteps = 500;
 
-/** Share of the threads that is planned for: beyond, tasks wait in queues of crawlers that happen to be full. */
+/** Share of the threads that is planned for; beyond it, tasks wait in queues of crawlers that happen to be full. */
 const plannedShare = 0.95;
 
-/** A download that ends once in so many attempts is not tried. */
+/** A download that needs more attempts than this is not tried. */
 const mostAttempts = 20;
 
 class OptimalStrategy {
@@ -202,7 +202,7 @@ class OptimalStrategy {
     return busy.map((share, channel) => cost[channel]! / (share * attempts[channel]!));
   }
 
-  /** Mean threads since the last look, and departures without notice per crawler and step since the start. */
+  /** Mean threads since the last measurement, and departures without notice per crawler and step since the start. */
   #measured(step: number): { readonly threads: number; readonly hazard: number } {
     const { crawlerSteps, unnotified } = this.#parts.fleet;
     const online = (crawlerSteps - this.#seen.crawlerSteps) / (step - this.#seen.step);
@@ -213,7 +213,7 @@ class OptimalStrategy {
     };
   }
 
-  /** Of a channel with updates their mean; of others, pages (known from earlier crawls) times the fleet's mean per page. */
+  /** Of a channel with updates, their mean; of others, pages (known from earlier crawls) times the fleet's mean per page. */
   #downloadMinutes(): Float64Array {
     const { manager, world } = this.#parts;
     let taken = 0;
@@ -259,7 +259,7 @@ function strategyOf(name: StrategyName, parts: StrategyParts): Strategy {
   }
 }
 
-/** The records are in steps of a minute; the strategies take any unit. */
+/** The records are in steps of a minute; the strategies accept any unit. */
 function adaptive(name: "iir" | "icr", { scenario, world, manager, random }: StrategyParts): Strategy {
   const { changeMinutes, encourageRate } = scenario;
   let now: Reassignment = {
