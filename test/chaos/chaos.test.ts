@@ -20,7 +20,7 @@ const short: ChaosRun = {
 };
 
 describe.runIf(process.platform === "linux")("a short run", { timeout: 240_000 }, () => {
-  it("kills crawlers, coordinator and database while they crawl, and everything holds afterwards", async () => {
+  it("kills crawlers, coordinator and database while they crawl, and all checks hold afterwards", async () => {
     const programs = {
       command: await builtProgram("ops/cli/main"),
       crawler: await builtProgram("migrating-crawler/main"),
@@ -38,7 +38,7 @@ describe.runIf(process.platform === "linux")("a short run", { timeout: 240_000 }
   });
 });
 
-it("plans every kind of fault, each undone within the length, and no thing broken twice at once", () => {
+it("a plan has every kind of fault, each undone before its end, and no two at one target at once", () => {
   const size = { lengthMs: 600_000, crawlers: 5, coordinators: 2, faultsPerMinute: 8 };
   const plans = Array.from({ length: 10 }, (_, seed) => drawPlan({ ...size, seed }));
 
@@ -53,8 +53,8 @@ it("plans every kind of fault, each undone within the length, and no thing broke
 });
 
 it.each([
-  ["goes up all the time", (minute: number) => 100 + minute, true],
-  ["fills up at first", (minute: number) => Math.min(100, 20 + 5 * minute), false],
+  ["grows all the time", (minute: number) => 100 + minute, true],
+  ["fills up first", (minute: number) => Math.min(100, 20 + 5 * minute), false],
   ["wavers", (minute: number) => 100 + ((minute * 7) % 13), false],
   ["jumps now and then", (minute: number) => (minute % 10 === 9 ? 1000 : 100), false],
   ["shrinks", (minute: number) => 200 - minute, false],
@@ -91,13 +91,13 @@ describe("the checks of the tables", () => {
   });
   afterAll(() => database.close());
 
-  it("find nothing in tables that agree", async () => {
+  it("find nothing in consistent tables", async () => {
     expect(await contradictionsIn(database.pool)).toEqual([]);
   });
 
   const wrong: readonly (readonly [string, string, readonly string[]])[] = [
     [
-      "a fetch that is stored twice",
+      "a fetch stored twice",
       "insert into page_fetch select * from page_fetch",
       ["results-of-leases", "visits", "acknowledged-results", "fetches-of-hosts"],
     ],
@@ -106,22 +106,18 @@ describe("the checks of the tables", () => {
       "update page_fetch set crawler_id = 2",
       ["results-of-leases", "fetches-without-lease", "acknowledged-results"],
     ],
-    ["a URL that its host does not count", "update frontier_host set url_count = 2", ["urls-of-hosts"]],
-    ["a budget of pages that are none", "update frontier_url set worth = 'empty'", ["budgets-of-hosts"]],
-    ["a link that nobody has", "update frontier_url set back_links = 1", ["back-links"]],
+    ["a URL missing from its host's count", "update frontier_host set url_count = 2", ["urls-of-hosts"]],
+    ["a budget with missing pages", "update frontier_url set worth = 'empty'", ["budgets-of-hosts"]],
+    ["a link without a source", "update frontier_url set back_links = 1", ["back-links"]],
+    ["an outside link without a source", "update frontier_host set outside_links = 1", ["outside-links"]],
     [
-      "a link from elsewhere that nobody has",
-      "update frontier_host set outside_links = 1",
-      ["outside-links"],
-    ],
-    [
-      "an effect of a link that waits",
+      "a waiting link effect",
       "insert into link_outbox (crawler_id, effects, packed) values (1, 3, '')",
       ["link-outbox"],
     ],
     ["a gap in the feed", "update change_feed set last_number = 2", ["change-feed"]],
     [
-      "a change of a page that nobody has",
+      "a change of a missing page",
       `insert into page_change (change_number, noted_at, host_hash, url_hash, url, kind, seen_at)
          values (1, now(), 10, 12, 'http://a.example/b', 'changed', now());
        update change_feed set last_number = 1`,
@@ -135,7 +131,7 @@ describe("the checks of the tables", () => {
       ["delegation-history"],
     ],
     [
-      "a subnet that was decided as new twice, and parts of it that overlap",
+      "a subnet decided as new twice, with overlapping parts",
       `insert into probe_round (subnet_id, cause, policy, target_url, target_address, started_at, decided_at, crawler_id, reason)
          select 1, 'new-subnet', 'nearest', '', '192.0.2.1', now(), now(), 1, '{}' from generate_series(1, 2);
        insert into finer_delegation (subnet_id, first_address, last_address, crawler_id, round_id, cause, measured, found_at,
@@ -145,19 +141,19 @@ describe("the checks of the tables", () => {
       ["one-delegation", "rounds-twice"],
     ],
     [
-      "a lease that stays open, under another one",
+      "a lease that stays open under another one",
       `insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
          values (2, 10, 'a.example', now() - interval '45 s', now(), 1, 1)`,
       ["open-leases", "leases-overlap"],
     ],
-    ["a host that is due too early", "update frontier_host set due_at = '2029-01-01'", ["due-hosts"]],
+    ["a host due too early", "update frontier_host set due_at = '2029-01-01'", ["due-hosts"]],
     [
-      "a minute that counts what nobody stored",
+      "a minute that counts fetches that were not stored",
       "insert into minute_figures (minute, fetches) values (now(), 2)",
       ["figures"],
     ],
     [
-      "a page that is another text",
+      "a page with another text",
       `insert into page (host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, text_search_config, title,
            description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes,
            lexemes)
@@ -189,7 +185,7 @@ describe("the checks of the tables", () => {
   });
 });
 
-describe("the checks of what sites were asked", () => {
+describe("the checks of requests to sites", () => {
   const asked = (atMs: number, crawlerIndex = 0) => ({
     ...{ host: "a.example", path: `/${atMs}`, method: "GET", status: 200, userAgent: "" },
     ...{ atMs, crawlerIndex },
@@ -197,7 +193,7 @@ describe("the checks of what sites were asked", () => {
   const crawlerNames = ["athens", "oslo"];
   const leases = [{ host: "a.example", crawler: "athens", grantedMs: 10_000, expiresMs: 20_000 }];
 
-  it("find a crawler that asks before or after its lease, or without one", () => {
+  it("find requests before, after or without a lease", () => {
     const requests = [asked(9000), asked(10_500), asked(24_000), asked(26_000), asked(11_000, 1)];
 
     const found = requestsWithoutLease({ requests, leases, pauses: [], crawlerNames });
@@ -209,7 +205,7 @@ describe("the checks of what sites were asked", () => {
     ]);
   });
 
-  it("let a process that was stopped send what it was about to", () => {
+  it("allow a stopped process its pending requests", () => {
     const pauses = [{ name: "athens", fromMs: 19_000, toMs: 40_000 }];
     const requests = [asked(40_100), asked(46_000)];
 
@@ -218,7 +214,7 @@ describe("the checks of what sites were asked", () => {
     ]);
   });
 
-  it("find requests that follow each other too soon, unless this process was late to the first", () => {
+  it("find requests in too quick succession, unless this process logged the first late", () => {
     const requests = [asked(1000), asked(1400), asked(1500), asked(1510, 1)];
 
     expect(hastyRequests({ requests, crawlerNames }, 400, [])).toMatchObject([{ gapMs: 100 }]);

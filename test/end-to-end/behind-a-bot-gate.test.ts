@@ -164,19 +164,19 @@ const gates: readonly (readonly [name: string, provider: string, gate: GatedSite
     (path) => (isPage(path) ? challenges["cloudflare, as it was with 503"] : null),
   ],
   [
-    "a 200 that is known by its words",
+    "a 200 recognized by its text",
     "unknown",
     (path) => (isPage(path) ? challenges["unknown, with 200 and no other mark than its words"] : null),
   ],
-  ["HTML in place of robots.txt alone", "anubis", (path) => (isPage(path) ? null : challenges.anubis)],
-  ["a script alone for every URL", "unknown", (path) => (isPage(path) ? script() : null)],
+  ["HTML only in place of robots.txt", "anubis", (path) => (isPage(path) ? null : challenges.anubis)],
+  ["only a script for every URL", "unknown", (path) => (isPage(path) ? script() : null)],
 ];
 
 /** test/migrating-crawler recognizes each kind of gate; here a page, a page with status 200, and robots.txt go through all stages. */
 const goAllTheWay = longOr(gates, [gates[0]!, gates[2]!, gates[5]!]);
 
-describe.each(goAllTheWay)("a site that comes to be behind %s", (_name, provider, gate) => {
-  it("keeps its pages everywhere, rests and is named; when the gate opens, one URL opens it", async () => {
+describe.each(goAllTheWay)("a site that moves behind %s", (_name, provider, gate) => {
+  it("keeps its pages everywhere, pauses and is listed; when the gate opens, one URL ends the pause", async () => {
     await visit(noon);
     const before = await outside();
     expect(before.pages).toHaveLength(3);

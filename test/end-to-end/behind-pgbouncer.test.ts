@@ -37,7 +37,7 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       await behind?.close();
     });
 
-    it("a coordinator and its crawlers find, fetch and store", { timeout: 60_000 }, async () => {
+    it("a coordinator and its crawlers crawl", { timeout: 60_000 }, async () => {
       const world = generateWorld({ seed: 11, sites: 8, crawlers: 2 });
       const scope = { pagesPerHost: 2, maxDepth: 1, admitNewHosts: true };
       const fleet = await emulatedFleet({
@@ -68,7 +68,7 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       }
     });
 
-    it("migrates a schema of its own, and every connection has it first, one that PgBouncer reuses as well", async () => {
+    it("migrates its own schema, which comes first on every connection, also a reused one", async () => {
       const other = await through(bouncer.url, "elsewhere");
       const schemaOf = async (database: Database) =>
         (await database.pool.query<{ schema: string }>("select current_schema() as schema")).rows[0]?.schema;
@@ -89,7 +89,7 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       await again.close();
     });
 
-    it("notices are heard, a lock is held by one, and prepared statements are a session's own", async () => {
+    it("notices arrive, a lock has one holder, and prepared statements belong to a session", async () => {
       const [one, other] = [await through(bouncer.url), await through(bouncer.url)];
       const heard: (string | null)[] = [];
       const listener = new ChannelListener(one.pool, "nearcrawl_fleet", (payload) => heard.push(payload));
@@ -112,21 +112,24 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       await Promise.all([one.close(), other.close()]);
     });
 
-    it("pages' statements have their time limit there, too", async () => {
+    it("pages' statements keep their time limit", async () => {
       const pool = createPool(bouncer.url, 1, 50);
       await expect(pool.query("select pg_sleep(5)")).rejects.toThrow("statement timeout");
       await pool.end();
     });
 
-    it.each(["transaction", "statement"] as const)("%s pooling is refused with words", async (mode) => {
-      const wrong = await startPgBouncer(behind.url, mode);
-      const opening = through(wrong.url.replace("@", ":secret@"));
+    it.each(["transaction", "statement"] as const)(
+      "%s pooling is refused with an explanation",
+      async (mode) => {
+        const wrong = await startPgBouncer(behind.url, mode);
+        const opening = through(wrong.url.replace("@", ":secret@"));
 
-      await expect(opening).rejects.toMatchObject({ code: "NC_USAGE" });
-      await expect(opening).rejects.toThrow(
-        /^the pooler at postgresql:\/\/nearcrawl@127\.0\.0\.1:\d+\/\w+ gives each transaction another session.*pool_mode = session/,
-      );
-      await wrong.close();
-    });
+        await expect(opening).rejects.toMatchObject({ code: "NC_USAGE" });
+        await expect(opening).rejects.toThrow(
+          /^the pooler at postgresql:\/\/nearcrawl@127\.0\.0\.1:\d+\/\w+ gives each transaction another session.*pool_mode = session/,
+        );
+        await wrong.close();
+      },
+    );
   },
 );

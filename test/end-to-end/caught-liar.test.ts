@@ -69,7 +69,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
-  it("is not trusted any more", async () => {
+  it("is no longer trusted", async () => {
     await fleet.admit(frontPages(world.sites), scope);
 
     const distrust = "select from crawler_trust where distrusted_at is not null";
@@ -81,7 +81,7 @@ describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
     expect(proxy.lies.length).toBeGreaterThan(3);
   });
 
-  it("loses its subnets, and whatever the index has of it is fetched again by others", async () => {
+  it("loses its subnets, and others fetch its indexed pages again", async () => {
     const left = `select count(*)::int as count
       from page p
       join crawler c using (crawler_id)
@@ -102,7 +102,7 @@ describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
     expect(wrong.pages).toBe(0);
   });
 
-  it("is shown to the operator with the pages that speak against it, and is one incident", async () => {
+  it("is shown to the operator with the contradicting pages, as one incident", async () => {
     const report = await trustReport(pool, liarName);
     const since = new Date(Date.now() - 3_600_000);
     const incidents = async () => await createIncidentStore(pool).list({ since, kind: "wrong-result" });
@@ -121,7 +121,7 @@ describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
     expect(JSON.stringify(report!.evidence)).toMatch(/on \d+ pages of the host it agrees/);
   });
 
-  it("hides behind no version that it made up, which is an incident of its own", async () => {
+  it("is caught despite its false version, which is a separate incident", async () => {
     const since = new Date(Date.now() - 3_600_000);
     const stated = async () => await createIncidentStore(pool).list({ since, kind: "unknown-version" });
 
@@ -135,7 +135,7 @@ describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
     ).toEqual([]);
   });
 
-  it("accuses nobody else, and stores no page of a comparison", async () => {
+  it("causes no accusation of others, and no page of a comparison is stored", async () => {
     const accused = await fleet.one<{ others: number }>(
       `select count(*)::int as others
        from check_outcome o
@@ -153,7 +153,7 @@ describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
     expect([accused.others, twice.twice]).toEqual([0, 0]);
   });
 
-  it("is taken back by the operator as a newcomer", async () => {
+  it("is readmitted by the operator as a newcomer", async () => {
     const isThere = await restoreTrust(pool, liarName, new Date());
 
     const crawlers = await fleetList(pool, new Date());

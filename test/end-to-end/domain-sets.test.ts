@@ -1,6 +1,6 @@
 /**
- * Two crawlers with a domain set each, in the emulated Internet: each fetches hosts of its own set alone, whatever their
- * subnets; and is told to slow down once there is little left to do.
+ * Two crawlers with a domain set each, in the emulated Internet: each fetches only hosts of its own set, whatever their
+ * subnets, and is asked to slow down once little is left to do.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { giveDomainSets } from "#coordinator/place/domain-sets/domain-set-store";
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(async () => await fleet?.close(), 60_000);
 
 describe("crawlers with domain sets", { timeout: 120_000 }, () => {
-  it("fetch everything between them, each of its own set alone, and slow down when little is left", async () => {
+  it("together fetch everything, each only its own set, and slow down when little is left", async () => {
     const hosts = world.sites.map(({ host }) => host);
     await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
     await until(async () => {

@@ -56,7 +56,7 @@ function start(command: string, args: readonly string[], options: Parameters<typ
 }
 
 it.runIf(isLong)(
-  "the guide, line by line, ends with a page fetched by a crawler that came, was drained, resumed and removed",
+  "the guide, line by line, ends with a page fetched by a crawler that joined, was drained, resumed and removed",
   {
     timeout: 480_000,
   },

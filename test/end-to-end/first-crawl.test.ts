@@ -1,4 +1,4 @@
-/** A first crawl: a coordinator whose database has no registry, and a crawler. Every address lies in a subnet all the same. */
+/** A first crawl: a coordinator without a registry, and a crawler. Every address is still in a subnet. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { writeRegistryFiles } from "#ops/world/registry-files";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => await fleet?.close(), 60_000);
 
-it("crawls without a registry, and goes on with one that is imported later", {
+it("crawls without a registry, and continues with one that is imported later", {
   timeout: 120_000,
 }, async () => {
   // As an earlier version left them: no address was in any subnet.

@@ -62,7 +62,7 @@ const excessOf = (site: WorldSite, crawler: string): number =>
   excessMs(world, crawler, (index) => addressSeenBy(world, site, index));
 
 describe("hosts and parts", { timeout: 320_000 }, () => {
-  it("splits a leaf whose halves are far apart, each half to the crawler that is nearest to it", async () => {
+  it("splits a leaf whose halves are far apart and delegates each half to its nearest crawler", async () => {
     await until(
       async () => (await fleet.rows("select from finer_delegation where host_hash is null")).length > 0,
       100_000,
@@ -86,7 +86,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     expect(apart.length).toBeLessThan(inSplitLeaf.length);
   });
 
-  it("tells by which addresses the leaf is split, and how far they measure from the rest", async () => {
+  it("shows the addresses by which the leaf is split, and their distance from the rest", async () => {
     const { standing } = await who(inSplitLeaf[0]!.host);
 
     expect(standing.find(({ code }) => code === "leaf-split")?.words).toMatch(
@@ -94,7 +94,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     );
   });
 
-  it("fetches a part's pages from the part's crawler", async () => {
+  it("fetches a part's pages by the part's crawler", async () => {
     const since = new Date();
     const fetched = async () =>
       await fleet.rows<{ crawler: string; wanted: string }>(
@@ -112,7 +112,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     for (const { crawler, wanted } of await fetched()) expect(crawler).toBe(wanted);
   });
 
-  it("delegates hosts that resolve by place one by one, near to what their crawler sees", async () => {
+  it("delegates hosts that resolve by place one by one, near the address their crawler sees", async () => {
     const suspects = async () => await fleet.rows("select from probe_round where cause = 'differs-by-place'");
     await until(async () => (await suspects()).length > 0, 100_000);
     const hosts = async () =>
@@ -144,7 +144,7 @@ describe("hosts and parts", { timeout: 320_000 }, () => {
     );
   });
 
-  it("gives what a crawler had in this way to another when it is gone", async () => {
+  it("gives a departed crawler's hosts and parts to another", async () => {
     const [before] = await fleet.rows<{ name: string; finer_id: number }>(
       `select c.name, f.finer_id from finer_delegation f join crawler c using (crawler_id)
        where f.host_hash is null limit 1`,

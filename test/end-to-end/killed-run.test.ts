@@ -113,7 +113,7 @@ describe.skipIf(process.platform !== "linux")(
   "a run whose processes are killed",
   { timeout: 360_000 },
   () => {
-    it("goes on when Postgres, a crawler, the coordinator and up itself die by SIGKILL, and stores nothing twice", async () => {
+    it("continues after SIGKILL of Postgres, a crawler, the coordinator and up itself, and stores nothing twice", async () => {
       await pagesReach(3);
       const [first] = pidsOf("settings/coordinator.json");
       process.kill(readPidFile(home)!.pid, "SIGKILL");

@@ -36,7 +36,7 @@ const openPages = async (): Promise<number> =>
     )
   )[0]!.n;
 
-it("a crawler moves under load: the same number, every page once, each host's pace kept, no key left behind", async () => {
+it("a crawler moves under load: it keeps its number and each host's pace, fetches every page once, and leaves no key behind", async () => {
   const athens = await world.host("athens", { hosts: 4, pages: 30 });
   const sparta = await world.host("sparta", { hosts: 1, pages: 3 });
   const [old, next] = [await world.run(athens), await world.run(sparta)];
@@ -111,7 +111,7 @@ const fetchesOf = async (crawlerId: number) =>
   )[0]!.n;
 
 it.runIf(isLong)(
-  "everything killed right after it was decided: the new host runs it with its results, the old one ends",
+  "everything killed right after the decision: the new host runs the crawler with its results, the old one ends",
   async () => {
     const { from, to, moveId } = await killedWhileSending(["corinth", "thebes"]);
     await world.moves.commit(moveId, new Date());
@@ -129,7 +129,7 @@ it.runIf(isLong)(
 );
 
 it.runIf(isLong)(
-  "everything killed right before it was decided: both go on as they were, and no result is lost",
+  "everything killed right before the decision: both continue as before, and no result is lost",
   async () => {
     const { from, to, moveId } = await killedWhileSending(["argos", "delphi"]);
     await world.startCoordinator();

@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-it("an address is asked by one crawler at a time, at its pace, whatever becomes of the crawlers", async () => {
+it("an address gets requests from one crawler at a time, at its pace, also when crawlers fail", async () => {
   const [north, south, east] = (await frontierOfThree()) as [Owner, Owner, Owner];
   coordinator = await startQuietCoordinator({ database: world.database, internet, settings });
   relay = await FaultyRelay.open(Number(new URL(coordinator.webUrl).port));

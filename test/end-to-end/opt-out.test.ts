@@ -47,8 +47,8 @@ async function longLeases(): Promise<string[]> {
   return rows.map(({ host }) => host);
 }
 
-describe("a site that opts out while it is being crawled", { timeout: 120_000 }, () => {
-  it("is asked for nothing any more a few seconds after the acknowledgement, while others are", async () => {
+describe("a site that opts out while it is crawled", { timeout: 120_000 }, () => {
+  it("gets no request a few seconds after the acknowledgement, while others do", async () => {
     const paths = Array.from({ length: 60 }, (_, number) => `page-${number}`);
     const urls = frontPages(world.sites).flatMap((front) => paths.map((path) => `${front}${path}`));
     await fleet.admit(urls, scope);
@@ -72,7 +72,7 @@ describe("a site that opts out while it is being crawled", { timeout: 120_000 },
     expect(rows).toEqual([{ due_at: null, marked: true, lease_id: null }]);
   });
 
-  it("has seen one User-Agent only: the coordinator's, with the partner's contact", () => {
+  it("has seen only one User-Agent: the coordinator's, with the partner's contact", () => {
     const agents = new Set(fleet.internet.requestLog.entries().map(({ userAgent }) => userAgent));
 
     expect([...agents]).toEqual([

@@ -49,7 +49,7 @@ async function run(home: string) {
   return { crawler, refusal: () => refused };
 }
 
-it("a crawler that has joined runs from its folder alone, also from the same folder on a machine built anew", async () => {
+it("a joined crawler runs from its folder alone, also on a reinstalled machine", async () => {
   const { home } = partner;
   const first = await run(home);
   const idOfFirst = first.crawler.status().crawlerId;
@@ -66,7 +66,7 @@ it("a crawler that has joined runs from its folder alone, also from the same fol
   expect(await world.keptKeys("athens")).toBe(1);
 });
 
-it("a new key is on the disk before the coordinator hears so, and the next session shows it", async () => {
+it("a new key is on the disk before the coordinator learns of it, and is used in the next session", async () => {
   const { home } = partner;
   const { crawler } = await run(home);
   const old = readMembership(home)!.key;
@@ -83,7 +83,7 @@ it("a new key is on the disk before the coordinator hears so, and the next sessi
   expect(next.refusal()).toBeNull();
 });
 
-it("a copied folder is refused while the other runs, with what to do, and reinvited it is somebody again", async () => {
+it("a copied folder is refused with instructions while the other runs, and runs after a new invitation", async () => {
   const { home } = partner;
   const original = await run(home);
   const copy = `${home}-copy`;
@@ -108,7 +108,7 @@ it("a copied folder is refused while the other runs, with what to do, and reinvi
   expect(outdated.refusal()).toMatch(/wrong-key.* run join with it and --again/);
 });
 
-it("a folder whose identity was replaced is refused for its signature, and an uninstall leaves nothing", async () => {
+it("a folder with a replaced identity is refused for its signature, and an uninstall leaves nothing", async () => {
   const { home } = partner;
   const keys = join(home, "identity.json");
   const other = partnerConsole();
@@ -126,7 +126,7 @@ it("a folder whose identity was replaced is refused for its signature, and an un
   expect(existsSync(home)).toBe(false);
 });
 
-it("limits in the folder's settings are what the coordinator plans with", async () => {
+it("the coordinator plans with the limits in the folder's settings", async () => {
   const { home } = partner;
   writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 4321\n");
 

@@ -75,7 +75,7 @@ async function startCoordinatorProcess(database: Database, home: string, dnsAddr
   await until(() => /^coordinator at (\S+),/m.test(coordinator.text()), 60_000);
 }
 
-it("the printed line, pasted in an empty folder of a new system, ends with a page in the index", async () => {
+it("the printed line, pasted in an empty folder of a new system, leads to a page in the index", async () => {
   const generated = generateWorld({ seed: 5, sites: 20, crawlers: 1 });
   const internet = await startWorld(generated);
   cleanups.push(() => internet.close());

@@ -72,7 +72,7 @@ const journaled = async () => {
   );
 };
 
-it("crawl, back up, crawl on, opt out, remove, lose the data folder, restore", {
+it("crawl, back up, continue, opt out, remove, lose the data folder, restore", {
   timeout: 90_000,
 }, async () => {
   const first = await fleet.addCoordinator();

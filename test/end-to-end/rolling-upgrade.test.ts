@@ -77,7 +77,7 @@ async function command({ root, name }: Program, ...args: string[]): Promise<stri
   return (await promisify(execFile)(process.execPath, all, { env: env() })).stdout;
 }
 
-/** Resolves when it listens; rejects with what it said when it ends before that. */
+/** Resolves when it listens; rejects with its output when it ends before that. */
 async function startCoordinator({ root, name }: Program): Promise<Coordinator> {
   const home = join(folder, name);
   mkdirSync(home, { recursive: true });
@@ -154,7 +154,7 @@ const tables = async () => [
 ];
 
 describe.skipIf(release === null)("a rolling upgrade from the last release", { timeout: 300_000 }, () => {
-  it("crawls with both versions on one database, refuses nothing, fetches nothing twice, and goes on with the new one", async () => {
+  it("crawls with both versions on one database, refuses nothing, fetches nothing twice, and continues with the new one", async () => {
     const before = await startCoordinator(old);
     await command(old, "rir", "apply", ...(await writeRegistryFiles(world, join(folder, "registry"))));
     for (const index of oldCrawlers) await startCrawler(old, index, before);

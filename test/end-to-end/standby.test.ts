@@ -91,7 +91,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
   }, 60_000);
   afterAll(async () => await pair?.close(), 60_000);
 
-  it("no server that takes writes: each is named with its own reason, and not the password", async () => {
+  it("without a writable server each is named with its own reason, without the password", async () => {
     const { address } = pair.standby;
     const opening = open(`postgresql://nearcrawl:secret@127.0.0.1:1,${address}/nearcrawl?sslmode=disable`);
 
@@ -104,7 +104,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     ).rejects.toThrow(`${address} takes no writes: it is in recovery (a standby)`);
   });
 
-  it("doctor tells which host is the primary, and how the others are", async () => {
+  it("doctor shows which host is the primary, and the state of the others", async () => {
     await pair.caughtUp();
     const { primary, standby } = pair;
     const hosts = `${standby.address},${primary.address}:5432,127.0.0.1:1`;
@@ -118,13 +118,13 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     ]);
   });
 
-  it("a server that replays a log has a startup process, and one that is done has none", async () => {
+  it("a server that replays a log has a startup process, and a ready one has none", async () => {
     const has = async ({ home }: { readonly home: string }) => await recovers(readPidFile(home)!.pid);
 
     expect([await has(pair.standby), await has(pair.primary)]).toEqual([true, false]);
   });
 
-  it("servers of two clusters are no pair", async () => {
+  it("servers of two clusters are not taken for a pair", async () => {
     const { url } = await startEmbeddedPostgres(inject("databaseHome"));
     const both = new URL(url);
     both.searchParams.set("host", `${both.searchParams.get("host")},${pair.primary.address}`);
@@ -132,7 +132,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     await expect(open(both.href)).rejects.toThrow("both take writes, and are not of one cluster");
   });
 
-  it("a connection that is told that the server takes no writes is closed, and the idle ones beside it", async () => {
+  it("a connection whose server takes no writes is closed, with the idle ones", async () => {
     const pool = createPool(pair.primary.url, 4);
     const clients = [await pool.connect(), await pool.connect()] as const;
     const pids = await Promise.all(clients.map(async (client) => await pidOf(client)));
@@ -149,7 +149,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     await pool.end();
   });
 
-  it("a primary that falls silent is left, by connections that wait for it as well; notices are heard from the next", async () => {
+  it("a silent primary is left, also by waiting connections; notices arrive from the next", async () => {
     const options = { maxConnections: 4, statementTimeoutMs: 0, watchMs: 300 };
     const pool = new ServerPool({ ...options, url: withSearchPath(pair.url, schema) });
     let missed = 0;
@@ -175,7 +175,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
   });
 
   it.runIf(isLong)(
-    "killed under load, the crawl goes on with the standby: what is lost with the first one's tail is fetched again",
+    "killed under load, the crawl continues with the standby: what the standby had not received is fetched again",
     async () => {
       await pair.synchronous(true);
       const fleet = await crawlingFleet();

@@ -1,6 +1,6 @@
 /**
- * A crawler that has joined and cannot run yet says so at both ends: a coordinator behind TLS, the partner's commands and dock,
- * and the real crawler as a release once there is one.
+ * A crawler that has joined and cannot run yet says so at both ends: a coordinator behind TLS, the partner's commands and local
+ * page, and the real crawler as a release once there is one.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ import { until } from "../support/until.ts";
 let world: JoiningWorld;
 let partner: PartnerConsole;
 let port: number;
-const docks: (() => Promise<void>)[] = [];
+const supervisors: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   world = await newJoiningWorld();
 }, 60_000);
@@ -36,7 +36,7 @@ beforeEach(async () => {
   port = await freePort();
 });
 afterEach(async () => {
-  for (const stop of docks.splice(0)) await stop();
+  for (const stop of supervisors.splice(0)) await stop();
   await world.reset();
 });
 afterAll(async () => await world?.close());
@@ -58,14 +58,14 @@ function startSupervisor(settings = ""): string[] {
     timing: { ...supervisorTiming, emptyPollMs: 300 },
     untilAsked: async () => await asked,
   });
-  docks.push(async () => {
+  supervisors.push(async () => {
     ask("stop");
     await running;
   });
   return lines;
 }
 
-/** Empty while the dock is not served: its thread is starting, or the supervisor hands the port to the crawler. */
+/** Empty while the page is not served: its thread is starting, or the supervisor hands the port to the crawler. */
 const page = async () =>
   await fetch(`http://127.0.0.1:${port}/`).then(
     async (answer) => await answer.text(),
@@ -79,7 +79,7 @@ const alerts = async () => {
   return alertsOf(facts).map(({ name, targets }) => [name, ...targets].join(" "));
 };
 
-it("without a release its log, status, local page, and the coordinator's pages, commands and alerts say so; with one it runs", async () => {
+it("without a release, its log, status and local page and the coordinator's pages, commands and alerts say so; with one it runs", async () => {
   const lines = startSupervisor();
   await until(async () => (await reason()).includes("it waits for"), soonMs);
   await until(async () => (await partner.run("status")).text.includes("waits for"), soonMs);
@@ -116,7 +116,7 @@ it("without a release its log, status, local page, and the coordinator's pages, 
   );
 });
 
-it("a release that its administrator has not accepted, and a refusal by the coordinator, are said where they count", async () => {
+it("a release that its administrator has not accepted, and a refusal by the coordinator, are shown at both ends", async () => {
   await publishedRelease(world.pool, {
     ...{ version: "2.0.0", stage: "all", bundle: "process.exit(0);\n" },
     manifest: { createdAt: day(0), expiresAt: day(1) },
@@ -129,7 +129,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   );
   const asked = await partner.run("status");
   const record = await fleetEntry(world.pool, "athens", new Date());
-  for (const stop of docks.splice(0)) await stop();
+  for (const stop of supervisors.splice(0)) await stop();
   await world.rows("update crawler set revoked_at = now() where name = 'athens'");
   const lines = startSupervisor(`[releases]\npolicy = "ask"\n`);
   await until(async () => (await partner.run("status")).text.includes("removed this crawler"), soonMs);
@@ -138,7 +138,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   const noted = await world.rows("select kind from incident");
   const told = await alerts();
   const anew = formatInvitation(await world.invite("athens", { renews: true }));
-  for (const stop of docks.splice(0)) await stop();
+  for (const stop of supervisors.splice(0)) await stop();
   const joined = await partner.run("join", anew, "--again");
   startSupervisor(`[releases]\npolicy = "ask"\n`);
   await until(

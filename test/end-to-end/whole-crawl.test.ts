@@ -57,7 +57,7 @@ async function content() {
 }
 
 describe("a whole crawl", () => {
-  it("ends with the same pages, links, ranks and changes whoever crawls what", async () => {
+  it("ends with the same pages, links, ranks and changes under any delegation", async () => {
     const nearest = await crawl("nearest");
     const random = await crawl("random");
 

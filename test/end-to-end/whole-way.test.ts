@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(async () => await fleet?.close(), 60_000);
 
-describe("the whole way", { timeout: 120_000 }, () => {
+describe("all stages of a crawl", { timeout: 120_000 }, () => {
   it("crawls every site, several pages each, and stores nothing twice", async () => {
     const urls = [...frontPages(world.sites), "http://10.1.2.3/", "http://bad host/"];
 
@@ -75,7 +75,7 @@ describe("the whole way", { timeout: 120_000 }, () => {
     expect(refused.last_reason).toMatch(/10\.1\.2\.3 is a special-purpose address/);
   });
 
-  it("runs one probe round for a subnet, however many of its sites waited", async () => {
+  it("runs one probe round for a subnet with several waiting sites", async () => {
     const rounds = await fleet.one<{ rounds: number; subnets: number }>(
       `select count(*)::int as rounds, count(distinct subnet_id)::int as subnets
        from probe_round where cause = 'new-subnet'`,
@@ -87,7 +87,7 @@ describe("the whole way", { timeout: 120_000 }, () => {
     expect(shared).toBeGreaterThan(0);
   });
 
-  it("fetches each page from the crawler its subnet is delegated to", async () => {
+  it("fetches each page by the crawler its subnet is delegated to", async () => {
     const strayed = await fleet.one<{ pages: number }>(
       `select count(*)::int as pages
        from page p
@@ -99,7 +99,7 @@ describe("the whole way", { timeout: 120_000 }, () => {
     expect(strayed.pages).toBe(0);
   });
 
-  it("never asks a crawler for what its partner denies, nor lets it fetch that", async () => {
+  it("neither probes nor fetches what a crawler's partner denies", async () => {
     const touched = fleet.internet.requestLog
       .entries()
       .filter(
@@ -118,7 +118,7 @@ describe("the whole way", { timeout: 120_000 }, () => {
     expect(asked.probes).toBe(0);
   });
 
-  it("delegates four of five subnets at least to a crawler within 5 ms of the nearest, on processors however busy", async () => {
+  it("delegates at least four of five subnets to a crawler within 5 ms of the nearest, also on a busy machine", async () => {
     const rows = await fleet.rows<{ address: string; crawler: string }>(
       `select host(r.target_address) as address, c.name as crawler
        from delegation d

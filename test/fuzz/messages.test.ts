@@ -43,7 +43,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-it(`of ${cases * 5} texts, whole, soiled, cut and broken, each is read or refused as what it is`, {
+it(`each of ${cases * 5} valid, corrupted, cut and broken texts is read or refused correctly`, {
   timeout: longMs,
 }, () => {
   const ends = [
@@ -84,7 +84,7 @@ it(`of ${cases * 5} texts, whole, soiled, cut and broken, each is read or refuse
   expect(refused.refused).toBeGreaterThan(cases / 2);
 });
 
-it(`${cases} messages that a crawler may send end no session as an internal error`, {
+it(`${cases} messages from a crawler end no session with an internal error`, {
   timeout: longMs,
 }, async () => {
   const folder = await world.joined("athens");
@@ -187,7 +187,7 @@ async function leased(name: string, urls: number) {
   };
 }
 
-it(`of ${cases / 4} results under a lease, sound and soiled, each settles its URL, and none ends the session`, {
+it(`each of ${cases / 4} valid and corrupted results under a lease settles its URL, and none ends the session`, {
   timeout: longMs,
 }, async () => {
   const { folder, leasedUrls: urls, leaseAgain } = await leased("leaser", cases / 4);
@@ -243,7 +243,7 @@ it(`of ${cases / 4} results under a lease, sound and soiled, each settles its UR
   raw.disconnect();
 });
 
-it(`${cases} messages that a coordinator may send end no crawler`, { timeout: longMs }, async () => {
+it(`${cases} messages from a coordinator end no crawler`, { timeout: longMs }, async () => {
   const gateway = await startGateway({ zlibSync: null, settings: { probeGraceMs: 60_000 } });
   cleanups.push(() => gateway.close());
   const amber = asCrawlerId(1);

@@ -14,7 +14,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-it("is read whole", async () => {
+it("is read completely", async () => {
   const folder = join(root, "whole");
   await generateRegistry({ objects: 4000, seed: 3, folder });
 
@@ -30,7 +30,7 @@ it("is read whole", async () => {
   expect(state.ipv6Subnets / state.subnets).toBeCloseTo(0.12, 1);
 });
 
-it("a quarter later has some added, some removed and some changed, and all others as they were", async () => {
+it("a quarter later has some objects added, removed and changed, and all others unchanged", async () => {
   const seenIn = async (generation: number) => {
     const folder = join(root, `generation-${generation}`);
     await generateRegistry({ objects: 4000, generation, changedShare: 0.05, folder });

@@ -39,27 +39,27 @@ const markOf = (there: readonly number[], here: readonly number[], higherIsBette
   );
 
 describe("a figure of two commits", () => {
-  it("is worse by more than 5 % where every round is", () => {
+  it("is worse by more than 5 % if every round is", () => {
     expect(markOf([10, 10.2, 9.8], [10.8, 11, 10.7])).toEqual(["worse"]);
     expect(markOf([10, 10.2, 9.8], [10.4, 10.5, 10.3])).toEqual([""]);
   });
 
-  it("is doubtful where the rounds differ by as much as the commits", () => {
+  it("is doubtful if the rounds differ by as much as the commits", () => {
     expect(markOf([10, 11, 9], [10.8, 12, 10.7])).toEqual(["worse?"]);
   });
 
-  it("is compared round by round, and told with the spread of the ratios", () => {
+  it("is compared round by round, with the spread of the ratios", () => {
     expect(compareFigures(rounds([10, 20]), rounds([15, 24]))).toEqual([
       { name: "page", unit: "ms", there: 15, here: 19.5, ratio: 1.3, ratios: [1.2, 1.5], mark: "worse?" },
     ]);
   });
 
-  it("that was nothing and is something is worse; nothing twice is the same", () => {
+  it("that rises from zero is worse; zero twice is the same", () => {
     expect(markOf([0, 0], [1, 2])).toEqual(["worse"]);
     expect(markOf([0, 0], [0, 0])).toEqual([""]);
   });
 
-  it("that one side lacks, or counts in another unit, is said to be alone", () => {
+  it("that one side lacks or has in another unit is reported as one-sided", () => {
     expect(compareFigures([], rounds([3]))).toEqual([{ name: "page", unit: "ms", only: "here", value: 3 }]);
     expect(compareFigures(rounds([3]), [[{ name: "page", value: 3, unit: "s" }]])).toEqual([
       { name: "page", unit: "ms", only: "there", value: 3 },
@@ -70,13 +70,13 @@ describe("a figure of two commits", () => {
 describe("the name of a bench", () => {
   const names = ["crawl", "crawl-scale", "ip-tree"];
 
-  it("is taken as it is first, and as a part of names where nothing is called so", () => {
+  it("is matched exactly first, then as a part of names", () => {
     expect(benchesCalled("crawl", names)).toEqual(["crawl"]);
     expect(benchesCalled("craw", names)).toEqual(["crawl", "crawl-scale"]);
     expect(() => benchesCalled("nosuch", names)).toThrow(UsageError);
   });
 
-  it("in the quick list is that of a bench", () => {
+  it("exists for each entry of the quick list", () => {
     const all = benchNames(join(project, "test/lab"));
     expect(quickBenches.filter(({ name }) => !all.includes(name))).toEqual([]);
   });
@@ -128,7 +128,7 @@ const quick = (...names: readonly string[]) => names.map((name) => ({ name, args
 const quietly = { say: () => {}, signal: new AbortController().signal };
 
 describe("another commit", () => {
-  it("is measured by our benches, and what does not run there is said", async () => {
+  it("is measured by our benches, and failures there are reported", async () => {
     const root = repository({
       "value.txt": "10",
       "test/lab/plain.bench.ts": 'throw new Error("replaced by ours")',
@@ -162,7 +162,7 @@ if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other
     expect(comparisonCode(all.slice(1))).toBe(0);
   });
 
-  it("has to exist", async () => {
+  it("must exist", async () => {
     const root = repository({});
 
     for (const name of ["nosuch", "--help", "HEAD:package.json", ""])
@@ -172,7 +172,7 @@ if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other
 });
 
 it.runIf(isLong)(
-  "an interrupted bench takes the server of its database along",
+  "an interrupted bench ends its database server",
   async () => {
     const root = repository({});
     put(root, {

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const simulate = (...args: string[]) => inProcess(delegationCommand(), args);
 
-it("simulate finds the best of three places by asking everybody, and says so for programs", async () => {
+it("simulate finds the best of three places by probing from all, and reports it as JSON", async () => {
   const { code, out } = await simulate("--fixture", fixture, "--policy", "exhaustive", "--json");
 
   expect(code).toBe(0);
@@ -25,7 +25,7 @@ it("simulate finds the best of three places by asking everybody, and says so for
   ]);
 });
 
-it("simulate takes several instances by name, and says what policies were tuned on", async () => {
+it("simulate accepts several instances by name, and shows which ones policies were tuned on", async () => {
   const names = ["--instance", "delay-space:5:7", "world:5:7"];
   const { out } = await simulate(...names, "--sites", "40", "--policy", "random,nearest", "--noise-ms", "4");
 
@@ -51,7 +51,7 @@ it.each([
   expect(err).toContain(words);
 });
 
-it("evaluate sets the paper's words beside ours, for twelve crawlers", async () => {
+it("evaluate prints the paper's values beside ours, for twelve crawlers", async () => {
   const { code, out } = await inProcess(evaluateCommand(), ["thresholds", "download", "--quick"]);
 
   expect(code).toBe(0);
@@ -62,7 +62,7 @@ it("evaluate sets the paper's words beside ours, for twelve crawlers", async () 
   expect(out).toMatch(/\| 4 crawlers, .* \| exhaustive \| [\d.]+ \| \d+ \| 1\.00 \| 1\.00 \|/);
 });
 
-it("evaluate refuses what is no figure", async () => {
+it("evaluate refuses an unknown figure", async () => {
   const { code, err } = await inProcess(evaluateCommand(), ["everything"]);
 
   expect(code).toBe(2);

@@ -8,7 +8,7 @@ const run = (name: "breadth-first" | "back-links" | "anansi", newShare = 0.9) =>
   simulateOrder({ web, order: { name, newShare }, lists: "whole-web", seed: 1 });
 
 describe("a simulated crawl", () => {
-  it("fetches nine new pages to one old while both are due", () => {
+  it("fetches nine new pages per old one while both are due", () => {
     const { fetches, unique } = run("anansi");
     const at = (percent: number) => ({ fetched: fetches[percent - 1]!, unique: unique[percent - 1]! });
 
@@ -18,18 +18,18 @@ describe("a simulated crawl", () => {
     expect((end.unique - start.unique) / (end.fetched - start.fetched)).toBeCloseTo(0.9, 1);
   });
 
-  it("has no more than the whole of the web's PageRank, and more of it after more fetches", () => {
+  it("has a growing share of the web's PageRank, at most all of it", () => {
     const { mass } = run("breadth-first");
 
     expect(mass.every((share, index) => share <= 1 && share >= (mass[index - 1] ?? 0))).toBe(true);
   });
 
-  it("has what counts sooner by back-links than breadth-first", () => {
+  it("has important pages sooner by back-links than breadth-first", () => {
     expect(run("back-links").mass[9]).toBeGreaterThan(run("breadth-first").mass[9]!);
   });
 });
 
-it("hosts that go by their worth bring what counts sooner than hosts in turn, and more pages in the end", () => {
+it("hosts chosen by value give important pages sooner than hosts in turn, and more pages in the end", () => {
   const many = orderWeb({ pages: 1200, hosts: 100, outDegree: 8, seed: 3 });
   const crawl = (worthShare: number) =>
     simulateOrder({
@@ -44,7 +44,7 @@ it("hosts that go by their worth bring what counts sooner than hosts in turn, an
   expect(worth.unique[99]).toBeGreaterThan(turns.unique[99]!);
 });
 
-it("every page of the generated web links to what is there, and ranks sum up to 1", () => {
+it("every link of the generated web leads to a page, and the ranks sum to 1", () => {
   const targets = web.links.flatMap((links) => [...links]);
 
   expect(targets.every((target) => target < 600)).toBe(true);

@@ -38,7 +38,7 @@ describe("a simulated fleet", () => {
     expect(Math.min(updated, lost, cancelled)).toBeGreaterThan(0);
   });
 
-  it("never has more than five threads at a crawler, and nothing at one that left", () => {
+  it("never has more than five threads at a crawler, and no task at a departed one", () => {
     const scenario = { ...small("REC"), steps: 2500 };
     let most = 0;
     const look = (fleet: CrawlerFleet) => {
@@ -58,7 +58,7 @@ describe("a simulated fleet", () => {
     expect(most).toBe(5);
   });
 
-  it("gives a task to the nearest with a thread free, else with room in its queue, else with the shortest one", () => {
+  it("gives a task to the nearest with a free thread, else with room in its queue, else with the shortest queue", () => {
     // The channel's page takes 1, 2 and 3 steps from crawlers 2, 0 and 1, which have one thread each.
     const scenario = { ...small("REC"), crawlers: 3, threads: 1, queueLength: 2 };
     const world = {
@@ -92,7 +92,7 @@ describe("a simulated fleet", () => {
 
 describe("the strategies", () => {
   it.each(["iir", "icr"] as const)(
-    "%s asks for less where the fleet is too small, and more tasks succeed",
+    "%s submits less to a fleet that is too small, and more tasks succeed",
     (name) => {
       const adapted = runOf("REC", name);
       const fixed = runOf("REC", "fixed");
@@ -113,8 +113,6 @@ describe("the strategies", () => {
   });
 });
 
-describe("the parts", () => {});
-
 describe("the report", () => {
   const report = (strategies: readonly StrategyName[]) =>
     recrawlTables({
@@ -123,7 +121,7 @@ describe("the report", () => {
       figures: strategies.map((strategy) => runOf("REC", strategy)),
     });
 
-  it("has the paper's figures in brackets, brought to as many channels and steps", () => {
+  it("has the paper's figures in brackets, scaled to its channels and steps", () => {
     const text = report(["fixed", "icr", "optimal"]);
 
     // 8.030 million of 16,000 channels and 100,000 steps: for 400 and 12,000, 24.1 thousand.

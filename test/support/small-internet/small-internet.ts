@@ -287,7 +287,7 @@ export async function placedFleet(internet: SmallInternet, options: FleetOptions
     if ((await joined.ended) !== 0) throw new Error(joined.text());
     internet.run(place, [process.execPath, main, "crawler", "run", "--home", homeOf(name)]);
     const online = "select from crawler where name = $1 and state = 'online'";
-    await until(async () => (await database.pool.query(online, [name])).rowCount === 1, 30_000);
+    await until(async () => (await database.pool.query(online, [name])).rowCount === 1, 60_000);
   }
 
   await startCoordinator();
