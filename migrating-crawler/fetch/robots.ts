@@ -9,7 +9,7 @@ import { maxUrlLength } from "#protocol/fields";
 import { contentUses } from "#protocol/preferences";
 import type { RobotsReport } from "#protocol/result";
 import type { Failure } from "../core/failure.ts";
-import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
+import type { KeptSettings } from "../limits/state-file.ts";
 import { byPrecedence, type RobotsRule, robotsRule } from "../preferences/robots-match.ts";
 import {
   askRobots,
@@ -18,18 +18,18 @@ import {
   type RobotsMemory,
   type TakeTurn,
 } from "./ask-robots.ts";
+import { OriginMemory, savedOrigins } from "./origin-memory.ts";
 import { type RobotsVerdict, robotsVerdict, sitemapUrls } from "./robots-rules.ts";
-import {
-  maxUseLines,
-  noUses,
-  type RobotsUses,
-  type StatedInRobots,
-  useFields,
-  usesOfPath,
-} from "./robots-uses.ts";
+import { maxUseLines, noUses, type StatedInRobots, useFields, usesOfPath } from "./robots-uses.ts";
 import type { SiteClient } from "./site-client.ts";
 
 const keptMs = 24 * 3_600_000;
+
+const robotsFile = { name: "robots-rules.json", version: 2, maxBytes: 16 * 1024 * 1024 };
+
+/** Whether this is a saved file of this release's version. */
+export const isRobotsFile = (json: unknown): boolean =>
+  savedOrigins(robotsFile.version).safeParse(json).success;
 
 /** An unavailable file is retried after this at the earliest; the host's back-off may be longer. */
 const failureKeptMs = 60_000;
@@ -37,17 +37,6 @@ const failureKeptMs = 60_000;
 /** A host is asked this often a day for targets of other hosts' robots.txt redirects, each a different URL. */
 const mostElsewhere = 100;
 const mostElsewhereHosts = 20_000;
-
-/** Limits the memory for parsed files; most take less than 10 KB. */
-const maxKeptCharacters = 16 * 1024 * 1024;
-
-const keptFile = { name: "robots-rules.json", maxBytes: 16 * 1024 * 1024, everyMs: 30_000 };
-
-interface KnownRobots {
-  readonly answer: RobotsAnswer;
-  /** When it is fetched again (`Date.now()`). */
-  readonly untilMs: number;
-}
 
 export type OriginRobots =
   | {
@@ -69,23 +58,24 @@ interface RobotsSettings extends RobotsAsking {
 
 export class RobotsCache implements RobotsMemory {
   readonly #settings: RobotsSettings;
-  readonly #file: KeptFile | null;
   readonly #elsewhere = new LRUCache<string, number>({
     max: mostElsewhereHosts,
     ttl: keptMs,
     noUpdateTTL: true,
   });
-  readonly #known = new LRUCache<string, KnownRobots>({
-    maxSize: maxKeptCharacters,
-    sizeCalculation: ({ answer }) => 200 + sizeOf(answer),
-  });
+  readonly #known: OriginMemory<RobotsAnswer, Saved>;
 
   constructor(settings: RobotsSettings) {
     this.#settings = settings;
-    const { kept } = settings;
-    this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
-    const found = this.#file?.read((json) => robotsFrom(json, Date.now())) ?? [];
-    for (const [origin, known] of found) this.#known.set(origin, known);
+    this.#known = new OriginMemory({
+      kept: settings.kept,
+      file: robotsFile,
+      longestMs: keptMs,
+      // Most parsed files take less than 10 KB.
+      maxCharacters: 16 * 1024 * 1024,
+      maxSavedCharacters: 4 * 1024 * 1024,
+      ...{ sizeOf, saved, save, load },
+    });
   }
 
   /** Returns null when robots.txt must be fetched. */
@@ -111,14 +101,12 @@ export class RobotsCache implements RobotsMemory {
   }
 
   get(place: string): RobotsAnswer | null {
-    const known = this.#known.get(place);
-    return known === undefined || !isGoodAt(Date.now(), known) ? null : known.answer;
+    return this.#known.get(place);
   }
 
   set(place: string, answer: RobotsAnswer): void {
     const isRead = answer.type === "rules" || answer.type === "none";
-    this.#known.set(place, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
-    if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));
+    this.#known.set(place, answer, isRead ? keptMs : failureKeptMs);
   }
 
   mayAskElsewhere(host: string): boolean {
@@ -129,17 +117,13 @@ export class RobotsCache implements RobotsMemory {
 
   /** An unavailable robots.txt is not retried before this time (`Date.now()`). */
   notBefore(origin: string, atMs: number): void {
-    const known = this.#known.get(origin);
-    if (known && atMs > known.untilMs) this.#known.set(origin, { ...known, untilMs: atMs });
+    this.#known.notBefore(origin, atMs);
   }
 
   close(): void {
-    this.#file?.close();
+    this.#known.close();
   }
 }
-
-/** A longer validity was saved by a clock that was ahead: RFC 9309 forbids use beyond 24 hours. */
-const isGoodAt = (nowMs: number, { untilMs }: KnownRobots) => untilMs > nowMs && untilMs <= nowMs + keptMs;
 
 function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
   switch (answer.type) {
@@ -184,12 +168,6 @@ function sizeOf(answer: RobotsAnswer): number {
 // version 1 lack the statements about page uses and are ignored, so no `search=no` goes unnoticed for a day after an
 // upgrade.
 
-/** Saves the most recent origins while their rules' text stays below this. */
-const maxOrigins = 5000;
-
-const maxCharacters = 4 * 1024 * 1024;
-const longestMs = 24 * 3_600_000;
-
 const line = z.tuple([z.int().min(1), z.union([z.literal(0), z.literal(1)]), z.string().max(16_384)]);
 
 const useLine = z.object({ field: z.enum(useFields), value: z.string().max(2000), line: z.int().min(1) });
@@ -199,9 +177,7 @@ const uses = z.object({
   leftOut: z.object({ lines: z.int().min(0), denied: z.array(z.enum(contentUses)).max(contentUses.length) }),
 });
 
-const entry = z.object({
-  origin: z.string().max(300),
-  untilMs: z.number(),
+const saved = z.object({
   none: z.boolean(),
   crawlDelaySeconds: z.number().min(0).nullable(),
   sitemaps: z.array(z.string().max(maxUrlLength)).max(50),
@@ -212,55 +188,31 @@ const entry = z.object({
   uses: uses.optional(),
 });
 
-const file = z.object({ version: z.literal(2), origins: z.array(z.unknown()).max(maxOrigins) });
+type Saved = z.infer<typeof saved>;
 
-type Entry = z.infer<typeof entry>;
-
-/** The most recent come first. */
-function keptRobots(known: Iterable<[string, KnownRobots]>): unknown {
-  const origins: Entry[] = [];
-  let characters = 0;
-  for (const [origin, { answer, untilMs }] of known) {
-    if (answer.type !== "rules" && answer.type !== "none") continue;
-    const { rules, uses, ...rest } = answer.rules;
-    const lines = rules.map((rule): Entry["lines"][number] => [rule.line, rule.allow ? 1 : 0, rule.source]);
-    characters += lines.reduce((sum, [, , value]) => sum + value.length + 20, 200);
-    characters += uses.lines.reduce((sum, { value }) => sum + value.length + 60, 0);
-    if (origins.length === maxOrigins || characters > maxCharacters) break;
-    const none = answer.type === "none";
-    origins.push({
-      origin,
-      untilMs,
-      none,
-      ...rest,
-      sitemaps: [...rest.sitemaps],
-      agents: [...rest.agents],
-      lines,
-      ...(uses.lines.length === 0 ? {} : { uses: keptUses(uses) }),
-    });
-  }
-  return { version: 2, origins };
+function save(answer: RobotsAnswer): { saved: Saved; characters: number } | null {
+  if (answer.type !== "rules" && answer.type !== "none") return null;
+  const { rules, uses, sitemaps, agents, crawlDelaySeconds, cut } = answer.rules;
+  const { lines: stated, leftOut } = uses;
+  const lines = rules.map((rule): Saved["lines"][number] => [rule.line, rule.allow ? 1 : 0, rule.source]);
+  const characters =
+    lines.reduce((sum, [, , value]) => sum + value.length + 20, 200) +
+    stated.reduce((sum, { value }) => sum + value.length + 60, 0);
+  const usesSaved = { lines: [...stated], leftOut: { ...leftOut, denied: [...leftOut.denied] } };
+  return {
+    saved: {
+      ...{ none: answer.type === "none", crawlDelaySeconds, cut, lines },
+      ...{ sitemaps: [...sitemaps], agents: [...agents] },
+      ...(stated.length > 0 && { uses: usesSaved }),
+    },
+    characters,
+  };
 }
 
-function keptUses({ lines, leftOut }: RobotsUses): Entry["uses"] {
-  return { lines: [...lines], leftOut: { lines: leftOut.lines, denied: [...leftOut.denied] } };
-}
-
-/** The most recent come last; null for invalid JSON. Expired or damaged entries are dropped. */
-export function robotsFrom(json: unknown, nowMs: number): [string, KnownRobots][] | null {
-  const read = file.safeParse(json);
-  if (!read.success) return null;
-  return read.data.origins.flatMap((one) => knownFrom(one, nowMs)).reverse();
-}
-
-function knownFrom(one: unknown, nowMs: number): [string, KnownRobots][] {
-  const read = entry.safeParse(one);
-  if (!read.success) return [];
-  const { origin, untilMs, none, lines, uses = noUses, ...rest } = read.data;
-  if (untilMs <= nowMs || untilMs > nowMs + longestMs) return [];
+function load({ none, lines, uses, ...rest }: Saved): RobotsAnswer {
   const rules = lines
     .map(([number, allow, value]) => robotsRule(allow === 1, value, number))
     .filter((rule): rule is RobotsRule => rule !== null)
     .sort(byPrecedence);
-  return [[origin, { answer: { type: none ? "none" : "rules", rules: { rules, uses, ...rest } }, untilMs }]];
+  return { type: none ? "none" : "rules", rules: { rules, uses: uses ?? noUses, ...rest } };
 }

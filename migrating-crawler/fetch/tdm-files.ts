@@ -4,13 +4,13 @@
  * the origin are fetched at once (`fromUrls`). Three redirects within the origin are followed. An unavailable file
  * counts as absent, as the report defines, and is not retried for an hour.
  */
-import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { canParseUrl } from "#core/ip/url-host";
 import { Failure } from "../core/failure.ts";
-import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
+import type { KeptSettings } from "../limits/state-file.ts";
 import { maxTdmFileBytes, parseTdmFile, type TdmRule, TdmRules } from "../preferences/tdm-reservation.ts";
 import { askSmallFile, readWantedBody, type TakeBytes, type TakeTurn } from "./ask-robots.ts";
+import { OriginMemory } from "./origin-memory.ts";
 import type { SiteClient } from "./site-client.ts";
 
 const filePath = "/.well-known/tdmrep.json";
@@ -18,21 +18,7 @@ const keptMs = 24 * 3_600_000;
 const failureKeptMs = 3_600_000;
 const maxRedirects = 3;
 
-/** Limits the memory for rules; nearly every origin has none. */
-const maxKeptCharacters = 4 * 1024 * 1024;
-
-const keptFile = { name: "tdm-rules.json", maxBytes: 8 * 1024 * 1024, everyMs: 30_000 };
-/** Only the most recent origins are saved. */
-const maxOrigins = 5000;
-const maxWrittenCharacters = 2 * 1024 * 1024;
-
 const none = { type: "answer", rules: [], keepMs: keptMs } as const;
-
-interface KnownFile {
-  readonly rules: TdmRules;
-  /** When it is fetched again (`Date.now()`). */
-  readonly untilMs: number;
-}
 
 interface TdmFilesSettings {
   /** Fetches the file when at least this many URLs of an origin are due at once; 0 never does. */
@@ -48,25 +34,27 @@ interface TdmFilesSettings {
 
 export class TdmFiles {
   readonly #settings: TdmFilesSettings;
-  readonly #file: KeptFile | null;
-  readonly #known = new LRUCache<string, KnownFile>({
-    maxSize: maxKeptCharacters,
-    sizeCalculation: ({ rules }) => 200 + charactersOf(rules.rules),
-  });
+  readonly #known: OriginMemory<TdmRules, z.infer<typeof saved>>;
 
   constructor(settings: TdmFilesSettings) {
     this.#settings = settings;
-    this.#file = settings.kept ? new KeptFile({ ...settings.kept, ...keptFile }) : null;
-    const found = this.#file?.read((json) => keptFrom(json, Date.now())) ?? [];
-    for (const [origin, known] of found) this.#known.set(origin, known);
+    this.#known = new OriginMemory({
+      kept: settings.kept,
+      file: { name: "tdm-rules.json", version: 1, maxBytes: 8 * 1024 * 1024 },
+      longestMs: keptMs,
+      // Nearly every origin has no rules.
+      maxCharacters: 4 * 1024 * 1024,
+      maxSavedCharacters: 2 * 1024 * 1024,
+      sizeOf: ({ rules }) => charactersOf(rules),
+      saved,
+      save: ({ rules }) => ({ saved: { rules: [...rules] }, characters: 100 + charactersOf(rules) }),
+      load: ({ rules }) => new TdmRules(rules),
+    });
   }
 
   /** Returns null when the rules are unknown. */
   known(origin: string): TdmRules | null {
-    const known = this.#known.get(origin);
-    const leftMs = (known?.untilMs ?? 0) - Date.now();
-    // A longer validity was saved by a clock that was ahead.
-    return leftMs <= 0 || leftMs > keptMs ? null : known!.rules;
+    return this.#known.get(origin);
   }
 
   pays(urls: number): boolean {
@@ -79,12 +67,11 @@ export class TdmFiles {
     const answer = await this.#askFile(client, takeTurn, allows);
     if (answer === "held-back") return;
     const { rules, keepMs } = answer;
-    this.#known.set(client.origin, { rules: new TdmRules(rules), untilMs: Date.now() + keepMs });
-    this.#file?.changed(() => keptJson(this.#known.entries()));
+    this.#known.set(client.origin, new TdmRules(rules), keepMs);
   }
 
   close(): void {
-    this.#file?.close();
+    this.#known.close();
   }
 
   async #askFile(
@@ -139,32 +126,5 @@ function charactersOf(rules: readonly TdmRule[]): number {
   return rules.reduce((sum, { location, policy }) => sum + 300 + 3 * location.length + policy.length, 0);
 }
 
-// The format on disk, which is validated when read.
-
 const rule = z.object({ location: z.string().max(2000), reserved: z.boolean(), policy: z.string().max(500) });
-const entry = z.object({ origin: z.string().max(300), untilMs: z.number(), rules: z.array(rule).max(501) });
-const file = z.object({ version: z.literal(1), origins: z.array(z.unknown()).max(maxOrigins) });
-
-/** The most recent come first. */
-function keptJson(known: Iterable<[string, KnownFile]>): z.input<typeof file> {
-  const origins: z.infer<typeof entry>[] = [];
-  let characters = 0;
-  for (const [origin, { rules, untilMs }] of known) {
-    characters += 100 + charactersOf(rules.rules);
-    if (origins.length === maxOrigins || characters > maxWrittenCharacters) break;
-    origins.push({ origin, untilMs, rules: [...rules.rules] });
-  }
-  return { version: 1, origins };
-}
-
-/** The most recent come last; null for invalid JSON. Expired or damaged entries are dropped. */
-function keptFrom(json: unknown, nowMs: number): [string, KnownFile][] | null {
-  const read = file.safeParse(json);
-  if (!read.success) return null;
-  const known = read.data.origins.flatMap((one): [string, KnownFile][] => {
-    const { data } = entry.safeParse(one);
-    if (data === undefined || data.untilMs <= nowMs || data.untilMs > nowMs + keptMs) return [];
-    return [[data.origin, { rules: new TdmRules(data.rules), untilMs: data.untilMs }]];
-  });
-  return known.reverse();
-}
+const saved = z.object({ rules: z.array(rule).max(501) });

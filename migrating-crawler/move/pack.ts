@@ -29,7 +29,7 @@ import { crawlerName } from "#protocol/invitation";
 import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
 import { jsonIn, jsonOf } from "../core/json.ts";
 import { flushedWrite, readPrivateJson, writeFlushed, writePrivateJson } from "../core/private-file.ts";
-import { robotsFrom } from "../fetch/robots.ts";
+import { isRobotsFile } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
 import { lowerRate } from "../limits/tolerated-rate.ts";
 import { Spool } from "../spool/spool.ts";
@@ -291,7 +291,7 @@ function joinPaces(home: string): void {
 /** Invalid rules are dropped and will be fetched again. */
 function checkRobots(home: string): void {
   const path = join(arrivedFolder(home), keptFiles[1]);
-  if (robotsFrom(readJson(path), Date.now()) === null) rmSync(path, { force: true });
+  if (!isRobotsFile(readJson(path))) rmSync(path, { force: true });
 }
 
 const readJson = (path: string) => jsonIn(path, maxMoveBytes, z.unknown());
