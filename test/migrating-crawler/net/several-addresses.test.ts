@@ -1,10 +1,11 @@
-/** Names with several addresses, some forbidden or dead, and names whose addresses change. */
+/** Names with several addresses, some forbidden or dead, names whose addresses change, and the cache of answers. */
 import dgram from "node:dgram";
 import { createServer } from "node:net";
 import { decode, encode } from "dns-packet";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
+import { NameCache } from "#crawler/net/name-cache";
 import { atEnd } from "../../support/at-end.ts";
 import { onLoopback } from "../support/loopback.ts";
 import { testConfig } from "../support/test-config.ts";
@@ -16,24 +17,37 @@ interface Records {
   AAAA?: readonly string[];
 }
 
-/** A name server that answers every name with the current `records`. */
-async function connectorFor(records: () => Records, changes: Parameters<typeof testConfig>[0] = {}) {
+/** A name server on loopback, which lists its questions; null means that there is no such name. */
+async function startNameServer(recordsOf: (name: string) => Records | null, ttl: number) {
   const socket = dgram.createSocket("udp4");
+  const asked: string[] = [];
   socket.on("message", (packet, from) => {
     const query = decode(packet);
     const question = query.questions![0]!;
     const type = question.type as "A" | "AAAA";
-    const answers = (records()[type] ?? []).map((data) => ({ type, name: question.name, ttl: 1, data }));
-    const reply = { type: "response" as const, id: query.id ?? 0, questions: [question], answers };
-    socket.send(encode(reply), from.port, from.address);
+    asked.push(`${type} ${question.name}`);
+    const records = recordsOf(question.name);
+    const answers = (records?.[type] ?? []).map((data) => ({ type, name: question.name, ttl, data }));
+    const head = { type: "response" as const, id: query.id ?? 0, flags: records === null ? 3 : 0 };
+    socket.send(encode({ ...head, questions: [question], answers }), from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  const made = new Connector(testConfig({ resolvers: [`127.0.0.1:${socket.address().port}`], ...changes }));
-  atEnd(
-    () => socket.close(),
-    () => made.close(),
-  );
+  atEnd(() => socket.close());
+  return { address: `127.0.0.1:${socket.address().port}`, asked };
+}
+
+async function connectorFor(records: () => Records, changes: Parameters<typeof testConfig>[0] = {}) {
+  const { address } = await startNameServer(records, 1);
+  const made = new Connector(testConfig({ resolvers: [address], ...changes }));
+  atEnd(() => made.close());
   return made;
+}
+
+async function namesOf(table: Readonly<Record<string, readonly string[]>>) {
+  const { address, asked } = await startNameServer((name) => (table[name] ? { A: table[name] } : null), 300);
+  const names = new NameCache({ servers: [address], ipv6: async () => false });
+  atEnd(() => names.close());
+  return { names, asked };
 }
 
 const listening = async (address: string) => (await onLoopback(createServer(), address)).port;
@@ -138,4 +152,45 @@ it("a name that changes to a private address is refused at the next connection",
   vi.spyOn(performance, "now").mockImplementation(() => later);
 
   await expect(connector.open(to(port))).rejects.toMatchObject({ code: "refused-address" });
+});
+
+describe("a name", () => {
+  it("is queried once during its time to live, also by simultaneous callers", async () => {
+    const { names, asked } = await namesOf({ "site.example": ["192.0.2.1"] });
+
+    const together = await Promise.all(Array.from({ length: 20 }, () => names.resolve("site.example")));
+    const later = await names.resolve("site.example");
+
+    expect(asked).toEqual(["A site.example"]);
+    expect(together[0]?.addresses).toEqual(["192.0.2.1"]);
+    expect(together[0]?.dnsMs).toBeGreaterThan(0);
+    expect(later.dnsMs).toBeNull();
+  });
+
+  it("that does not exist is the target's fault and is also cached", async () => {
+    const { names, asked } = await namesOf({});
+
+    await expect(names.resolve("gone.example")).rejects.toMatchObject({
+      code: "dns-no-such-name",
+      blame: "target",
+    });
+    await expect(names.resolve("gone.example")).rejects.toMatchObject({ code: "dns-no-such-name" });
+
+    expect(asked).toEqual(["A gone.example"]);
+  });
+
+  it("with many addresses gives sixteen", async () => {
+    const many = Array.from({ length: 25 }, (_, index) => `192.0.2.${index}`);
+    const { names } = await namesOf({ "many.example": many });
+
+    expect((await names.resolve("many.example")).addresses).toHaveLength(16);
+  });
+
+  it("that is an address needs no query", async () => {
+    const { names, asked } = await namesOf({});
+
+    expect(await names.resolve("192.0.2.7")).toEqual({ addresses: ["192.0.2.7"], dnsMs: null });
+    expect((await names.resolve("2001:DB8::1")).addresses).toEqual(["2001:db8::1"]);
+    expect(asked).toEqual([]);
+  });
 });

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Connector } from "#crawler/net/connector";
+import { triesAgree } from "#crawler/probe/http-head";
 import { systemEchoes, timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import type { CrawlerSettings } from "#crawler/settings/config";
@@ -312,5 +313,20 @@ echo "64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=12.5 ms ($0)"\n`;
     if (!(await real.canPing())) return skip("this machine has no ping, or does not let us");
 
     expect(await real.timeEchoes({ address: "127.0.0.1", tries: 2, deadlineMs: 2000 })).toHaveLength(2);
+  });
+});
+
+describe("tries of one probe", () => {
+  it.each([
+    ["none is inconclusive", [], false],
+    ["one is not confirmed", [20], false],
+    ["two close ones confirm each other", [20, 20.6], true],
+    ["on a long path, close means 2 %", [300, 305], true],
+    ["on a short path, 2 % would be below clock precision", [2, 2.7], true],
+    ["two distant ones do not", [20, 24], false],
+    ["agreeing noise counts only if nothing was faster", [24, 20, 24.1], false],
+    ["a late pair confirms an early one", [31, 20, 44, 20.1], true],
+  ] as const)("%s", (_name, rttsMs, agree) => {
+    expect(triesAgree(rttsMs)).toBe(agree);
   });
 });
