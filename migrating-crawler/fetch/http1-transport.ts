@@ -71,7 +71,8 @@ export class Http1Transport implements Transport {
   send(request: SiteRequest, exchange: Exchange): void {
     const { path, headers, method = "GET" } = request;
     try {
-      const handler = new Http1Exchange(this.#socket, this.#reading, exchange, this.#unread);
+      const [socket, reading, unread] = [this.#socket, this.#reading, this.#unread];
+      const handler = new Http1Exchange({ socket, reading, exchange, unread });
       this.#client.dispatch({ method, path, headers }, handler);
     } catch (error) {
       exchange.failed(error);
@@ -95,37 +96,33 @@ export class Http1Transport implements Transport {
   }
 }
 
+interface ExchangeParts {
+  readonly socket: net.Socket;
+  readonly reading: SocketReading;
+  readonly exchange: Exchange;
+  readonly unread: (bytes: number) => void;
+}
+
 /** Forwards what undici parses. The parser is never paused. */
 class Http1Exchange implements Dispatcher.DispatchHandler {
-  readonly #socket: net.Socket;
-  readonly #reading: SocketReading;
-  readonly #exchange: Exchange;
-  readonly #unread: (bytes: number) => void;
+  readonly #of: ExchangeParts;
   /** The announced rest of the body; infinity when unannounced, 0 before and after it. */
   #restBytes = 0;
 
-  constructor(
-    socket: net.Socket,
-    reading: SocketReading,
-    exchange: Exchange,
-    unread: (bytes: number) => void,
-  ) {
-    this.#unread = unread;
-    this.#socket = socket;
-    this.#reading = reading;
-    this.#exchange = exchange;
+  constructor(of: ExchangeParts) {
+    this.#of = of;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const socket = this.#socket;
-    this.#reading.awaitAnswer();
-    this.#exchange.asked({
+    const { socket, reading, exchange, unread } = this.#of;
+    reading.awaitAnswer();
+    exchange.asked({
       abort: (failure) => {
-        const windowBytes = this.#reading.isHeld ? heldWindowBytes : firstWindowBytes;
-        this.#unread(Math.max(0, Math.min(windowBytes, this.#restBytes)));
+        const windowBytes = reading.isHeld ? heldWindowBytes : firstWindowBytes;
+        unread(Math.max(0, Math.min(windowBytes, this.#restBytes)));
         controller.abort(failure);
       },
-      resume: () => this.#reading.goOn(),
+      resume: () => reading.goOn(),
       connectionBytes: () => socket.bytesRead,
     });
   }
@@ -138,37 +135,37 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
   ): void {
     if (reason.length > maxReasonBytes) throw longReason;
     if (status < 200) {
-      this.#reading.awaitHead();
-      this.#exchange.informed();
+      this.#of.reading.awaitHead();
+      this.#of.exchange.informed();
       return;
     }
-    this.#reading.headCame();
+    this.#of.reading.headCame();
     const rawHeaders = controller.rawHeaders as Buffer[];
     if (rawHeaders.length > 2 * maxHeaders) throw tooMany;
     const announced = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
     this.#restBytes = Number.isNaN(announced) ? 0 : announced;
-    this.#exchange.answered(status, headers, { reason, rawHeaders });
+    this.#of.exchange.answered(status, headers, { reason, rawHeaders });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     this.#restBytes -= piece.length;
-    this.#reading.contentCame(piece.length);
-    if (!this.#exchange.came(piece)) this.#reading.hold();
+    this.#of.reading.contentCame(piece.length);
+    if (!this.#of.exchange.came(piece)) this.#of.reading.hold();
   }
 
   /** undici treats a reset as the end of a body without a length, which is wrong. */
   onResponseEnd(): void {
     this.#restBytes = 0;
-    this.#reading.release();
-    if (this.#socket.errored) this.#exchange.failed(this.#socket.errored);
-    else this.#exchange.completed();
+    this.#of.reading.release();
+    if (this.#of.socket.errored) this.#of.exchange.failed(this.#of.socket.errored);
+    else this.#of.exchange.completed();
   }
 
   /** Assertions of the parser that a site can violate (a status of 000) are the site's fault. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#reading.release();
+    this.#of.reading.release();
     const isAssertion = (error as { code?: unknown }).code === "ERR_ASSERTION";
-    this.#exchange.failed(
+    this.#of.exchange.failed(
       isAssertion ? new Failure("bad-response", "not a valid HTTP response", { cause: error }) : error,
     );
   }

@@ -223,7 +223,14 @@ interface Field {
   readonly value: string;
 }
 
-const misspelled = new Set(["dissallow", "dissalow", "disalow", "diasllow", "disallaw"]);
+/** Other spellings of fields. */
+const aliases = new Map([
+  ..."dissallow dissalow disalow diasllow disallaw".split(" ").map((key) => [key, "disallow"] as const),
+  ...["useragent", "user agent"].map((key) => [key, "user-agent"] as const),
+  ...["crawldelay", "crawl delay"].map((key) => [key, "crawl-delay"] as const),
+  ["site-map", "sitemap"],
+  ["content-signals", "content-signal"],
+]);
 
 function fieldOf(line: string): Field | null {
   const hash = line.indexOf("#");
@@ -231,7 +238,8 @@ function fieldOf(line: string): Field | null {
   if (plain === "") return null;
   const colon = plain.indexOf(":");
   const [rawKey, value] = colon >= 0 ? [plain.slice(0, colon), plain.slice(colon + 1)] : twoWords(plain);
-  return { key: keyOf(trimmed(rawKey).slice(0, 40).toLowerCase()), value: trimmed(value) };
+  const key = trimmed(rawKey).slice(0, 40).toLowerCase();
+  return { key: aliases.get(key) ?? key, value: trimmed(value) };
 }
 
 /** Trims ASCII blanks only; `trim()` would also remove a byte order mark. */
@@ -244,15 +252,6 @@ function trimmed(text: string): string {
 }
 
 const isBlank = (code: number) => code === 0x20 || (code >= 0x09 && code <= 0x0d);
-
-function keyOf(key: string): string {
-  if (misspelled.has(key)) return "disallow";
-  if (key === "useragent" || key === "user agent") return "user-agent";
-  if (key === "crawldelay" || key === "crawl delay") return "crawl-delay";
-  if (key === "site-map") return "sitemap";
-  if (key === "content-signals") return "content-signal";
-  return key;
-}
 
 function twoWords(line: string): [string, string] {
   const words = line.split(/[ \t]+/, 3);

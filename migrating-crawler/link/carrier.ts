@@ -107,14 +107,16 @@ export class Carrier {
   /** Resolves when all results of the lease so far are acknowledged. */
   async settled(leaseId: string): Promise<void> {
     const sequence = this.#latestOfLease.get(leaseId);
-    if (sequence === undefined) return;
-    await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+    if (sequence !== undefined) await this.#acknowledged(sequence);
   }
 
   /** Resolves when nothing waits any more. */
   async drained(): Promise<void> {
-    const sequence = this.#spool.last;
-    if (sequence === null) return;
+    const { last } = this.#spool;
+    if (last !== null) await this.#acknowledged(last);
+  }
+
+  async #acknowledged(sequence: number): Promise<void> {
     await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
   }
 
@@ -145,16 +147,11 @@ export class Carrier {
 }
 
 /** Digits below 0.1 ms are meaningless and would only cost bytes. */
-function inTenths(timing: FetchTiming): FetchTiming {
+function inTenths({ totalMs, ...phases }: FetchTiming): FetchTiming {
   const rounded = (ms: number) => Math.round(ms * 10) / 10;
-  const orNull = (ms: number | null) => (ms === null ? null : rounded(ms));
-  return {
-    dnsMs: orNull(timing.dnsMs),
-    connectMs: orNull(timing.connectMs),
-    tlsMs: orNull(timing.tlsMs),
-    firstByteMs: orNull(timing.firstByteMs),
-    totalMs: rounded(timing.totalMs),
-  };
+  const names = Object.keys(phases) as (keyof typeof phases)[];
+  const tenths = names.map((name) => [name, phases[name] === null ? null : rounded(phases[name])]);
+  return { ...(Object.fromEntries(tenths) as typeof phases), totalMs: rounded(totalMs) };
 }
 
 /** A working coordinator acknowledges within seconds. */

@@ -12,11 +12,6 @@ import { Destination, dialTcp } from "./dial.ts";
 
 const maxAnswerBytes = 8192;
 
-interface ProxiedConnection {
-  readonly socket: net.Socket;
-  readonly connectMs: number;
-}
-
 interface ProxyTarget {
   readonly address: string;
   readonly port: number;
@@ -38,7 +33,7 @@ export class ProxyRefusal extends Failure {
 export async function connectThroughProxy(
   proxy: ProxyAddress,
   target: ProxyTarget,
-): Promise<ProxiedConnection> {
+): Promise<{ readonly socket: net.Socket; readonly connectMs: number }> {
   // The address becomes part of the request line unescaped.
   if (!isHostName(target.address.replace(/\.$/, ""))) {
     throw new Failure("internal", "what to connect to is neither an address nor a host's name");

@@ -54,7 +54,6 @@ function warcinfo(about: {
     contentType: "application/warc-fields",
     fields: { "WARC-Filename": about.file },
     block: Buffer.from(`${lines.join("\r\n")}\r\n`),
-    payloadAt: null,
   });
 }
 
@@ -117,7 +116,7 @@ class WarcRecorder implements ExchangeRecorder {
     const fields = fieldsOf(asked);
     const revisit = this.#revisitOf(exchanged);
     if (revisit !== null) {
-      return { ...common, type: "revisit", fields: { ...fields, ...revisit }, block: head, payloadAt: null };
+      return { ...common, type: "revisit", fields: { ...fields, ...revisit }, block: head };
     }
     const block = Buffer.concat([head, body?.bytes ?? Buffer.alloc(0)]);
     const isCut = body === null ? hasBody(answer) : body.truncated || body.unwanted;
@@ -168,7 +167,6 @@ function usesRecord(
     contentType: "application/warc-fields",
     fields: { "WARC-Target-URI": url, "WARC-Refers-To": answerId },
     block: Buffer.from(`${lines.map(clean).join("\r\n")}\r\n`),
-    payloadAt: null,
   };
 }
 
@@ -176,7 +174,7 @@ function requestOf({ asked, date }: Exchanged, answerId: string): WarcRecord {
   const block = requestBlock(asked);
   const fields = { ...fieldsOf(asked), "WARC-Concurrent-To": answerId };
   const contentType = "application/http; msgtype=request";
-  return { type: "request", date, contentType, fields, block, payloadAt: null };
+  return { type: "request", date, contentType, fields, block };
 }
 
 function fieldsOf({ url, address, http }: AskedOfSite): Record<string, string | null> {
@@ -264,15 +262,15 @@ interface WarcRecord {
   /** Further named fields in order; null values are left out. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly block: Buffer;
-  /** The payload's offset in the block; null without a payload. */
-  readonly payloadAt: number | null;
+  /** The payload's offset in the block, if there is a payload. */
+  readonly payloadAt?: number;
 }
 
 const newRecordId = (): string => `<urn:uuid:${randomUUID()}>`;
 
 function writeWarcRecord(record: WarcRecord): Buffer {
   const { type, id = newRecordId(), date, contentType, fields, block, payloadAt } = record;
-  const payload = payloadAt === null ? null : warcDigest(block.subarray(payloadAt));
+  const payload = payloadAt === undefined ? null : warcDigest(block.subarray(payloadAt));
   const all: Record<string, string | null> = {
     "WARC-Type": type,
     "WARC-Record-ID": id,

@@ -51,14 +51,9 @@ export async function openChecks(
   );
   const checks = given.flatMap((check) => {
     const sketch = check.sketch ?? stored.get(nameOf(check.key)) ?? null;
-    return sketch === null || sketch.kind === "none" || check.wanted.length === 0
-      ? []
-      : [
-          {
-            ...{ ...check, ...check.key },
-            ...{ sketch: JSON.stringify(sketch), wanted: JSON.stringify(check.wanted) },
-          },
-        ];
+    if (sketch === null || sketch.kind === "none" || check.wanted.length === 0) return [];
+    const texts = { sketch: JSON.stringify(sketch), wanted: JSON.stringify(check.wanted) };
+    return [{ ...check, ...check.key, ...texts }];
   });
   if (checks.length === 0) return 0;
   const { rowCount } = await pool.query(

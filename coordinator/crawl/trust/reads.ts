@@ -22,24 +22,24 @@ export async function trustReport(pool: Pool, name: string): Promise<TrustReport
   );
   return {
     ...standOf(row),
-    distrusted: row.distrusted_at && { since: row.distrusted_at, words: row.distrust_words ?? "" },
-    probesDoubted: row.probes_doubted_at && { since: row.probes_doubted_at, words: row.probes_words ?? "" },
+    distrusted: row.distrustedAt && { since: row.distrustedAt, words: row.distrustWords ?? "" },
+    probesDoubted: row.probesDoubtedAt && { since: row.probesDoubtedAt, words: row.probesWords ?? "" },
     connected: rows[0]!.connected,
     evidence: await evidenceAgainst(pool, row),
   };
 }
 
 interface TrustRow {
-  crawler_id: number;
+  crawlerId: number;
   name: string;
   pages: number;
   score: number;
   watched: boolean;
-  distrusted_at: Date | null;
-  distrust_words: string | null;
-  probes_doubted_at: Date | null;
-  probes_words: string | null;
-  restored_at: Date | null;
+  distrustedAt: Date | null;
+  distrustWords: string | null;
+  probesDoubtedAt: Date | null;
+  probesWords: string | null;
+  restoredAt: Date | null;
   agreed: number;
   alone: number;
   once: number;
@@ -49,9 +49,10 @@ interface TrustRow {
 /** Distrusted ones first. */
 async function trustRows(pool: Pool, name: string | null): Promise<TrustRow[]> {
   const { rows } = await pool.query<TrustRow>(
-    `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
+    `select c.crawler_id as "crawlerId", c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
-       t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
+       t.distrusted_at as "distrustedAt", t.distrust_words as "distrustWords",
+       t.probes_doubted_at as "probesDoubtedAt", t.probes_words as "probesWords", t.restored_at as "restoredAt",
        coalesce(o.agreed, 0)::int as agreed, coalesce(o.alone, 0)::int as alone, coalesce(o.once, 0)::int as once,
        coalesce(u.untold, 0)::int as untold
      from crawler c
@@ -73,21 +74,9 @@ async function trustRows(pool: Pool, name: string | null): Promise<TrustRow[]> {
 }
 
 function standOf(row: TrustRow) {
-  const { agreed, alone, once, untold } = row;
-  return {
-    crawler: row.name,
-    standing: standingOf({
-      distrustedAt: row.distrusted_at,
-      probesDoubtedAt: row.probes_doubted_at,
-      watched: row.watched,
-      told: agreed + alone + once,
-      untold,
-    }),
-    pages: row.pages,
-    comparisons: { agreed, alone, once, untold },
-    score: row.score,
-    restoredAt: row.restored_at,
-  };
+  const { name: crawler, pages, score, restoredAt, agreed, alone, once, untold } = row;
+  const standing = standingOf({ ...row, told: agreed + alone + once });
+  return { crawler, standing, pages, comparisons: { agreed, alone, once, untold }, score, restoredAt };
 }
 
 export function standingOf(of: {
@@ -119,7 +108,7 @@ interface EvidenceRow {
   names: Record<string, string>;
 }
 
-async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: TrustRow): Promise<TrustEvidence[]> {
+async function evidenceAgainst(pool: Pool, { crawlerId, restoredAt }: TrustRow): Promise<TrustEvidence[]> {
   const { rows } = await pool.query<EvidenceRow>(
     `select c.check_id, c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
        coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
@@ -138,7 +127,7 @@ async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: TrustRow
      where c.suspect_id = $1 and c.decided_at >= coalesce($2, '-infinity'::timestamptz)
      order by c.decided_at desc, c.check_id desc
      limit ${mostEvidence}`,
-    [crawler_id, restored_at],
+    [crawlerId, restoredAt],
   );
   return rows.map(evidenceOf);
 }
@@ -181,8 +170,8 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
       ...stand,
       standing,
       comparisons,
-      since: row.distrusted_at ?? row.probes_doubted_at,
-      words: row.distrust_words ?? row.probes_words ?? unproven,
+      since: row.distrustedAt ?? row.probesDoubtedAt,
+      words: row.distrustWords ?? row.probesWords ?? unproven,
     };
   });
 }
