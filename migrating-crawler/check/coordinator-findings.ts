@@ -178,7 +178,6 @@ export interface Finding {
    * fixed.
    */
   readonly state: "ok" | "note" | "fix";
-  /** The finding and the remedy in one or two sentences. */
   readonly words: string;
 }
 

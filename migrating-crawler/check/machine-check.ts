@@ -14,7 +14,6 @@ import { type MachineFacts, machineFindings } from "./machine-findings.ts";
 export interface CheckReport {
   readonly at: Date;
   readonly findings: readonly Finding[];
-  /** True when nothing needs fixing. */
   readonly isUsable: boolean;
   /** The coordinator is reachable, so other findings do not prevent joining. */
   readonly isConnected: boolean;

@@ -36,7 +36,6 @@ export interface SliceTools extends VisitTools {
   readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
-  /** Extracts pages; without it this thread does. */
   readonly extract?: ExtractPage;
   /** Returns false when there is no room for the result. */
   readonly keep: (leaseId: string, result: FetchResult) => boolean;
@@ -132,7 +131,6 @@ async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promi
   return null;
 }
 
-/** Gives turns whose rest time is ignored. */
 function smallTurns(visit: SiteVisit): TakeTurn {
   return async (asked) => {
     const turn = await visit.turn(asked);
@@ -281,7 +279,6 @@ function tdmOf({ tdm }: SliceTools, url: string): StatedPreference[] {
   return tdm.known(origin)?.stated(pathname + search) ?? [];
 }
 
-/** Adds what the host's other pages reveal about this page. */
 async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
   const { page, url } = result;
   if (page === null) return result;
@@ -350,7 +347,6 @@ function settingOf({ userAgent, governor, now }: SliceTools) {
   return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), now };
 }
 
-/** Adds what is new about the host to the result. */
 function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: number): FetchResult {
   const pace = tools.gates.report(lease.host);
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
@@ -431,7 +427,6 @@ export function withoutDeniedText(page: PageExtract, stated: readonly StatedPref
 // Reports each host fact once with the slice's results: the outcome of its robots.txt, its pace, and its DNS time.
 
 interface HostState {
-  /** How long the host wants to rest. */
   readonly waitMs: number;
   readonly pace: HostPaceReport | null;
   /** The DNS time, unless a result has already reported it. */
@@ -442,7 +437,6 @@ class HostNews {
   #robots: RobotsReport | null = null;
   #toldPace: HostPaceReport | null = null;
 
-  /** Reports it with the next result. */
   robotsFound(report: RobotsReport | null): void {
     this.#robots = report ?? this.#robots;
   }

@@ -31,9 +31,7 @@ export interface VisitTools {
   readonly timeouts: Timeouts;
   readonly governor: Governor;
   readonly gates: HostGates;
-  /** Set when the partner archives what is fetched. */
   readonly recorder?: ExchangeRecorder | undefined;
-  /** Signs requests when asked for. */
   readonly sign?: SignRequest | undefined;
   /** Called when the standing changes; a slice starts in place. */
   readonly stands?: (standing: Standing) => void;

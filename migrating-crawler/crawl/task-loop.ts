@@ -1,10 +1,10 @@
 /**
- * Keeps the crawler busy: asks the coordinator for host slices while the limits and the spool have room,
- * crawls them side by side (each host alone), and gives back what it does not get to.
+ * Keeps the crawler busy: asks the coordinator for host slices while limits and spool have room, crawls them in parallel
+ * (one slice per host), and returns what it cannot process.
  *
  *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
  *
- * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
+ * A request reserves the places, so no more slices start than were requested; the rest is returned unread.
  */
 import { canParseUrl, type SitePart } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
@@ -53,7 +53,6 @@ interface OpenSlice {
 interface TaskLoopSettings {
   readonly tools: SliceTools;
   readonly carrier: Carrier;
-  /** Returns false when the link is down. */
   readonly send: (message: CrawlerMessage) => boolean;
   readonly spoolHasRoom: () => boolean;
   readonly log: CrawlerLog;
@@ -74,7 +73,6 @@ export class TaskLoop {
   /** While the link is down, fires when the leases expire. */
   #lost: NodeJS.Timeout | undefined;
   #keptMs = Number.POSITIVE_INFINITY;
-  /** The coordinator's explanation when it had no work. */
   #idleReason = "";
 
   constructor(settings: TaskLoopSettings) {
@@ -85,7 +83,6 @@ export class TaskLoop {
     return this.#slices.size;
   }
 
-  /** Open hosts that take a place of `concurrentHosts`. */
   get hostsInPlace(): number {
     return this.#count("in-place");
   }

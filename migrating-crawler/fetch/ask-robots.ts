@@ -60,7 +60,6 @@ export interface RobotsAsking {
   readonly sign?: SignRequest | undefined;
   /** The agent whose rules are wanted; defaults to ours. */
   readonly agent?: string;
-  /** Called for each robots.txt that was read. */
   readonly onFile?: (file: Buffer) => void;
 }
 
@@ -191,7 +190,6 @@ function stepOf({ status, bytes, location }: SmallAnswer, url: URL, asking: Robo
   return { type: "closed", why: `robots.txt was answered with ${status}, which forbids everything` };
 }
 
-/** A file that is fetched besides pages, such as robots.txt. */
 interface SmallFile {
   readonly path: string;
   readonly accept: string;
@@ -312,7 +310,6 @@ export async function dropUnlessGate(
   if (provider !== null) throw gateFailure(provider, of, answer.status);
 }
 
-/** Throws when the header shows a bot gate, whatever the status. */
 export async function throwGateInHeader(
   answer: SiteAnswer,
   of: Challenge["of"],

@@ -21,7 +21,6 @@ interface Answer {
 /** The limit for interstitials with inline scripts; most have 2 to 40 KB. */
 export const mostGateBytes: number = 256 * 1024;
 
-/** Without a provider's mark only small pages are examined. */
 const mostUnmarkedBytes = 48 * 1024;
 
 /** The maximum of an interstitial; Anubis explains itself at length. */
@@ -34,7 +33,6 @@ export function gateFailure(provider: string, of: Challenge["of"], status: numbe
   return challenged({ provider, of, status });
 }
 
-/** Judges by headers alone; null when they show no gate. */
 export function gateInHeaders({ status, headers }: Answer): string | null {
   const value = (name: string) => String(headers[name] ?? "").toLowerCase();
   if (value("cf-mitigated") === "challenge") return "cloudflare";
@@ -236,12 +234,10 @@ class Shape implements HtmlSink {
   heading = "";
   text = "";
   words = 0;
-  /** Text for visitors without scripts. */
   hidden = "";
   links = 0;
   scripts = 0;
   refreshes = false;
-  /** The page accepts a password, free text or an e-mail address. */
   hasEntries = false;
   hasMedia = false;
   /** The page has an element for an application to draw into, or another sign of one. */

@@ -14,7 +14,6 @@ import {
   isCutShort,
 } from "../extract/unpack-gzip.ts";
 
-/** Larger compressed bodies are inflated off the main thread. */
 const inflateInlineBytes = 256 * 1024;
 /** A body that exceeds both this ratio and this size is a decompression bomb. */
 const maxRatio = 200;
@@ -34,7 +33,6 @@ interface Packed {
   readonly bytes: Buffer;
   /** The body was cut, so its missing end is no error. */
   readonly cut: boolean;
-  /** The maximum after decoding. */
   readonly limit: number;
 }
 

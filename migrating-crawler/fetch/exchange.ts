@@ -1,10 +1,10 @@
 /**
- * One request and its answer, whatever HTTP carries it: a transport tells what comes, a reader takes it.
+ * One request and its answer in any HTTP version: a transport reports what arrives, and a reader takes it.
  *
  *   asked → answered (header here) → reading or dropping → ended
  *     └──────────┴─────────────────────┴→ failed (a limit, the site, the connection)
  *
- * What comes before anybody reads is kept, little of it; then the transport is paused.
+ * A limited amount is buffered before anybody reads; then the transport is paused.
  */
 import { urlTextOf } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
@@ -24,12 +24,10 @@ export interface AnswerHead {
 /** Asks the governor before bytes are read from the socket. Null continues at once. */
 export type TakeBytes = (bytes: number) => Promise<void> | null;
 
-/** How an exchange controls its transport. */
 interface Flow {
   /** Aborts the request, and closes the connection if the protocol has no other way. */
   abort(failure: Failure): void;
   resume(): void;
-  /** Bytes received on the connection so far, including framing. */
   connectionBytes(): number;
 }
 
@@ -42,9 +40,7 @@ interface BodyReading {
 
 export interface WireBody {
   readonly bytes: Buffer;
-  /** The body exceeded the limit. */
   readonly truncated: boolean;
-  /** The first bytes were not wanted. */
   readonly unwanted: boolean;
 }
 
@@ -132,7 +128,7 @@ export class Exchange implements SiteAnswer {
     });
   }
 
-  /* ------------------------------------------------------------- the transport tells */
+  // Called by the transport.
 
   asked(flow: Flow): void {
     this.#flow = flow;
@@ -188,7 +184,7 @@ export class Exchange implements SiteAnswer {
     this.#fail(isVague ? new Failure("connection-lost", reason, { cause: error }) : failure);
   }
 
-  /* ---------------------------------------------------------------- the reader takes */
+  // Called by the reader.
 
   read(reading: BodyReading): Promise<WireBody> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
@@ -220,7 +216,6 @@ export class Exchange implements SiteAnswer {
     return isLong || !truncated;
   }
 
-  /** Checks what has arrived; returns whether more may come now. */
   #goesOn(): boolean {
     const reading = this.#reading;
     if (reading === null) return this.#collector.length < earlyBytes;
@@ -288,7 +283,6 @@ export class Exchange implements SiteAnswer {
 // Collects a body from its pieces. Small pieces are copied together, because as views they would take many times their
 // size (a body in one-byte chunks) and keep the socket's buffers alive.
 
-/** Smaller pieces are copied. */
 const smallBytes = 2048;
 
 const blockBytes = 16 * 1024;
@@ -367,7 +361,6 @@ class ExchangeWatch {
   #timer: NodeJS.Timeout | null = null;
   #startedMs: number;
   #askedMs: number;
-  /** When the header arrived, or null. */
   #answeredMs: number | null = null;
   #heardMs = 0;
   #heldSinceMs: number | null = null;
@@ -382,7 +375,6 @@ class ExchangeWatch {
     this.#onFailure = onFailure;
   }
 
-  /** `connectionBytes` returns the bytes received on the connection so far. */
   start(connectionBytes: () => number): void {
     const { firstByteMs, idleMs, totalMs } = this.#timeouts;
     const before = connectionBytes();

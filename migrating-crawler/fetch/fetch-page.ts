@@ -58,7 +58,6 @@ type PageBody = Omit<FetchedBody, "quiet">;
 export interface FetchedPage {
   /** Its `page` is null until extraction. */
   readonly result: PageResult;
-  /** Null when there is nothing to extract. */
   readonly body: PageBody | null;
   /** Null when the host was not asked. */
   readonly status: number | null;
@@ -122,7 +121,6 @@ interface Part
   readonly outcome: FetchOutcome;
   readonly contacted: boolean;
   readonly timing: Phases;
-  /** The statements about the page's uses read so far. */
   readonly stated?: readonly StatedPreference[];
   readonly found?: GateFinding | null;
 }
@@ -216,7 +214,6 @@ async function judge(
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract, found };
 }
 
-/** Collects the statements about the page's uses that precede its body. */
 function statedBefore(url: string, headers: AnswerHeaders, setting: FetchSetting): StatedPreference[] {
   return mergedStatements([
     ...statedInRobots(new URL(url), setting.robots),
@@ -246,7 +243,6 @@ function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting)
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
 
-/** Returns the first value, printable and limited in length. */
 function headerText(header: string | string[] | undefined, most: number): string | null {
   const text = [header ?? []].flat()[0];
   if (text === undefined || text.length > most) return null;
@@ -359,7 +355,6 @@ export function outcomeOfFailure(failure: Failure): FetchOutcome {
 const maxPriceCharacters = 80;
 const maxOfferCharacters = 16_384;
 
-/** Returns null when no readable price is named. */
 export function askedPrice(headers: Readonly<Record<string, string | string[] | undefined>>): string | null {
   const stated = legible([headers["crawler-price"] ?? []].flat()[0] ?? "");
   return stated === "" ? offeredPrice([headers["payment-required"] ?? []].flat()[0] ?? "") : stated;

@@ -85,7 +85,6 @@ export class Http1Transport implements Transport {
     this.#socket.destroy();
   }
 
-  /** Passes the connection to undici once. */
   #handOver(callback: buildConnector.Callback): void {
     if (this.#isHandedOver || this.#socket.destroyed) {
       callback(new Failure("connection-lost", "the site closed the connection"), null);
@@ -240,7 +239,6 @@ class SocketReading {
     this.awaitHead();
   }
 
-  /** Expects a head until `headCame`. */
   awaitHead(): void {
     this.#headBytes = 0;
     this.#givenBytes = 0;
@@ -279,7 +277,6 @@ export interface SiteRequest {
   readonly path: string;
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Defaults to GET. */
   readonly method?: "HEAD";
 }
 

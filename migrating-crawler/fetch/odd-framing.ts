@@ -1,13 +1,12 @@
 /**
- * Four faults of HTTP/1.1 answers that browsers read and the parser (undici's) refuses, mended in the bytes before it sees
- * them, so that there is one parser: a header over several lines (obs-fold, RFC 9112 section 5.2), lines of a head that end by
- * a line feed alone (section 2.2), blanks behind a chunk's size (section 7.1.1), and a 100 that nobody asked for (RFC 9110
- * section 15.2). All else passes as it came, sound or not, and the parser judges it. It is for the transport to use a
- * connection no more on which anything was mended: what stands behind such an answer may be read otherwise by somebody in
- * between.
+ * Repairs four faults of HTTP/1.1 answers that browsers tolerate and undici's parser refuses, in the bytes before the
+ * parser sees them: a folded header (obs-fold, RFC 9112 section 5.2), header lines that end with a single line feed
+ * (section 2.2), blanks after a chunk size (section 7.1.1), and an unrequested 100 (RFC 9110 section 15.2). Everything
+ * else passes unchanged, and the parser judges it. The transport must not reuse a repaired connection, because an
+ * intermediary may read what follows such an answer differently.
  *
- *   start → head → size → data → size … → rest      start: also behind an answer of 1xx
- *     └→ skipped → start (a 100)                    rest: a body without chunks; the end of one; what we do not understand
+ *   start → head → size → data → size … → rest      start: also after an answer of 1xx
+ *     └→ skipped → start (a 100)                    rest: a body without chunks, the end of one, anything unknown
  */
 
 /** The parser must refuse a longer chunk size line. */
@@ -20,7 +19,6 @@ const unaskedStatus = "HTTP/1.1 100";
 export class FramingMender {
   isOdd = false;
   #state: "start" | "head" | "skipped" | "size" | "data" | "rest" = "start";
-  /** Bytes that need more input to be judged. */
   #held: Buffer = Buffer.alloc(0);
   /** State of the current head: the field so far, whether the status is 1xx, and whether the body is chunked. */
   #field = "";
@@ -34,7 +32,6 @@ export class FramingMender {
     this.#state = this.#held.length === 0 ? "start" : "rest";
   }
 
-  /** Returns what the parser receives, often the same buffer. */
   push(piece: Buffer): Buffer {
     if (this.#state === "rest" && this.#held.length === 0) return piece;
     const bytes = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
@@ -153,7 +150,6 @@ export class FramingMender {
   }
 }
 
-/** Replaces some bytes; without replacements it returns the same buffer. */
 class Given {
   readonly #bytes: Buffer;
   readonly #parts: Buffer[] = [];

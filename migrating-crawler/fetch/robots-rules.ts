@@ -54,7 +54,6 @@ export interface RobotsVerdict {
   readonly allowed: boolean;
   /** The deciding rule with its line, such as `Disallow: /a (line 3)`; null when none matched. */
   readonly rule: string | null;
-  /** The number of that line, from 1. */
   readonly line: number | null;
 }
 
@@ -223,7 +222,6 @@ interface Field {
   readonly value: string;
 }
 
-/** Other spellings of fields. */
 const aliases = new Map([
   ..."dissallow dissalow disalow diasllow disallaw".split(" ").map((key) => [key, "disallow"] as const),
   ...["useragent", "user agent"].map((key) => [key, "user-agent"] as const),

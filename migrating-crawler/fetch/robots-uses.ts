@@ -23,7 +23,6 @@ export const isUseField = (key: string): key is UseField => (useFields as readon
 interface UseLine {
   readonly field: UseField;
   readonly value: string;
-  /** The line number, from 1. */
   readonly line: number;
 }
 

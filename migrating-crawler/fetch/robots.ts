@@ -52,7 +52,6 @@ export type OriginRobots =
   | { readonly type: "unreachable"; readonly failure: Failure; readonly report: RobotsReport | null };
 
 interface RobotsSettings extends RobotsAsking {
-  /** Where rules are saved across restarts; without it they are not. */
   readonly kept?: KeptSettings;
 }
 
@@ -95,7 +94,6 @@ export class RobotsCache implements RobotsMemory {
     return robotsOf(answer, reportOf(origin, answer));
   }
 
-  /** Returns the answer itself. */
   async ask(client: SiteClient, takeTurn: TakeTurn): Promise<RobotsAnswer> {
     return await askRobots(client, { ...this.#settings, memory: this }, takeTurn);
   }
@@ -184,7 +182,6 @@ const saved = z.object({
   agents: z.array(z.string().max(400)).max(20),
   cut: z.boolean(),
   lines: z.array(line).max(100_000),
-  /** Absent when it states nothing. */
   uses: uses.optional(),
 });
 

@@ -29,7 +29,6 @@ interface SignerSettings {
   /** Example: https://crawl.example.org/.well-known/http-message-signatures-directory */
   readonly keySetUrl: string;
   readonly now?: () => Date;
-  /** Returns uniform random bytes for the nonce. */
   readonly random?: (bytes: number) => Uint8Array;
 }
 
@@ -108,6 +107,5 @@ export class Introduction {
     return this.#userAgent;
   };
 
-  /** Returns no fields when requests are not signed. */
   readonly sign: SignRequest = (url) => this.#sign?.(url) ?? {};
 }

@@ -40,11 +40,9 @@ interface SiteClientSettings {
   readonly connector: Connector;
   readonly timeouts: Timeouts;
   readonly recorder?: ExchangeRecorder | undefined;
-  /** Returns signature fields; without it requests are not signed. */
   readonly sign?: SignRequest | undefined;
 }
 
-/** Archives requests and answers (WARC). */
 export interface ExchangeRecorder {
   /** Returns the answer to read instead of the given one. */
   watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer;
@@ -55,16 +53,13 @@ export interface ExchangeRecorder {
 export interface AskedOfSite {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The peer's address. */
   readonly address: string | null;
   readonly http: "1.1" | "2";
 }
 
 export class SiteClient {
   readonly origin: string;
-  /** The address of the latest connection, or null before the first. */
   address: string | null = null;
-  /** The latest connection, or null before the first. */
   connection: SiteConnection | null = null;
   readonly #settings: SiteClientSettings;
   #transport: Transport | null = null;
@@ -105,7 +100,6 @@ export class SiteClient {
     this.#drop();
   }
 
-  /** Adds the request to the partner's list of requests. */
   async #noted(request: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const asked = { url: this.origin + request.path, how: request.method ?? "GET" };
     const { connector } = this.#settings;
@@ -130,7 +124,6 @@ export class SiteClient {
     return this.#recorded(request, await exchange.answer);
   }
 
-  /** Lets the recorder watch the answer; a HEAD fetches nothing. */
   #recorded({ path, headers, method }: SiteRequest, answer: SiteAnswer): SiteAnswer {
     if (method === "HEAD") return answer;
     const { recorder } = this.#settings;
@@ -287,7 +280,6 @@ class Http2Transport implements Transport {
     });
   }
 
-  /** Keeps the idle connection open for a while. */
   #rest(): void {
     this.#exchange = null;
     if (this.isOpen) this.#idle = setTimeout(() => this.close(), keepAliveMs).unref();

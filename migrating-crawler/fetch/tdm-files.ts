@@ -52,7 +52,6 @@ export class TdmFiles {
     });
   }
 
-  /** Returns null when the rules are unknown. */
   known(origin: string): TdmRules | null {
     return this.#known.get(origin);
   }

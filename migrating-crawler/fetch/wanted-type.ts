@@ -53,7 +53,6 @@ export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHea
 
 const isReadableType = (seen: string) => seen.startsWith("text/") || seen === "application/xml";
 
-/** Recognises text or markup by the first bytes alone. */
 export const isReadable = (head: Buffer): boolean => isReadableType(sniffMediaType(head));
 
 /** Judges by the first bytes alone; `application/octet-stream` means neither text nor a known format. */
@@ -68,7 +67,6 @@ export function sniffMediaType(head: Buffer, isUtf16 = false): string {
   return xmlStart.test(start) ? "application/xml" : "text/plain";
 }
 
-/** Matches byte order marks, blanks and comments. */
 const beforeMarkup = /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|\s|<!--(?:(?!-->)[\s\S])*-->)+/;
 const htmlNames =
   "html|head|body|script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|link|base|main|article|section|span|ul|center";

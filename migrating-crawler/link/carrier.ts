@@ -17,9 +17,7 @@ export class Carrier {
   readonly #link: ResultLink;
   readonly #log: CrawlerLog;
   readonly #mayShip: (bytes: number) => boolean;
-  /** The next sequence to send in this session. */
   #next: number | null = null;
-  /** The newest result that an earlier process stored. */
   readonly #lastFound: number;
   readonly #latestOfLease: Map<string, number>;
   /** Since when the oldest waiting result has been the oldest. */
@@ -41,7 +39,6 @@ export class Carrier {
     this.#lastFound = settings.spool.last ?? 0;
   }
 
-  /** Leases with unacknowledged results. */
   get leases(): Iterable<string> {
     return this.#latestOfLease.keys();
   }
@@ -79,7 +76,6 @@ export class Carrier {
     this.pump();
   }
 
-  /** Sends as much as the link accepts. */
   pump(): void {
     if (!this.#link.isUp) return;
     for (;;) {
@@ -110,7 +106,6 @@ export class Carrier {
     if (sequence !== undefined) await this.#acknowledged(sequence);
   }
 
-  /** Resolves when nothing waits any more. */
   async drained(): Promise<void> {
     const { last } = this.#spool;
     if (last !== null) await this.#acknowledged(last);

@@ -21,9 +21,7 @@ interface AddressSettings {
   readonly own: readonly string[];
   /** Further domains that the fleet's root keys have signed. */
   readonly domains?: readonly string[] | undefined;
-  /** Addresses saved from earlier sessions. */
   readonly learned?: readonly string[];
-  /** Called when the learned addresses change. */
   readonly keep?: (learned: readonly string[]) => void;
 }
 
@@ -53,7 +51,6 @@ export class CoordinatorAddresses {
     return this.#own.includes(url);
   }
 
-  /** The given ones come first. */
   get all(): readonly string[] {
     return [...this.#own, ...this.#learned];
   }

@@ -1,8 +1,8 @@
 /**
- * The crawler's end of the wire: keeps one session with the coordinator open, comes back after every loss
- * (when the coordinator said, else exponential back-off, both with jitter), and stops for good only when it is told that trying again is useless
- * or when the crawler stops. Where it knows several coordinators, the next attempt is at another one (coordinator-addresses).
- * Results are counted against the coordinator's credits.
+ * Keeps one session with the coordinator open. After a loss it reconnects at the time that the coordinator named, else
+ * with exponential back-off, both with jitter and, if it knows several coordinators, to another one
+ * (coordinator-addresses.ts). It stops for good only when the coordinator says that retrying is useless, or with the
+ * crawler. Results count against the coordinator's credits.
  *
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
@@ -57,11 +57,8 @@ interface LinkLog {
 export interface LinkSettings {
   /** `wss://host/crawler`, or `ws://` to a loopback host. Used without `addresses`. */
   readonly url: string;
-  /** Several addresses, including announced ones. */
   readonly addresses?: CoordinatorAddresses;
-  /** Called for every attempt. */
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
-  /** Called as often as the coordinator wants heartbeats. */
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;
   readonly log: LinkLog;
@@ -134,13 +131,11 @@ export class CoordinatorLink {
   #lostAtMs = Number.NEGATIVE_INFINITY;
   #credits = 0;
   #acknowledged = 0;
-  /** The last sequence of this session. */
   #lastSent: number | null = null;
   #roomWanted = false;
   /** Whether sessions are suspended, or a new one is wanted at once. */
   #isHeld = false;
   #isRenewed = false;
-  /** Bytes sent over earlier connections. */
   #sentBefore = 0;
 
   /** Throws ConfigError for an invalid URL or one that would send the key unencrypted. */
@@ -152,7 +147,6 @@ export class CoordinatorLink {
     this.#addresses = addresses;
   }
 
-  /** True between a welcome and the end of its session. */
   get isUp(): boolean {
     return this.#up;
   }
@@ -162,7 +156,6 @@ export class CoordinatorLink {
     return this.#sentBefore + (this.#connection?.sentBytes ?? 0);
   }
 
-  /** Bytes not sent yet. */
   get queuedBytes(): number {
     return this.#connection?.queuedBytes ?? 0;
   }
@@ -347,7 +340,6 @@ export class CoordinatorLink {
     clearInterval(this.#beat);
   }
 
-  /** The wait before the next attempt, depending on its address. */
   #waitMs(retryAfterMs: number | null): number {
     if (this.#addresses.size === 1)
       return retryAfterMs === null ? this.#nextWaitMs() : this.#toldWaitMs(retryAfterMs);

@@ -15,7 +15,6 @@ interface CrawlerState {
   readonly softwareVersion: string;
   readonly spoolId: string;
   readonly heldLeases: CrawlerHello["heldLeases"];
-  /** The methods that the partner allows and this machine supports. */
   readonly probeMethods: CrawlerHello["capabilities"]["probeMethods"];
   /** Whether sites are also contacted over IPv6, by setting or by the machine's routes. */
   readonly ipv6: boolean;

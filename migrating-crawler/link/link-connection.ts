@@ -27,7 +27,6 @@ import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.t
 
 export interface ConnectionSettings {
   readonly url: string;
-  /** Called once when the connection is established. */
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   readonly route: CoordinatorRoute;
   /** Signs results when the hello has an identity. */
@@ -54,10 +53,8 @@ const maxQueuedBytes = 2 * maxMessageBytes;
 /** Limits what is read of an HTTP answer instead of a connection. */
 const mostAnswerWords = 300;
 
-/** The extra time after the silence limit. */
 const lastLookMs = 250;
 
-/** The time limit for a goodbye. */
 const closeTimeoutMs = 5000;
 
 export class LinkConnection {
@@ -70,7 +67,6 @@ export class LinkConnection {
   #stream: net.Socket | null = null;
   /** Bytes received so far: a long message on a slow line is also a sign of life. */
   #bytesHeard = 0;
-  /** Set from the welcome on. */
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
   #onWelcomed: () => void = () => {};
@@ -79,7 +75,6 @@ export class LinkConnection {
   #ended = false;
   #challenged: ChallengedConnection | null = null;
   #hello: CrawlerHello | null = null;
-  /** Set when there is an identity. */
   #sealer: ResultSealer | null = null;
 
   constructor(settings: ConnectionSettings) {
@@ -99,12 +94,10 @@ export class LinkConnection {
     this.#listen();
   }
 
-  /** Bytes not sent to the coordinator yet. */
   get queuedBytes(): number {
     return this.#deflatingBytes + this.#socket.bufferedAmount;
   }
 
-  /** Compressed bytes handed to the socket so far. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
@@ -122,7 +115,6 @@ export class LinkConnection {
     this.#queue(this.#partsOf(message));
   }
 
-  /** Sends a result as the spool stores it. */
   sendResult(sequence: number, packed: PackedMessage): void {
     if (this.#ended || this.#frames === null) return;
     const { numbers, text } = this.#frames.result(sequence, packed);
@@ -131,7 +123,6 @@ export class LinkConnection {
     this.#sealer?.add(sequence, parts);
   }
 
-  /** Signs at once what was shipped since the last seal. */
   seal(): void {
     this.#sealer?.seal();
   }
@@ -293,7 +284,6 @@ interface SealerSettings {
   readonly send: (seal: Extract<CrawlerMessage, { type: "crawler:seal" }>) => void;
 }
 
-/** A result's frame with its text before compression. */
 interface SealedParts {
   readonly numbers: Buffer;
   readonly text: Buffer;
@@ -322,7 +312,6 @@ export class ResultSealer {
     else this.#timer ??= setTimeout(() => this.seal(), sealAfter.ms).unref();
   }
 
-  /** Does nothing when there is nothing to seal. */
   seal(): void {
     this.stop();
     if (this.#first === null) return;

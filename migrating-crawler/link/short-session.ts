@@ -25,7 +25,6 @@ interface ShortSession {
   readonly config: CrawlerConfig;
   readonly member: Member;
   readonly log: CrawlerLog;
-  /** The time limit of the whole session. */
   readonly timeoutMs: number;
 }
 

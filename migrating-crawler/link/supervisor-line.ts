@@ -26,7 +26,6 @@ export interface RefusedCrawler {
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
   readonly softwareVersion: string;
-  /** Set when a supervisor runs this process. */
   readonly supervisor?: SupervisorLine;
   /** Called when the coordinator refused this crawler for good, after it has stopped. */
   readonly onRefused?: (refused: RefusedCrawler) => void;
@@ -62,7 +61,6 @@ export class SupervisorLine {
   readonly #pings = new Map<number, (rttsMs: number[]) => void>();
   #nextPing = 0;
   #onStop: () => void = () => {};
-  /** Bytes carried before a counter was attached. */
   #carriedBytes = 0;
   #onCarried = (bytes: number) => {
     this.#carriedBytes += bytes;
@@ -95,7 +93,6 @@ export class SupervisorLine {
     setInterval(() => this.#say({ type: "alive" }), aliveEveryMs).unref();
   }
 
-  /** The supervisor's part of each hello. */
   get helloParts(): Pick<CrawlerHello, "release" | "lastEnd"> {
     const { release, dockVersion, policy, lastEnd } = this.#greeting;
     return {
@@ -109,7 +106,6 @@ export class SupervisorLine {
     return this.#greeting.coordinatorDomains ?? [];
   }
 
-  /** Echoes through the supervisor's `ping`. */
   get echoes(): Echoes {
     return {
       canPing: async () => this.#greeting.mayPing ?? false,
@@ -125,7 +121,6 @@ export class SupervisorLine {
     this.#say({ type: "refused", reason: reason.slice(0, 500), ...(code === null ? {} : { code }) });
   }
 
-  /** `send` is the link's. */
   onWelcome(send: (message: CrawlerMessage) => boolean): void {
     this.#say({ type: "healthy" });
     this.#told = 0;

@@ -20,7 +20,6 @@ import { type Allowance, parseAllowance } from "../settings/config.ts";
 export interface AddressGuard {
   /** Returns null when the address may be contacted (at this port, or at any), else a description of its block. */
   refusal(address: string, port?: number): string | null;
-  /** Returns whether the partner's exceptions name the address at this port. */
   isAllowed(address: string, port: number): boolean;
   /** Returns the deny-list entry that matches the host or address, or null. */
   denial(target: { readonly host?: string; readonly address?: string }): string | null;
@@ -176,7 +175,6 @@ export const ipv4OnlyName = "ipv4only.arpa";
 /** 192.0.0.170 and 192.0.0.171. */
 const wellKnown: ReadonlySet<number> = new Set([0xc00000aa, 0xc00000ab]);
 
-/** The prefix lengths of RFC 6052, in bits. */
 const lengths = [96, 64, 56, 48, 40, 32] as const;
 
 export interface Nat64Prefix {

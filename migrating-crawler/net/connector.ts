@@ -51,14 +51,12 @@ interface OpenConnection {
   readonly socket: net.Socket;
   readonly address: string;
   readonly phases: ConnectPhases;
-  /** The TLS version, such as `TLSv1.3`; null without TLS. */
   readonly tls: string | null;
   readonly http2: boolean;
   /** Reports bytes that arrived, or are arriving, and that nobody will read. */
   readonly unread: (bytes: number) => void;
 }
 
-/** At most this many addresses of a name are tried in turn. */
 const maxTries = 4;
 
 /** The host's target lists, which can change while connections are open. */
@@ -243,7 +241,6 @@ export class Connector {
     return addresses.slice(0, maxTries).map((address) => Destination.checked(this.guard, address, port));
   }
 
-  /** Closes every connection, which fails what is under way, and opens no others. */
   close(): void {
     this.#closed = true;
     this.#names.close();
@@ -348,7 +345,6 @@ const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.n
 // Finds the public networks of this machine's own interfaces, which usually belong to its owner. Private ones are
 // special-purpose and refused anyway.
 
-/** Returns networks in the form a/prefix. */
 export function ownNetworks(
   interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
 ): string[] {
@@ -423,7 +419,6 @@ export async function speaksIpv6({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "
   return ipv6 ?? (proxy === null && (await hasIpv6Route()));
 }
 
-/** Explains why a crawler does not use IPv6. */
 export function withoutIpv6Words({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): string {
   if (ipv6 === false) return "ipv6 is false in its settings";
   return proxy === null ? "its machine has no route for it" : "it goes through a proxy, and ipv6 is not set";

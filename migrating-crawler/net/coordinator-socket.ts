@@ -21,7 +21,6 @@ export interface CoordinatorRoute {
   readonly proxy: ProxyAddress | null;
   /** The timeout of each phase: connection, proxy and TLS. */
   readonly timeoutMs: number;
-  /** Called with each TCP connection as soon as it is established. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
   /**
    * Resolves and checks, like a site, a coordinator that another coordinator named. Absent when the partner named it.

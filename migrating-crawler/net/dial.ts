@@ -65,7 +65,6 @@ export function dialTcp(
 export type HttpProtocol = "h2" | "http/1.1";
 
 interface SecureSettings {
-  /** The name or address that the certificate must be valid for. */
   readonly host: string;
   readonly protocols: readonly HttpProtocol[];
   /** Trusted authorities in PEM; undefined uses the built-in ones. */

@@ -16,7 +16,6 @@ interface ProxyTarget {
   readonly address: string;
   readonly port: number;
   readonly timeoutMs: number;
-  /** Called with the connection once established, before any request. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
 }
 

@@ -6,7 +6,6 @@
 
 export interface RobotsRule {
   readonly allow: boolean;
-  /** The line number, from 1. */
   readonly line: number;
   /** The pattern's bytes as written, one character each. */
   readonly source: string;

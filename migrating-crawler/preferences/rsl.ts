@@ -34,7 +34,6 @@ export function namedLicense(url: string, place: StatedPreference["place"]): Sta
   return statementsOf({ standard: "rsl", place }, [], url).map((one) => ({ ...one, answer: "licensed" }));
 }
 
-/** Reads `Link` headers (RFC 8288). */
 export function licenseLinks(header: string | readonly string[] | undefined): StatedPreference[] {
   const values = [header ?? []].flat().slice(0, maxStatementValues);
   const targets = values.flatMap((value) =>
@@ -56,7 +55,6 @@ function parameter(parameters: string, name: string): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-/** Reads the license in the page's own script element. */
 export function inlineLicense(xml: string, url: URL): StatedPreference[] {
   const said: SaidUses[number][] = [];
   let content = { isOurs: true, hasServer: false };

@@ -24,7 +24,6 @@ const maxPolicyCharacters = 500;
 export interface TdmRule {
   readonly location: string;
   readonly reserved: boolean;
-  /** Where to ask, or empty. */
   readonly policy: string;
 }
 
@@ -52,7 +51,6 @@ function ruleOf(listed: unknown): TdmRule[] {
   return [{ location, reserved, policy: policyOf(policy) }];
 }
 
-/** Compiles one origin's rules once. */
 export class TdmRules {
   readonly rules: readonly TdmRule[];
   readonly #compiled: readonly { readonly rule: TdmRule; readonly path: RobotsRule }[];
@@ -103,7 +101,6 @@ function reservation(
   return statementsOf({ standard: "tdm", place }, [["text-and-data-mining", answer]], text);
 }
 
-/** Returns null for any other value. */
 function reservedBy(value: unknown): boolean | null {
   if (value === 1 || value === "1") return true;
   return value === 0 || value === "0" ? false : null;

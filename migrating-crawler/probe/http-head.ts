@@ -7,7 +7,6 @@ import { hostInUrl, isHostName } from "#core/ip/url-host";
 import { Failure, failureOf } from "../core/failure.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 
-/** The longest header that is read. */
 const maxHeadBytes = 32 * 1024;
 
 interface HeadSettings {
@@ -17,7 +16,6 @@ interface HeadSettings {
   readonly userAgent: string;
   readonly tries: number;
   readonly sign?: SignRequest | undefined;
-  /** Called before each further try; without it all tries run. */
   readonly mayGoOn?: () => boolean;
   /** How long an answer noticed now may have been waiting. */
   readonly lateMs: () => number;
@@ -30,7 +28,6 @@ export interface TimedTry {
 }
 
 interface HeadTimes {
-  /** One entry per answered try. */
   readonly tries: readonly TimedTry[];
   /** Why HEAD does not work there, or null: the prober then falls back to TCP connect. */
   readonly refused: string | null;
@@ -85,7 +82,6 @@ function headRequest(settings: HeadSettings): string {
 }
 
 interface HeadAnswer extends TimedTry {
-  /** Null when the answer is not HTTP. */
   readonly status: number | null;
   readonly keptOpen: boolean;
 }

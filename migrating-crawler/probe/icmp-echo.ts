@@ -37,7 +37,6 @@ const ways: readonly Way[] = [
   ({ isIpv6, tries }) => `${isIpv6 ? "ping6" : "ping"} -n -c ${tries}`.split(" "),
 ];
 
-/** `path` is the search path for the commands. */
 export function systemEchoes(path = searchPath): Echoes {
   let way: Way | null = null;
   const echoesBy = async (by: Way, { address, tries, deadlineMs }: EchoRequest): Promise<number[]> => {

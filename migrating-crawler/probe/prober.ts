@@ -29,7 +29,6 @@ import type { CrawlerConfig } from "../settings/config.ts";
 import { type TimedTry, timeHeads, triesAgree } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
-/** The longest deferral of a computation for probes. */
 const mostQuietMs = 250;
 /** The gap between two connects to an address, so that they do not look like a scan. */
 const betweenConnectsMs = 20;
@@ -45,14 +44,12 @@ const waitPart = 1 / 2;
 const headWaitPart = 1 / 2;
 const webPorts: readonly number[] = [80, 443];
 
-/** How the host's limits affect probes. */
 interface ProbeLimits {
   readonly gate: ProbeGate;
   /** Returns why nothing may be contacted now, or an empty string. */
   readonly silence: () => string;
   /** Counts bytes that none of our sockets shows. */
   readonly addBytes: (bytes: number) => void;
-  /** Whether a URL with this host and port is being crawled. */
   readonly isLeased: (host: string, port: number) => boolean;
   /**
    * Takes a turn among the pages of the address and, if given, of the host. Resolves with its end, or null when there
@@ -122,7 +119,6 @@ export class Prober {
     if (this.#allowed.has("icmp") && !mayPing) void this.start();
   }
 
-  /** The methods that the partner allows and this machine supports. */
   get methods(): ProbeMethod[] {
     const usable = [...this.#allowed].filter((method) => method !== "icmp" || this.#mayPing);
     return (["head", "connect", "icmp"] as const).filter((method) => usable.includes(method));
@@ -200,7 +196,6 @@ export class Prober {
     }
   }
 
-  /** Adds the probe to the partner's list of requests. */
   #noted({ host, address, port, secure }: ProbeRequest, outcome: ProbeOutcome): ProbeOutcome {
     const url = `${secure ? "https" : "http"}://${hostInUrl(host)}:${port}/`;
     const failure = outcome.type === "measured" ? {} : { failure: outcome.type };

@@ -254,13 +254,10 @@ function hash(text: string): number {
 /** Splits a canonical URL for the trap rules more cheaply than parsing it again for every link of every page. */
 
 export interface UrlParts {
-  /** Scheme, host and port. */
   readonly origin: string;
   /** The path segments, including the last one unless it is empty. */
   readonly segments: readonly string[];
-  /** The query without the question mark. */
   readonly query: string;
-  /** The query's names and values as written. */
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
 }
 

@@ -8,12 +8,12 @@ import { type UrlParts, urlParts } from "./host-memory.ts";
 
 /**
  * too-deep         more path segments than real sites have
- * repeating        the same segments one after the other, three times over, or few again and again
- * growing          the page's own path with segments added that it already has
- * far-date         a calendar's view of years that nobody has plans for
- * long-query       a query longer than links to pages are
- * many-parameters  more parameters than links to pages have
- * facets           the page's own query with one filter more, and many already
+ * repeating        the same segments three times in a row, or a few repeated often
+ * growing          the page's own path extended by segments that it already has
+ * far-date         a calendar's view of distant years
+ * long-query       a query longer than those of pages
+ * many-parameters  more parameters than pages have
+ * facets           the page's own query of many filters with one more
  */
 type LinkTrap =
   | "too-deep"
@@ -275,7 +275,6 @@ type Link = PageExtract["links"][number];
 
 interface ShippedLinks {
   readonly links: Link[];
-  /** The number of links dropped as apparent traps. */
   readonly trapped: number;
 }
 

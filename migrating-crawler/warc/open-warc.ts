@@ -130,7 +130,6 @@ class WarcRecorder implements ExchangeRecorder {
     };
   }
 
-  /** Returns a revisit's fields, or null. */
   #revisitOf({ asked, date, answer, body }: Exchanged): Record<string, string> | null {
     if (answer.status === 304) return { "WARC-Profile": `${profiles}server-not-modified` };
     if (body === null || body.truncated || body.unwanted || body.bytes.length === 0) return null;

@@ -27,9 +27,7 @@ export interface WarcFilesSettings {
   readonly maxBytes: number;
   readonly fileBytes: number;
   readonly whenFull: "stop" | "remove-oldest";
-  /** The prefix of the files' names. */
   readonly name: string;
-  /** The first record of every file. */
   readonly firstRecord: (file: string) => Buffer;
   readonly now: () => Date;
 }
@@ -64,7 +62,6 @@ export class WarcFiles {
     }
   }
 
-  /** Why writing has stopped, or an empty string. */
   get stopped(): string {
     return this.#stopped;
   }

@@ -32,7 +32,7 @@ interface Liar {
   readonly crawler: number;
   /** It adds links to a twentieth of its pages, or says that they are gone. */
   readonly lie: "spam" | "missing";
-  /** True: the same pages each time; else each fetch is drawn anew. */
+  /** Whether the same pages are altered each time; otherwise each fetch is drawn again. */
   readonly steady: boolean;
   /** Asked for a page of its own once more, it has no answer. */
   readonly silent?: boolean;

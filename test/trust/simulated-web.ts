@@ -21,7 +21,7 @@ export interface SimulatedHost {
   readonly byVisit: number;
   /** Each network sees its own (an address in the text). */
   readonly personal: boolean;
-  /** Links and bits that each visit draws anew. */
+  /** Links and bits that change with each visit. */
   readonly adLinks: number;
   readonly clockBits: number;
   /** Days between two changes of a page, at the mean. */
@@ -139,7 +139,7 @@ function changed(page: PageSketch, seed: number): PageSketch {
   return random() < 0.1 ? { ...links, titleHash: whole(random) } : links;
 }
 
-/** As another language or another test group has it. */
+/** As in another language or test group. */
 function variant(page: PageSketch, seed: number): PageSketch {
   const random = seededRandom(seed);
   const bits = flipped(page, whole(random), 8 + Math.floor(14 * random()));

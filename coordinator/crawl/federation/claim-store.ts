@@ -20,7 +20,6 @@ import {
 import { addOutsideLinks } from "../results/host-writes.ts";
 import { admitGiven, type TakingSettings } from "./exchange-store.ts";
 
-/** With all their URLs and links, in one transaction. */
 const hostsAtOnce = 100;
 
 const urlsAtOnce = 2000;

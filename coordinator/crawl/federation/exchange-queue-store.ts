@@ -128,7 +128,6 @@ const mostTold = 5_000_000;
 
 const toldDays = 90;
 
-/** Rows deleted per statement. */
 const atOnce = 20_000;
 
 interface WaitingUrls {

@@ -55,7 +55,6 @@ export interface TakenUrls {
 
 export interface TakingSettings {
   readonly scope: CrawlScope;
-  /** Limit of new hosts by this message. */
   readonly mostNewHosts: number;
   readonly now: Date;
 }
@@ -71,7 +70,6 @@ export function createExchangeStore(pool: Pool) {
       await answerMessage(pool, childId, message, settings),
     message: async (onlyUnderWay: boolean) => await messageToParent(pool, onlyUnderWay),
     take: async (answer: Answer, settings: TakingSettings) => await takeAnswer(pool, answer, settings),
-    /** The parent is unreachable or refuses. */
     fail: async (words: string, now: Date) => await noteFailure(pool, parentId, { words, now }),
   };
 }
@@ -109,7 +107,6 @@ async function answerMessage(
   });
 }
 
-/** This coordinator and its ancestors. */
 async function chainHere(client: PoolClient): Promise<string[]> {
   const { rows } = await client.query<{ chain: string[] }>(
     "select chain from related_coordinator where peer_id = $1",
@@ -181,8 +178,6 @@ async function linkOf(client: PoolClient, child: PeerRow, message: Message): Pro
   );
   return rows[0]!.link_id;
 }
-
-// The child's side of an exchange.
 
 type Answer = Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls };
 

@@ -53,11 +53,9 @@ interface AskParentPorts {
   readonly random: () => number;
   readonly onTaken: (taken: TakenUrls, told: number) => void;
   readonly log: Log;
-  /** Polling interval while nothing waits. */
   readonly everyMs: number;
 }
 
-/** Longest pause while the parent is away. */
 const longestPauseMs = 300_000;
 
 /** Exchanges per turn, since stopping waits for one turn. */
@@ -67,7 +65,6 @@ export type TurnOutcome = "done" | "more" | "no-parent" | "failed";
 
 export class AskParent {
   readonly #ports: AskParentPorts;
-  /** Consecutive failures. */
   #failures = 0;
   #hasAnswer = false;
 

@@ -1,4 +1,4 @@
-/** What coordinators tell each other, and what is told of them. */
+/** API schemas of related coordinators and of the exchange between them. */
 import { z } from "zod";
 import { childMessage, exchangedUrl, maxExchangedUrls, parentAnswer } from "#protocol/exchange";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../../web/api-operation.ts";
@@ -34,7 +34,7 @@ export const coordinators = z
   })
   .meta({ id: "Coordinators" });
 
-/** In messages faulty ones are told by their place; here is what each must be. */
+/** The exchange itself reports faulty URLs by position; the API documents each. */
 const urls = z.array(exchangedUrl).max(maxExchangedUrls);
 const message = childMessage.extend({ urls }).meta({ id: "ChildMessage" });
 const answered = parentAnswer.extend({ urls }).meta({ id: "ParentAnswer" });

@@ -47,7 +47,6 @@ export async function takeOpinion(pool: Pool, taking: Taking): Promise<TakenChec
   });
 }
 
-/** Writes and returns the next step. */
 async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Promise<TakenCheck> {
   const { check, step } = taken;
   if (step.type === "ask") await askNext(client, check, step);
@@ -113,7 +112,6 @@ export const isOfferedTo = (of: {
            or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
      end`;
 
-/** What a crawler says it runs, and whether that is ours. */
 interface CrawlerSoftware {
   readonly version: string;
   readonly isOffered: boolean;

@@ -85,7 +85,6 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
   return row !== undefined;
 }
 
-/** Hosts locked at a time. */
 const hostsPerTurn = 200;
 
 /** Pages sent under leases from before the distrust; leases continue, so that no host sees two crawlers. */

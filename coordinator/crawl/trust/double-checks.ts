@@ -66,9 +66,7 @@ interface DoubleCheckSettings {
 const askedAtOnce = 3;
 /** Share of comparisons, possible within one version, that may go to any version. */
 const acrossVersionsShare = 0.25;
-/** Comparison hosts per answer to a request for work. */
 const checksPerRequest = 2;
-/** Pages compared per batch of results. */
 const samplesPerBatch = 20;
 
 export class DoubleChecks {
@@ -235,7 +233,6 @@ export class DoubleChecks {
   }
 }
 
-/** Candidates near a crawler. */
 const nearAtOnce = 2;
 /** Pages fetched longer ago no longer show whether a host answers by place. */
 const followUpMs = 3_600_000;

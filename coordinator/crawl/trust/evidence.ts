@@ -15,7 +15,6 @@ import type { UrlKey } from "#core/url-key";
 import type { Opinion, Verdict } from "./arbitration.ts";
 import { type PageSketch, still, type Volatility, widest } from "./page-sketch.ts";
 
-/** Result of a comparison for the crawler that fetched first. */
 export interface CheckOutcome {
   readonly crawlerId: CrawlerId;
   readonly hostHash: HostHash;
@@ -237,7 +236,6 @@ export function outcomesOf(
 
 // Types of stored comparisons: pages fetched again, and the results.
 
-/** A crawler's report of the page, with its time. */
 export interface StoredOpinion extends Opinion {
   readonly at: string;
 }
@@ -250,7 +248,6 @@ export interface NewCheck {
   readonly sketch: PageSketch | null;
   readonly fetchedAt: Date;
   readonly wanted: readonly CrawlerId[];
-  /** Deadline of the next fetch. */
   readonly nextBy: Date;
 }
 
@@ -273,20 +270,17 @@ export interface CheckTarget {
   readonly subnetId: number;
 }
 
-/** The next step of a check: another opinion, or a verdict. */
 export type CheckStep =
   | { readonly type: "ask"; readonly wanted: readonly CrawlerId[]; readonly nextBy: Date }
   | { readonly type: "verdict"; readonly verdict: Verdict };
 
 export type NextOfCheck = (check: OpenCheck) => CheckStep;
 
-/** A check with a new opinion and its consequence. */
 export interface TakenCheck {
   readonly check: OpenCheck;
   readonly step: CheckStep;
 }
 
-/** A result under a check's lease. */
 export interface ArrivedOpinion {
   readonly crawlerId: CrawlerId;
   readonly leaseId: LeaseId;
@@ -299,7 +293,6 @@ export interface ArrivedOpinion {
 
 export interface CheckLeaseRequest {
   readonly crawlerId: CrawlerId;
-  /** Maximum number of hosts. */
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly leaseSeconds: number;
@@ -315,7 +308,6 @@ export interface TrustHistory {
   readonly distrusted: ReadonlySet<CrawlerId>;
 }
 
-/** As stated in a hello. */
 export interface StatedSoftware {
   readonly softwareVersion: string;
   /** Set when a dock runs it. */

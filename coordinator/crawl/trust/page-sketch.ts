@@ -78,7 +78,6 @@ function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): Pag
   return trappedLinks === undefined ? sketch : { ...sketch, trappedLinks };
 }
 
-/** Sketch of an indexed page. */
 export function sketchOfPage(page: {
   readonly digest: string;
   readonly simhash: string;
@@ -215,7 +214,6 @@ export function widest(a: Volatility, b: Volatility): Volatility {
   };
 }
 
-/** Words for people, the most telling difference first. */
 export function differenceWords({ kind, bits, links, title }: PageDifference): string {
   if (kind) return "only one has a page, or the answers are of different kinds";
   const parts = [
@@ -273,7 +271,6 @@ export interface SampledCrawler {
   readonly watchedUntilPage: number;
 }
 
-/** The current share of its pages that is compared. */
 export function samplingShare({ pages, watchedUntilPage }: SampledCrawler, rule: SamplingRule): number {
   const asNewcomer = pages < rule.newcomerPages ? rule.newcomerShare : 0;
   const asWatched = pages < watchedUntilPage ? rule.watchedShare : 0;

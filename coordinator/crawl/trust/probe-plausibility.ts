@@ -40,7 +40,6 @@ export interface ProbingFleet {
 
 export interface ProbeLie {
   readonly crawlerId: CrawlerId;
-  /** Subnets on which its report cannot be true. */
   readonly subnets: readonly SubnetId[];
   /** Subnets on which an impossible report would show. */
   readonly tested: number;

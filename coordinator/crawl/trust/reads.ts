@@ -10,7 +10,6 @@ import {
   unprovenWords,
 } from "./trust-api.ts";
 
-/** Latest pages of evidence shown. */
 const mostEvidence = 100;
 
 /** Null when no crawler has that name. */

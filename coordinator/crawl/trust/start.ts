@@ -29,12 +29,10 @@ interface TrustingPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets;
-  /** Requests new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
   /** Called when this crawler may get a comparison. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
-  /** Version of this coordinator's software. */
   readonly version: string;
   readonly log: Log;
   readonly now: () => Date;
@@ -44,7 +42,6 @@ interface Trusting {
   /** Stores that take comparisons out of results and add them to leases. */
   readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  /** Starts the timers. */
   start(): Promise<void>;
 }
 

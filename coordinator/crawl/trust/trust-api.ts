@@ -74,7 +74,6 @@ export type TrustLine = ReadOf<typeof trustLine>;
 export type TrustReport = ReadOf<typeof trustReportSchema>;
 export type TrustEvidence = ReadOf<typeof trustEvidence>;
 
-/** Explains why it is unproven. */
 export function unprovenWords({ agreed, alone, once, untold }: TrustReport["comparisons"]): string {
   const of = `${untold} of ${untold + agreed + alone + once} comparisons of its pages were inconclusive`;
   const why =

@@ -28,7 +28,6 @@ import type {
 } from "./evidence.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
 
-/** Crawlers arriving at once that share a statement. */
 const mostTogether = 200;
 
 export type TrustStore = ReturnType<typeof createTrustStore>;
