@@ -30,8 +30,6 @@ interface KeySetAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
-type FetchKeySet = (url: string) => Promise<KeySetAnswer>;
-
 let world: JoiningWorld;
 let partner: PartnerConsole;
 let certificate: TestCertificate;
@@ -39,10 +37,9 @@ let site: Awaited<ReturnType<typeof startHttps1Origin>>;
 /** A request while the key is still unknown to verifiers, and a later one. */
 let early: SignedMessage;
 let message: SignedMessage;
-/** The partner's console output for requesting another key. */
 
 /** Reads a URL from the coordinator regardless of its host, over TLS and without redirects. */
-const fromCoordinator: FetchKeySet = async (url) => {
+const fromCoordinator = async (url: string): Promise<KeySetAnswer> => {
   const { host, pathname, search } = new URL(url);
   const { hostname, port } = new URL(world.url);
   return await new Promise((resolve, reject) => {
@@ -149,32 +146,36 @@ function stringMembers(field: string): Map<string, string> | undefined {
 
 type Jwk = Readonly<Record<string, unknown>>;
 
-/** Returns the identifier to which the request is attributed, or why none. `scheme` is the connection's. */
+const labelOf = ({ headers }: Pick<SignedMessage, "headers">) =>
+  /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(headers["signature-input"]))?.[1];
+
+const firstFault = (faults: readonly (readonly [isFault: boolean, words: string])[]) =>
+  faults.find(([isFault]) => isFault)?.[1];
+
+/** Returns the identifier to which the request is attributed, or why none. */
 async function verifiedIdentity(
   seen: SignedMessage,
-  fetchKeySet: FetchKeySet,
-  { now = Date.now(), scheme = "https" } = {},
 ): Promise<{ readonly identifier: string; readonly key: Jwk } | { readonly refused: string }> {
-  // Section "Use of TLS".
-  if (scheme !== "https") return { refused: "a signature that came over an unsecured channel" };
-  const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(seen.headers["signature-input"]))?.[1];
+  const label = labelOf(seen);
   if (label === undefined) return { refused: "no signature" };
   const agent = stringMembers(String(seen.headers["signature-agent"]))?.get(label);
   if (agent === undefined)
     return { refused: "Signature-Agent is no dictionary with a string for this signature" };
   const { covered, parameters } = seenSignature(seen, label, Buffer.alloc(32).toString("base64url"));
-  if (!covered.includes(`"signature-agent";key="${label}"`))
-    return { refused: "Signature-Agent is not covered" };
-  if (!covered.includes('"@authority"') && !covered.includes('"@target-uri"'))
-    return { refused: "no target" };
-  if (parameters.tag !== "web-bot-auth") return { refused: "another tag" };
   const [created, expires] = [Number(parameters.created), Number(parameters.expires)];
-  // Allows a second for clock differences.
-  if (!(created <= now / 1000 + 1 && now / 1000 < expires)) return { refused: "not of now" };
-  if (expires - created > 86_400) return { refused: "valid for longer than a day" };
-  if (!agent.startsWith("https://")) return { refused: `${agent} is no https URL` };
+  const nowSeconds = Date.now() / 1000;
+  const fault = firstFault([
+    [!covered.includes(`"signature-agent";key="${label}"`), "Signature-Agent is not covered"],
+    [!covered.includes('"@authority"') && !covered.includes('"@target-uri"'), "no target"],
+    [parameters.tag !== "web-bot-auth", "another tag"],
+    // Allows a second for clock differences.
+    [!(created <= nowSeconds + 1 && nowSeconds < expires), "not of now"],
+    [expires - created > 86_400, "valid for longer than a day"],
+    [!agent.startsWith("https://"), `${agent} is no https URL`],
+  ]);
+  if (fault !== undefined) return { refused: fault };
 
-  const keys = await keySet(agent, fetchKeySet);
+  const keys = await keySet(agent);
   if (typeof keys === "string") return { refused: keys };
   const key = keys.find(
     ({ kty, crv, x }) => kty === "OKP" && crv === "Ed25519" && thumbprint(String(x)) === parameters.keyid,
@@ -189,8 +190,8 @@ async function verifiedIdentity(
 }
 
 /** Section "Key Distribution and Discovery"; returns the reason for an invalid set. */
-async function keySet(url: string, fetchKeySet: FetchKeySet): Promise<readonly Jwk[] | string> {
-  const answer = await fetchKeySet(url);
+async function keySet(url: string): Promise<readonly Jwk[] | string> {
+  const answer = await fromCoordinator(url);
   if (answer.status !== 200) return `${url} answers ${answer.status}`;
   const type = answer.headers["content-type"];
   if (type !== directoryType) return `${url} is served as ${type}`;
@@ -207,27 +208,30 @@ async function keySet(url: string, fetchKeySet: FetchKeySet): Promise<readonly J
 
 /** Appendix "Validating the Domain Binding": checks that a key in the answer has signed it for this authority. */
 function directoryProof({ headers, body }: KeySetAnswer, requestAuthority: string, now = Date.now()): string {
-  const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(headers["signature-input"]))?.[1];
+  const label = labelOf({ headers });
   if (label === undefined) return "no proof";
   const answered: SignedMessage = { method: "GET", path: "", authority: "", headers, requestAuthority };
   const keys = (JSON.parse(body) as { keys: Jwk[] }).keys;
   const { parameters, covered } = seenSignature(answered, label, String(keys[0]?.x));
-  if (parameters.tag !== "http-message-signatures-directory") return "another tag";
-  if (!covered.includes('"@authority";req')) return "the authority is not covered";
-  if (!covered.includes('"content-digest"')) return "the body is not covered";
   const digest = createHash("sha256").update(body).digest("base64");
-  if (headers["content-digest"] !== `sha-256=:${digest}:`) return "another body";
-  if (Number(parameters.created) > now / 1000 || Number(parameters.expires) <= now / 1000)
-    return "not of now";
+  const [created, expires] = [Number(parameters.created), Number(parameters.expires)];
   const key = keys.find(({ kid }) => kid === parameters.keyid);
-  if (key === undefined) return "an unknown key";
-  if (Number(key.exp) < Number(parameters.expires)) return "good for longer than its key";
-  return seenSignature(answered, label, String(key.x)).valid ? "proven" : "wrong signature";
+  const fault = firstFault([
+    [parameters.tag !== "http-message-signatures-directory", "another tag"],
+    [!covered.includes('"@authority";req'), "the authority is not covered"],
+    [!covered.includes('"content-digest"'), "the body is not covered"],
+    [headers["content-digest"] !== `sha-256=:${digest}:`, "another body"],
+    [created > now / 1000 || expires <= now / 1000, "not of now"],
+    [key === undefined, "an unknown key"],
+    [Number(key?.exp) < expires, "good for longer than its key"],
+    [!seenSignature(answered, label, String(key?.x ?? keys[0]?.x)).valid, "wrong signature"],
+  ]);
+  return fault ?? "proven";
 }
 
 describe("a site that verifies the crawlers' requests", () => {
   it("finds the key set at the URL in Signature-Agent and verifies the signature by a key used for nothing else", async () => {
-    const verified = await verifiedIdentity(message, fromCoordinator);
+    const verified = await verifiedIdentity(message);
 
     expect(verified).toMatchObject({ identifier: keySetUrl });
     const { key } = verified as { key: Jwk };
@@ -235,7 +239,7 @@ describe("a site that verifies the crawlers' requests", () => {
     expect(key.x).not.toBe(identity);
     expect(Object.keys(key)).toEqual(["kty", "crv", "kid", "x", "use", "nbf", "exp"]);
     // The key set has that key and the coordinator's own, which signs no request.
-    expect(await keySet(keySetUrl, fromCoordinator)).toHaveLength(2);
+    expect(await keySet(keySetUrl)).toHaveLength(2);
   });
 
   it("saw no signature before cached key sets could have the key", () => {
@@ -259,7 +263,7 @@ describe("a site that verifies the crawlers' requests", () => {
   it("no longer finds the key of a revoked crawler", async () => {
     await createFleetKeys(world.pool).revoke("athens", new Date());
 
-    expect(await verifiedIdentity(message, fromCoordinator)).toEqual({
+    expect(await verifiedIdentity(message)).toEqual({
       refused: expect.stringContaining("has no key"),
     });
   });
