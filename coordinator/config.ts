@@ -1,7 +1,6 @@
 /**
- * The coordinator's settings: checked once, all faults listed together, unknown names refused, frozen.
- * What each does says coordinator/setting-words. The values come from a JSON file
- * and from flags; the environment is read by the command, not here.
+ * The coordinator's settings from a JSON file and flags: checked once, with all faults reported together, unknown
+ * names refused, and frozen. setting-words describes each. The command reads the environment.
  */
 import { isIPv4, isIPv6 } from "node:net";
 import type { Pool } from "pg";
@@ -34,10 +33,10 @@ const listen = z.strictObject({
 
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
 
-/** Importing the registries' data, as it is asked for on the pages. */
+/** Registry imports started from the pages. */
 const registry = z.strictObject({
   filesFolder: z.string().min(1).max(4096).nullable().default(null),
-  /** Of memory for one job: 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
+  /** Memory for one job: 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
   jobMegabytes: z.int().min(256).max(1_000_000).default(4096),
   jobMinutes: z.int().min(1).max(10_080).default(720),
   shrinkageWarningShare: z.number().min(0).max(1).default(suspiciousShare),
@@ -62,18 +61,16 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
 });
 
-/** Where searches are answered from. */
 const search = z.strictObject({
   index: z.enum(["memory", "database"]).nullable().default(null),
   indexMegabytes: z.int().min(100).max(10_000_000).nullable().default(null),
 });
 
-/** What is expected of backups. */
 const backup = z.strictObject({
   warnAfterHours: z.number().min(0).max(8760).nullable().default(48),
 });
 
-/** The web pages; what changes something is for those who have signed in, wherever it listens. */
+/** Reading by anonymous visitors; changes always need a sign-in. */
 const access = z.strictObject({
   anonymous: z.enum(["read", "nothing"]).nullable().default(null),
 });
@@ -89,7 +86,7 @@ export const configSchema = z.strictObject({
     .default(null),
   access: access.prefault({}),
   resolvers: z.array(resolver).max(8).default([]),
-  /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
+  /** Special-purpose networks that may be crawled (a partner's own, tests). */
   allowSpecialPurpose: z.union([z.boolean(), z.array(specialRange).min(1).max(100)]).default(false),
   delegation: policySections.delegation.prefault({}),
   probe: policySections.probe.prefault({}),
@@ -109,7 +106,7 @@ export const configSchema = z.strictObject({
   search: search.prefault({}),
   backup: backup.prefault({}),
   alerts: alertsSettings.prefault({}),
-  /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
+  /** The parent coordinator, which receives what is not this one's (WEB-SAILOR section 4.4), or null. */
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
@@ -124,8 +121,8 @@ export const configSchema = z.strictObject({
     .optional(),
   contact: z.string().min(3).max(200).nullable().default(null),
   /**
-   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421), naming the key set at publicUrl
-   * (left out: at the origin of the User-Agent's page), where this coordinator must be reached by https.
+   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421). The key set is at publicUrl
+   * (default: the origin of the User-Agent's page), which must reach this coordinator by https.
    */
   signRequests: z.boolean().default(false),
   signingKeyDays: z.int().min(1).max(365).default(30),
@@ -136,7 +133,7 @@ export const configSchema = z.strictObject({
 
 export type CoordinatorConfig = DeepReadonly<z.infer<typeof configSchema> & { userAgent: string }>;
 
-/** Checks the settings; throws one ConfigError that lists every fault. */
+/** Throws one ConfigError with every fault. */
 export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const checked = configSchema.safeParse(withoutFormer(values));
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
@@ -147,7 +144,7 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   return frozen({ ...checked.data, userAgent });
 }
 
-/** A file that an earlier version wrote goes on working: hints are gone, and the strategy *ncis* is *optimal* now. */
+/** Accepts files of earlier versions: hints are gone, and the strategy *ncis* is now *optimal*. */
 function withoutFormer(values: unknown): unknown {
   if (typeof values !== "object" || values === null || Array.isArray(values)) return values;
   const { hints: _, ...kept } = values as Record<string, unknown>;
@@ -155,7 +152,7 @@ function withoutFormer(values: unknown): unknown {
   return recrawl?.strategy === "ncis" ? { ...kept, recrawl: { ...recrawl, strategy: "optimal" } } : kept;
 }
 
-/** Of the page and the contact, what somebody outside can reach. */
+/** Prefers an address that outsiders can reach. */
 function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof configSchema>): string {
   const here = `${tls === null ? "http" : "https"}://${hostInUrl(listen.host)}:${listen.pagesPort || listen.port}`;
   const page = `${(publicUrl ?? here).replace(/\/+$/, "")}/about-crawler`;
@@ -163,7 +160,7 @@ function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof co
   return `Nearcrawl/${userAgentVersion} (+${reachable})`;
 }
 
-/** The settings of a coordinator that listens at another port than they say: its page is there. */
+/** Adapts the settings when the coordinator listens at another port than they state. */
 export function listeningAt(config: CoordinatorConfig, port: number): CoordinatorConfig {
   const values = config as z.infer<typeof configSchema> & { userAgent: string };
   const moved = { ...values, listen: { ...values.listen, port } };
@@ -179,7 +176,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path || "settings"}: ${issue.message}`];
 }
 
-/** What exposure depends on, read by itself: whatever else is wrong, this is told too. */
+/** Checked separately, so that an exposed address is reported whatever else is wrong. */
 const exposureSchema = z.object({
   listen: z.object({ host: listen.shape.host }).prefault({}),
   tls: z.unknown().optional(),
@@ -212,24 +209,24 @@ export interface CoordinatorOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
   readonly log: Log;
-  /** Of this software, shown on pages. */
+  /** The software's version, shown on pages. */
   readonly version: string;
-  /** Where the tree is kept between two starts; null: it is built from the database each time. */
+  /** The folder for tree snapshots; null: the tree is built from the database at every start. */
   readonly snapshotFolder?: string | null;
-  /** The folder of the journals beside the database (coordinator/journal); null: none is kept. */
+  /** The folder of the journals beside the database (coordinator/journal), or null. */
   readonly journalRoot?: string | null;
-  /** Where commands of the home reach it; null: by the database alone. */
+  /** The socket for the home's commands; null: they use the database alone. */
   readonly socketPath?: string | null;
-  /** Runs the registry's jobs; left out: none can be started from the pages. */
+  /** Runs registry jobs; absent: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
-  /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */
+  /** Keeps a crawler release available, before listening and regularly. Absent: operators do. */
   readonly keepReleases?: (now: Date, pool: Pool) => Promise<void>;
-  /** The machine's clock, which is watched (core/own-clock); left out: the system's. */
+  /** The watched clock (core/own-clock); default: the system's. */
   readonly machineClock?: MachineClock;
-  /** Somebody has looked at the clock: how long ago the database was last written does not matter. */
+  /** An operator has checked the clock, so the age of the database's last write does not matter. */
   readonly clockIsRight?: boolean;
-  /** A clock by which days pass as somebody wants; left out: the machine's. It is compared with nothing. */
+  /** A simulated clock, compared with nothing; default: the machine's. */
   readonly now?: () => Date;
-  /** A clock that never goes back, by which the other coordinators of this database are watched. */
+  /** A monotonic clock for watching the other coordinators of this database. */
   readonly nowMs?: () => number;
 }

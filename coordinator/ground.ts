@@ -1,6 +1,6 @@
 /**
- * What all rooms stand on, made before any of them: the coordinator's place among those of its database, its sessions there, the
- * settings in force, the stores, the gateway, and what the database knows, read into memory.
+ * The foundation of all rooms, made first: the coordinator's place in the database and its session there, the
+ * settings in force, the stores, the gateway, and the database's contents in memory.
  */
 import { hostname, networkInterfaces, uptime } from "node:os";
 import { EventLoopWatch } from "#core/clock";
@@ -50,12 +50,12 @@ import { Counters } from "./tell/overview/metrics.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
 import { OwnCertificate } from "./web/own-certificate.ts";
 
-/** A way to the database that is slower is no way. */
+/** Slower connections count as failed. */
 const presenceConnectMs = 3000;
 
 export type Ground = Awaited<ReturnType<typeof layGround>>;
 
-/** Rejects, leaving nothing behind, where the clock is wrong or the database fails. */
+/** Rejects without leaving anything behind when the clock is wrong or the database fails. */
 export async function layGround(options: CoordinatorOptions) {
   const watch = watchOwn(options);
   let place: Place | null = null;
@@ -71,7 +71,7 @@ export async function layGround(options: CoordinatorOptions) {
     place = await takePlace(options, watch);
     await migrate(place.database);
     ground = await makeGround(options, { ...place, watch });
-    // Whatever others change while it is read is heard, and read once more.
+    // Listening first, so that changes made during the reading are read again.
     await ground.others.listen();
     const hasWitnesses = ground.config.trust.witnesses;
     await readWhatIsKnown({ ...ground, ...ground.stores, hasWitnesses }, ground.now());
@@ -85,12 +85,11 @@ export async function layGround(options: CoordinatorOptions) {
 
 type Place = Awaited<ReturnType<typeof takePlace>>;
 
-/** Its number among the coordinators of this database, and sessions of that number, which end when another takes over from it. */
+/** The coordinator's number in this database, with sessions that end when another takes the number over. */
 async function takePlace(options: CoordinatorOptions, { now }: OwnWatch) {
   const { database: given, journalRoot = null, config, nowMs, log } = options;
   const reviewed = await reviewDatabase({ pool: given.pool, journalRoot, log, now });
   const { port } = config.listen;
-  // A port that anybody gets names nobody.
   const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
   const presence = await CoordinatorPresence.begin(given.pool, {
     ...{ ...(nowMs === undefined ? {} : { nowMs }), name, log },
@@ -103,7 +102,7 @@ async function takePlace(options: CoordinatorOptions, { now }: OwnWatch) {
   const url = withSessionName(given.url, presence.sessionName);
   const pool = createPool(url, given.pool.options.max);
   void presence.replaced.then(() => {
-    // Over a way that was cut, what waits for an answer would wait for minutes.
+    // Over a severed connection, waiting for answers would take minutes.
     if (pool instanceof ServerPool) pool.sever("Connection terminated: others have taken over");
   });
   const database: Database = { ...given, url, pool };
@@ -174,14 +173,14 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
   const { delegations } = stores;
   const [budget, anycast] = [new DayBudget(), new AnycastRanges()];
   const denied = new DeniedTargets(heldHosts(state, config), state);
-  /** What earlier coordinators, or others, found to be anycast. */
+  /** Anycast ranges found earlier or by other coordinators. */
   const readAnycast = async () =>
     anycast.restore(
       await delegations.anycastSubnets(),
       (subnetId) => state.placementOf(subnetId),
       await delegations.notAnycast(),
     );
-  /** What other coordinators on this database are told, and tell. */
+  /** Exchanges notices with the other coordinators of this database. */
   const others = sharing({
     ...{ ...stores, pool, presence, fleet, state, budget, denied, timekeeper, log, now },
     readAnew: async () => {
@@ -230,7 +229,7 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
 
 type OwnWatch = ReturnType<typeof watchOwn>;
 
-/** The coordinator's watch on itself: database, clock, event loop, certificate. It uses no connection of the pool, which may be exhausted. */
+/** Watches database, clock, event loop and certificate. Uses no connection of the pool, which may be exhausted. */
 function watchOwn({
   database: { url },
   config: { tls },
@@ -254,7 +253,7 @@ function watchOwn({
   database.start();
   return {
     ...{ clock, now },
-    /** Whenever the clock turns out to be wrong, or is right again and jumped by so much. */
+    /** Called when the clock turns out wrong, and when it is right again after a jump. */
     onClock: (listener: (isRight: boolean, jumpedMs: number) => void) => void clockListeners.push(listener),
     database,
     eventLoop,
@@ -272,14 +271,16 @@ const systemMachineClock: MachineClock = {
   uptimeMs: () => uptime() * 1000,
 };
 
-/** Of this machine: whoever comes from there goes by the same clock. */
+/** Whether the peer is on this machine and so uses the same clock. */
 export function isOwnAddress(address: string): boolean {
   const plain = address.replace(/^::ffff:/i, "");
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return isLoopbackHost(plain) || own.some((one) => one.address === plain);
 }
 
-/** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
+/**
+ * Call before anything is written. Throws ClockError; a supervisor restarts the coordinator when the clock is right.
+ */
 async function requireRightClock(
   { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },
   watch: OwnWatch,

@@ -1,6 +1,6 @@
 /**
- * The coordinator's pages and operations in a command's own process, over the database alone: the same router that a coordinator
- * has, for as long as one question takes. What only a coordinator's memory knows is told as the database knows it.
+ * Pages and operations in a command's own process, over the database alone, with the coordinator's router, for one
+ * request. What only a coordinator's memory holds is answered from the database.
  */
 import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
@@ -26,14 +26,13 @@ import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
   readonly database: Database;
-  /** The coordinator's settings; null: as without a file. */
+  /** The coordinator's settings; null: defaults. */
   readonly config: CoordinatorConfig | null;
   /** DNS servers; empty: the system's. */
   readonly resolvers: readonly string[];
   readonly audit: (pool: Pool) => Pick<AuditLog, "record">;
-  /** Of an answer 500: a command has no log to look it up in. */
+  /** Reports the cause of a 500, because a command has no log. */
   readonly onFault: (error: unknown) => void;
-  /** Of the operation that is asked. */
   readonly room: string;
 }
 
@@ -60,7 +59,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
   };
   const rooms = {
     ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
-    // The tree takes half a minute for ten million subnets.
+    // Loading the tree takes half a minute for ten million subnets.
     state: room === "explore" ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
     resolver: createNameResolver({ servers: resolvers }),

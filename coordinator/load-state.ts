@@ -1,4 +1,4 @@
-/** What the coordinator reads at its start, and again when the registry changes. */
+/** Reads the coordinator's state at its start, and the tree again when the registry changes. */
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import type { FrontierStore } from "./crawl/frontier/frontier-store.ts";
@@ -26,7 +26,6 @@ interface KnownPorts {
   readonly state: CoordinatorState;
   readonly budget: DayBudget;
   readonly snapshots?: TreeSnapshots;
-  /** As rounds have it (delegation/probe-round.ts). */
   readonly hasWitnesses?: boolean;
 }
 
@@ -41,7 +40,7 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);
 }
 
-/** What other coordinators may have changed since memory was read: everything but the tree, which `followRegistry` follows. */
+/** Re-reads what other coordinators may have changed, except the tree, which `followRegistry` follows. */
 export async function readAnew(
   ports: Pick<KnownPorts, "crawlers" | "delegations" | "state" | "hasWitnesses">,
   now: Date,
@@ -52,7 +51,7 @@ export async function readAnew(
   await relearnRtts(ports);
 }
 
-/** Row by row into columns: a million records at once would take a quarter of a gigabyte for a moment. */
+/** Row by row, because a million records at once would briefly take 250 MB. */
 async function loadDelegations({
   delegations,
   state,
@@ -64,7 +63,7 @@ async function loadDelegations({
 
 interface RegistryPorts {
   readonly subnets: SubnetStore;
-  /** Puts every address into a subnet where no registry is in force; does nothing where one is. */
+  /** Creates the two root subnets when no registry is in force. */
   readonly ensureRoots: () => Promise<unknown>;
   readonly frontier: FrontierStore;
   readonly state: CoordinatorState;
@@ -73,9 +72,9 @@ interface RegistryPorts {
 }
 
 /**
- * Swaps the tree whenever an import or a rollback has committed, and at once where one has since the tree
- * was read: nobody listened then. Without any registry the two roots stand for it, so that a first crawl, or one
- * whose only import was rolled back, has a tree.
+ * Swaps the tree after every import or rollback, and at once if one was missed since the tree was read. Without a
+ * registry, two root subnets take its place, so that a first crawl, or one whose only import was rolled back, has a
+ * tree.
  */
 export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Promise<void> }> {
   const { subnets, state } = ports;
@@ -87,7 +86,7 @@ export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Pr
       if (isStopped) return;
       await swapTree(ports);
       clearTimeout(again);
-      // An import is under way that may fail, or the database is away: nobody would tell.
+      // An import may still fail, or the database may be away, without any notice.
       if (state.generation === null) again = setTimeout(changed, rootsAgainMs).unref();
     });
   };
@@ -118,7 +117,7 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
   }
 }
 
-/** `snapshots`: where a coordinator keeps its tree, which is ten times quicker to read than its rows. */
+/** `snapshots`: reading the tree from one is ten times faster than from its rows. */
 export async function readState(
   { pool }: Pick<Database, "pool">,
   snapshots?: TreeSnapshots,
@@ -132,20 +131,20 @@ export async function readState(
   return state;
 }
 
-// A registry import has committed: the new tree is built beside the old one and takes its place, and the
-// hosts whose addresses now lie in other subnets are told so. Delegations of subnets that did not change go on.
+// After a registry import, the new tree is built beside the old one and replaces it, and hosts in other subnets than
+// before are reassigned. Delegations of unchanged subnets continue.
 
 interface RefreshTreePorts {
   readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "readPublished">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
-  /** Where trees are kept between two starts; without it every tree is built from the rows. */
+  /** Tree snapshots; without them every tree is built from rows. */
   readonly snapshots?: TreeSnapshots;
 }
 
 type LoadTreePorts = Omit<RefreshTreePorts, "frontier">;
 
-/** Sets the tree of the registry in force, from the snapshot where there is one; returns how many subnets it has. */
+/** Sets the current tree, from a snapshot if possible; returns its number of subnets. */
 async function loadTree(ports: LoadTreePorts): Promise<number> {
   const { tree, registry } = (await keptTree(ports)) ?? (await builtTree(ports));
   ports.state.setPublished(await ports.subnets.readPublished());
@@ -173,20 +172,20 @@ async function builtTree({ subnets, snapshots }: LoadTreePorts): Promise<TreeInF
   return { tree, registry };
 }
 
-/** Loads the tree in force and re-assigns the hosts; returns how many subnets it has and how many hosts moved. */
+/** Returns the number of subnets, and of hosts that moved. */
 export async function refreshTree(ports: RefreshTreePorts): Promise<{ subnets: number; movedHosts: number }> {
   const subnets = await loadTree(ports);
   const movedHosts = await ports.frontier.reassignSubnets((address) => ports.state.subnetOf(address));
   return { subnets, movedHosts };
 }
 
-// At the start: what the latest rounds measured is learned again from the database, as if they had just run, so
-// that the first decisions after a restart are as good as the last ones before it.
+// At the start, the latest rounds are replayed from the database, so that the first decisions after a restart are as
+// good as the last ones before it.
 
-/** As many as tell the fleet's surroundings; more would only replace the earlier ones. */
+/** Enough to describe the fleet's surroundings; more would only replace earlier ones. */
 const roundsRead = 2000;
 
-/** Needs the tree, the delegations and the crawlers' RTTs in the state; returns how many rounds it learned from. */
+/** Needs the tree, the delegations and the crawlers' RTTs; returns how many rounds were used. */
 async function relearnRtts({
   delegations,
   state,

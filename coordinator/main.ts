@@ -1,6 +1,6 @@
 /**
- * The coordinator: what all rooms stand on, the rooms, and the pages, from the start to the end. What it keeps in memory is read
- * from the database first, so it can be killed and started at any moment.
+ * The coordinator from start to stop: the foundation, the rooms, and the pages. Its memory is read from the database,
+ * so it can be killed and restarted at any time.
  */
 
 import type { CoordinatorOptions } from "./config.ts";
@@ -13,11 +13,11 @@ import { openWebServer } from "./start-web.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 
 export interface RunningCoordinator {
-  /** Where its pages, its API and its crawlers' socket are. */
+  /** The address of its pages, API and crawler socket. */
   readonly webUrl: string;
   /**
-   * Resolves, with words, when the database went back, or others took this coordinator for frozen and replaced it: what it knows
-   * of the database is not so any more, and it has to start over.
+   * Resolves with the reason when the database went back to an earlier state, or when others considered this
+   * coordinator frozen and replaced it: its memory is obsolete, and it must restart.
    */
   readonly hasToStartOver: Promise<string>;
   stop(): Promise<void>;
@@ -25,7 +25,7 @@ export interface RunningCoordinator {
 
 type Web = Awaited<ReturnType<typeof openWebServer>>;
 
-/** Reads what is known, listens, and goes to work. Rejects, leaving nothing behind, when it cannot listen or the database fails. */
+/** Rejects without leaving anything behind when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
   const ground = await layGround(options);
   const { gateway, journal, timekeeper, log } = ground;
@@ -38,7 +38,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     for (const room of rooms) await room.stop?.();
     await ground.incidents.flush();
     await pages?.web.close();
-    // What the end of a room or a page has written is copied, too.
+    // The journal stops last, to copy what rooms and pages wrote while ending.
     await journal.stop();
     await ground.end();
   };
@@ -46,7 +46,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     const opened = openRooms(ground, options.database.url);
     rooms = opened.rooms;
     for (const room of rooms) await room.begin?.();
-    // Who comes while the rooms start finds the pages, and is not served as a crawler yet.
+    // While the rooms start, visitors get pages, but crawlers are not served yet.
     pages = await openPages(ground, opened);
     for (const room of rooms) await room.start?.();
     await journal.start();

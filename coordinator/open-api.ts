@@ -5,7 +5,6 @@ import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-
 
 const rooms = await loadOperations();
 
-/** Every room's operations, by their operationId. */
 export const apiOperations: ApiOperations = Object.assign({}, ...rooms.map(({ operations }) => operations));
 
 const info = {
@@ -23,7 +22,7 @@ const info = {
 
 let described: OpenApi | null = null;
 
-/** Made when it is first asked for, which takes some 90 ms: no start waits for it. */
+/** Made on demand, because it takes about 90 ms. */
 export function describeApi(): OpenApi {
   described ??= makeDescription();
   return described;
@@ -49,7 +48,7 @@ function makeDescription(): OpenApi {
   };
 }
 
-/** Of all rooms; two rooms that mean different things by one name would describe one of them wrongly. */
+/** Throws when two rooms use one name for different things, since one would be described wrongly. */
 function allOf<T>(named: readonly Readonly<Record<string, T>>[]): Record<string, T> {
   const all: Record<string, T> = {};
   for (const [name, one] of named.flatMap(Object.entries<T>)) {

@@ -1,7 +1,7 @@
 /**
- * The operations of every room. This is the one list of them: commands, the API's description, what `find` finds and the runbook's
- * reference are made from it. A module's operations are what it exports by a name that ends in Operations or Api. Their room is that
- * of room-pages.ts, and their tag in the API's description is the room's name where the list has no other.
+ * All operations. Commands, the API description, `find` and the runbook's reference are made from this list. A
+ * module's operations are its exports whose names end in Operations or Api. The room is one of room-pages.ts, and the
+ * default tag in the API description.
  */
 import type { ApiOperation, ApiOperations } from "./web/api-operation.ts";
 
@@ -45,14 +45,14 @@ const modules: readonly (readonly [room: string, load: () => Promise<Loaded>, ta
 ];
 
 export interface ModuleOperations {
-  /** The place of its module in the list, by which it can be loaded alone. */
+  /** The index of its module, for loading it alone. */
   readonly module: number;
   readonly room: string;
   readonly tag: string;
   readonly operations: ApiOperations;
 }
 
-/** `only`: those of these modules. Left out: all. */
+/** `only`: indexes of modules; default: all. */
 export async function loadOperations(
   only: readonly number[] = [...modules.keys()],
 ): Promise<readonly ModuleOperations[]> {
@@ -66,7 +66,6 @@ export async function loadOperations(
   return await Promise.all(only.map(load));
 }
 
-/** Of all rooms. */
 export async function everyOperation(): Promise<readonly ApiOperation[]> {
   return (await loadOperations()).flatMap(({ operations }) => Object.values(operations));
 }

@@ -1,4 +1,4 @@
-/** The rooms of a coordinator, those first that others need, and what the rooms need of each other. */
+/** Makes the coordinator's rooms, dependencies first, and connects them. */
 
 import { jobs } from "#core/scheduler";
 import { within } from "#core/timer-ms";
@@ -52,30 +52,32 @@ import { scheduleSites } from "./tell/sites/start.ts";
 import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
 
-/** How often it is seen to that crawlers are served, or sent to the others. */
+/** How often crawlers' service is checked: served here, or sent to others. */
 const serveMs = 500;
 const confirmMs = 1000;
-/** How often what crawlers say of themselves is written. */
+/** How often heartbeats are written. */
 const heartbeatsMs = 1000;
-/** How often the metrics' gauges are set. */
 const observeMs = 2000;
-/** How soon a renewed certificate is shown. */
+/** How often the certificate is checked for renewal. */
 const certificateMs = 60_000;
-/** Between two looks whether the crawler's release ends soon: it is signed for months. */
+/** How often the crawler release's expiry is checked; releases are signed for months. */
 const keepReleasesMs = 6 * 3_600_000;
-/** Crawlers arrive in bunches after a start: one measurement, and one look, for all of them. */
+/** Crawlers arrive in bunches after a start, which share one measurement. */
 const bunchMs = 1000;
 
 export interface OpenRooms {
   readonly rooms: readonly Room[];
-  /** What the jobs of several rooms, and the pages, work with. */
+  /** Shared by jobs of several rooms and the pages. */
   readonly jobPorts: BalanceJobPorts;
   readonly searchIndex: IndexKeeper;
-  /** What the coordinator's memory knows now, for the pages and the gauges. */
+  /** The coordinator's live state, for pages and gauges. */
   readonly live: () => LiveState;
 }
 
-/** `databaseUrl`: for a process beside this one, which only reads. The gateway hands the rooms what crawlers say from now on. */
+/**
+ * `databaseUrl`: for a read-only process beside this one. From now on, the gateway passes messages of crawlers to the
+ * rooms.
+ */
 export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
   const { others, resolver, health, settling, idle, denied, anycast, budget } = ground;
@@ -181,7 +183,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     paces,
     optOutDuties({ pool, gateway: own, timekeeper, config, log, now }),
     linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config),
-    // It ends with the ground, after this coordinator has said that it ends.
+    // Ends with the ground, after this coordinator has announced its end.
     { ...others, start: async () => await others.start(delegations.queue), stop: async () => {} },
     outbox,
     moves,
@@ -248,7 +250,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
   return { rooms: [followers, ...rooms], jobPorts, searchIndex: index, live };
 }
 
-/** What others write into the database: operators' changes of the fleet, and imports of the registry. */
+/** Follows operators' changes of the fleet, and registry imports. */
 function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
   const { pool, stores, state, timekeeper, snapshots, log } = ground;
   const followed: { stop(): Promise<void> }[] = [];
@@ -265,7 +267,7 @@ function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
   };
 }
 
-/** What the coordinator does for itself: it serves crawlers while it reaches its database, and tells how it fares. */
+/** Serves crawlers while the database answers, and reports the coordinator's health. */
 function ownRoom(
   ground: Ground,
   { index, live }: { readonly index: IndexKeeper; readonly live: () => LiveState },
@@ -281,13 +283,13 @@ function ownRoom(
       log.warn({ file, words: notTaken }, "what lies in the certificate's file is not shown");
   };
   return {
-    // Who is invited by the pages that listen soon is to find a release.
+    // The release must exist before the pages invite anybody.
     begin: async () => await keepReleases(now(), pool),
     start: () => {
       const serve = async () => {
-        // Where crawlers have nowhere else to go, they stay while the database is away.
+        // Without another coordinator, crawlers stay while the database is away.
         const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
-        // A process that stood still itself, and that nobody has replaced, looks before it sends anybody away.
+        // After a pause of its own, the process first checks whether it was replaced.
         if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
         gateway.serve(isFit() ? null : standingAside);
       };
@@ -308,17 +310,16 @@ function ownRoom(
   };
 }
 
-// What a room gives to the coordinator that runs it. Nothing of it is listed a second time: main goes
-// through the rooms.
+// What a room provides to the coordinator. main.ts iterates over the rooms.
 
-/** From the coordinator's start to its end, in this order; whatever a room leaves out, it has no part in. */
+/** Called in this order; all methods are optional. */
 export interface Room extends CrawlerEvents {
-  /** Before anybody is answered. A coordinator does not start where it fails. */
+  /** Runs before any request is answered; a failure prevents the start. */
   begin?(): Promise<void>;
-  /** Follows what others change in the database, and does its jobs by the clock, from now on. */
+  /** Starts following the database and the room's scheduled jobs. */
   start?(): void | Promise<void>;
-  /** Nobody is waited for any longer, and what is under way is given up. */
+  /** Cancels work in progress. */
   close?(): void;
-  /** Resolves when nothing of it runs; also where it was never started. */
+  /** Resolves when nothing of the room runs; called even if it was never started. */
   stop?(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * What each setting does that is read once, at the coordinator's start, for the reference that people read
- * (ops/runbook/settings.md). Policies have their words in settings/schema. A test holds these against the schema.
+ * Descriptions of settings that are read once at the start, for the reference (ops/runbook/settings.md). Policies are
+ * described in settings/schema. A test compares these names with the schema.
  */
 export const settingWords: Readonly<Record<string, string>> = {
   databaseUrl:

@@ -1,4 +1,4 @@
-/** The coordinator's web server with everything it shows, listening. */
+/** The coordinator's web server with all its pages. */
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -42,29 +42,29 @@ interface OpenWebOptions {
   readonly database: Database;
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
-  /** Where commands of the home reach it; null: nowhere. */
+  /** The socket for the home's commands, or null. */
   readonly socketPath: string | null;
   readonly health: OwnHealth;
   /** Null: plain HTTP, for loopback or behind a proxy. */
   readonly certificate: OwnCertificate | null;
-  /** The few questions of readiness are asked on connections of their own. */
+  /** Readiness checks use connections of their own. */
   readonly readiness: ReadinessReads;
   readonly metrics: Metrics;
-  /** The index in memory, which searches ask first. */
+  /** The memory index, which searches ask first. */
   readonly searchIndex: SearchIndex;
   readonly version: string;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
-  /** Before it listens: whoever comes first finds the crawlers' path. */
+  /** Called before listening, so that the crawlers' path exists from the start. */
   readonly attach: (server: Server) => void;
-  /** Waited for before a request that changes something is answered: the change is in the journal, too. */
+  /** Awaited before a change is answered, so that it is in the journal, too. */
   readonly beforeAnswer?: () => Promise<void>;
   readonly now: () => Date;
-  /** Who may do what, by what the database knows. */
+  /** Checks access by the database. */
   readonly access: (pool: Pool) => Access;
-  /** What each room adds to the pages, the API and the actions. */
+  /** Each room's pages, API and actions. */
   readonly rooms: (options: RoomOptions) => Promise<readonly WebPart[]>;
 }
 
@@ -74,15 +74,15 @@ export interface RoomOptions
     | ("rooms" | "access" | "attach" | "beforeAnswer" | "certificate" | "readiness")
     | ("socketPath" | "live" | "searchIndex")
   > {
-  /** The pages' own connections: few and impatient. */
+  /** The pages' connections: few, with short timeouts. */
   readonly pool: Pool;
-  /** What the coordinator's memory knows now. Null: of a command, which has the database alone. */
+  /** The coordinator's live state; null in a command. */
   readonly live: () => LiveState | null;
-  /** Whether a coordinator works on the database; left out: this one does. */
+  /** Whether a coordinator runs on the database; absent: this one does. */
   readonly runs?: () => Promise<boolean>;
-  /** The index in memory, which searches ask first; left out: of a command, which has none. */
+  /** The memory index; absent in a command. */
   readonly searchIndex?: SearchIndex;
-  /** The coordinator's own, for long readings. */
+  /** The coordinator's connections, for long reads. */
   readonly patientPool: Pool;
   readonly access: Access;
 }
@@ -90,13 +90,13 @@ export interface RoomOptions
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
 
-/** How many ports after the one asked for are tried when it is taken. */
+/** The next ports that are tried when the port is taken. */
 const portsTried = 20;
 
 export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
   const { config, database, log } = options;
   const tls = options.certificate?.pair ?? null;
-  // Pages have connections of their own, few and impatient, so that they never starve the flows.
+  // Pages have few connections of their own with short timeouts, so that they never starve the crawl.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
   const remembering = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
@@ -165,8 +165,9 @@ function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
 }
 
 /**
- * A fleet may connect within a second: who finds no place here tries again after seconds only. Node accepts one a turn of
- * its loop, some hundreds a second beside other work: with many more, they would have given up by their turn.
+ * A whole fleet may connect within a second, and a refused crawler retries only after seconds. Node accepts one
+ * connection per event-loop turn, some hundreds a second under load, so crawlers in a longer queue would time out
+ * anyway.
  */
 const backlog = 4096;
 
@@ -174,7 +175,7 @@ async function listen(web: FastifyInstance, at: CoordinatorConfig["listen"]): Pr
   await atFreePort(at, async (port) => void (await web.listen({ host: at.host, port, backlog })));
 }
 
-/** The port at which the coordinator will listen, known before anything names its page: the next free one where it is taken. */
+/** Finds the port before anything names the page: the next free one when it is taken. */
 export async function portToListenAt(at: CoordinatorConfig["listen"]): Promise<number> {
   return await atFreePort(at, async (port) => {
     const server = createServer().listen(port, at.host);
@@ -203,13 +204,12 @@ async function atFreePort<Found>(
   }
 }
 
-/** Longer paths than Linux, macOS and the BSDs take for a socket. */
+/** The longest socket path that Linux, macOS and the BSDs all accept. */
 const mostSocketPath = 103;
 
 /**
- * Listens for the commands of whoever owns the home; nobody else may connect. A coordinator starts without it where it cannot be
- * made: commands then ask the database. A socket that an earlier run left behind is removed. One that answers belongs to another
- * coordinator, and is left to it.
+ * Listens for commands of the home's owner only. When that is impossible, the coordinator starts without it and
+ * commands use the database. A stale socket is removed; one that answers belongs to another coordinator.
  */
 async function listenForOwner(web: FastifyInstance, path: string, log: Log): Promise<Server | null> {
   const server = createServer(patience, ownersRouting(web.routing));
@@ -217,7 +217,7 @@ async function listenForOwner(web: FastifyInstance, path: string, log: Log): Pro
     if (Buffer.byteLength(path) > mostSocketPath) throw new Error(`longer than ${mostSocketPath} bytes`);
     if (await answersAt(path)) throw new Error("another coordinator of this home has it");
     await rm(path, { force: true });
-    // The path is made while listen is called, so that nobody else can connect at any moment.
+    // umask applies while listen creates the path, so others can never connect.
     const usualMask = process.umask(0o177);
     try {
       server.listen({ path });
@@ -245,7 +245,10 @@ async function answersAt(path: string): Promise<boolean> {
   }
 }
 
-/** A line of its own, which crawlers that connect do not stand in: Node accepts one of each a turn of its loop. */
+/**
+ * A separate queue for the pages, unaffected by connecting crawlers: Node accepts one connection of each per
+ * event-loop turn.
+ */
 async function listenForPages(
   server: Server,
   { host, pagesPort }: CoordinatorConfig["listen"],
@@ -262,13 +265,13 @@ async function listenForPages(
 
 interface WebSettings {
   readonly version: string;
-  /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
+  /** PEM; null: plain HTTP, for loopback or behind a proxy. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
-  /** One proxy stands in front, and says in X-Forwarded-For who asks. */
+  /** Exactly one proxy is in front, and sets X-Forwarded-For. */
   readonly behindProxy?: boolean;
-  /** Where people reach the pages, as the settings say. */
+  /** The pages' configured address. */
   readonly publicUrl?: string | null;
-  /** How long a form may take to arrive; left out: 10 s. */
+  /** How long a form may take to arrive; default: 10 s. */
   readonly bodyTimeoutMs?: number;
 }
 
@@ -280,20 +283,19 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
+  /** Absent: nobody can sign in, and the pages are public. */
   readonly access?: Access;
-  /** Waited for before a request that changes something is answered; left out: nothing is. */
+  /** Awaited before a change is answered. */
   readonly beforeAnswer?: () => Promise<void>;
-  /** Where what is changed is written down; left out: nowhere. */
+  /** Records changes; absent: nothing is recorded. */
   readonly audit?: Pick<AuditLog, "record">;
-  /** Further pages, API routes and actions (of the rooms). */
   readonly parts?: readonly WebPart[];
 }
 
-/** How long a request may take to arrive, and an idle connection to stay. */
+/** Limits on how long a request may take to arrive, and an idle connection to stay. */
 const patience = {
   ...{ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 30_000 },
-  // Node looks every 30 s otherwise, and so three times as late.
+  // Node's default of 30 s would enforce these limits far too late.
   connectionsCheckingInterval: 2000,
 };
 
@@ -303,7 +305,7 @@ function serverOf(tls: WebSettings["tls"], handler: RequestListener): Server {
 
 const unaudited = { record: async () => {} };
 
-/** Loaded by who asks for it: it has every room's operations. */
+/** Loaded on demand, because it imports every room's operations. */
 const describeApi = async () => (await import("./open-api.ts")).describeApi();
 
 export function createWebServer(ports: WebPorts): FastifyInstance {
@@ -317,7 +319,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       refuseUnrouted(error, { request, reply, settings: guarded });
     },
-    // The one in front, and no other address that X-Forwarded-For may name.
+    // Trusts only the proxy in front, whatever X-Forwarded-For contains.
     trustProxy: settings.behindProxy === true ? (_address, hop) => hop < 1 : false,
   });
   const access = ports.access ?? openAccess;
@@ -340,7 +342,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   return app;
 }
 
-/** Answers of requests that change nothing go out at once. Where it fails, the answer is that failure. */
+/** Reads are answered at once. A failure of `beforeAnswer` becomes the answer. */
 function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): void {
   const waited = new WeakSet<FastifyRequest>();
   app.addHook("onSend", async (request) => {
@@ -350,7 +352,7 @@ function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): v
   });
 }
 
-// What pages load, and what is said to other crawlers.
+// Assets, and robots.txt for other crawlers.
 
 function addAssets(app: FastifyInstance, settings: { readonly version: string }): void {
   app.get("/assets/:name", (request: FastifyRequest<{ Params: { name: string } }>, reply) => {
@@ -366,7 +368,9 @@ function addAssets(app: FastifyInstance, settings: { readonly version: string })
   });
 }
 
-/** What our pages say to other crawlers (RFC 9309): how we crawl is for everybody, the rest is work to answer and of no use to an index. */
+/**
+ * For other crawlers (RFC 9309): the description of ours is public, other pages are costly and useless to an index.
+ */
 const robots = `User-agent: *
 Allow: /about-crawler
 Allow: /assets/

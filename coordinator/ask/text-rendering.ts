@@ -193,7 +193,7 @@ function asText(nodes: readonly Node[]): readonly Node[] {
   });
 }
 
-// * The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal
+// The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal
 // text. `text/plain; width=80; colours=1; history=1` states the table width, and whether it has colours and
 // charts.
 

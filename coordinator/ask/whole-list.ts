@@ -41,7 +41,7 @@ export function wholeList<In, Row>(
     });
 }
 
-// * Whole lists as CSV, generated while they are sent. Their number is bounded, because each makes work for
+// Whole lists as CSV, generated while they are sent. Their number is bounded, because each makes work for
 // as long as its reader takes.
 
 const mostFilesAtOnce = 2;

@@ -1,6 +1,6 @@
 /**
- * Who asks. Every request is identified once, before its route: by a session's cookie, by a token (RFC 6750), or as
- * anybody. Views and actions then only compare what they need with what the actor has.
+ * Identifies each request once, before its route: by session cookie, by token (RFC 6750), or as anybody. Views and
+ * actions then only compare the scope they need with the actor's.
  */
 
 import type { IncomingMessage, RequestListener } from "node:http";
@@ -11,29 +11,26 @@ import { type Actor, anybody, type Scope, scopes } from "#core/actor";
 import { printable } from "#core/terminal-text";
 import type { PageError, PageViewer } from "./page-frame.ts";
 
-/** A request's actor, with what its pages need. */
 export interface Visit extends PageViewer {
   readonly actor: Actor;
-  /** Of who has signed in. */
   readonly sessionId?: number;
-  /** A command on the machine (`ownerAccess`). */
+  /** Set for a command on the coordinator's machine (`ownerAccess`). */
   readonly isOwner?: true;
 }
 
 export interface Access {
-  /** Never rejects for a bad cookie (that is anybody); a bad token is a refusal, since a program must be told. */
+  /** A bad cookie makes the caller anonymous; a bad token is refused, because a program must be told. */
   identify(request: FastifyRequest): Promise<Visit | Refusal>;
-  /** What is said to somebody who may not; pages of people who have not signed in lead to the sign-in. */
+  /** Browsers without a session are redirected to the sign-in. */
   refusal(visit: Visit, request: FastifyRequest, needs?: Scope | null): Refusal;
-  /** True: this form comes from a page of ours that was shown in this session. */
+  /** Whether one of our pages sent the form in this session. */
   isOwnForm(request: FastifyRequest, formToken: string): boolean;
-  /** Shown at the top of the next page of this session. */
   say(request: FastifyRequest, words: string): void | Promise<void>;
 }
 
 export interface Refusal extends PageError {
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of a page: where to go. */
+  /** Redirects there instead of showing the error. */
   readonly goTo?: string;
 }
 
@@ -48,7 +45,7 @@ export const anonymousVisit: Visit = {
   said: null,
 };
 
-/** Nobody can sign in: whoever reaches the pages may read them. */
+/** Access without accounts: everybody who reaches the pages may read them. */
 export const openAccess: Access = {
   identify: async () => anonymousVisit,
   refusal: () => ({
@@ -60,7 +57,7 @@ export const openAccess: Access = {
   say: () => {},
 };
 
-/** For pages that are no views, and shown to everybody. Where nobody can be looked up, nobody is known. */
+/** For public pages that are not views. A failed look-up leaves the viewer unknown. */
 export async function viewerOf(access: Access, request: FastifyRequest): Promise<Visit | undefined> {
   try {
     const visit = await access.identify(request);
@@ -70,7 +67,7 @@ export async function viewerOf(access: Access, request: FastifyRequest): Promise
   }
 }
 
-/** For routes that are no views: the actor is checked, and who may not is told why, in place. */
+/** For routes that are not views. Never redirects, so that the refusal is answered in place. */
 export async function refusalFor(
   access: Access,
   request: FastifyRequest,
@@ -83,13 +80,12 @@ export async function refusalFor(
   return refusal;
 }
 
-// The cookie that holds a session's secret: out of scripts' reach, not sent along from other sites' forms, and over
-// TLS under a name that no other host or path can set (`__Host-`, RFC 6265bis section 4.1.3).
+// Session cookies: unreadable by scripts, not sent with other sites' forms, and under TLS named so that no other host
+// or path can set them (`__Host-`, RFC 6265bis section 4.1.3).
 
-/** Longer ones are none of ours. */
 const maxSecretLength = 100;
 
-/** Where somebody was going who had to sign in first. */
+/** The page that a visitor wanted before signing in. */
 const wantedCookie = "nearcrawl-wanted";
 
 const wantedSeconds = 900;
@@ -97,12 +93,12 @@ const wantedSeconds = 900;
 export const sessionCookieName = (isSecure: boolean): string =>
   isSecure ? "__Host-nearcrawl" : "nearcrawl-session";
 
-/** By TLS of our own, or of a proxy that says so. */
+/** Includes TLS that ends at a proxy which reports it. */
 function isSecure(request: FastifyRequest): boolean {
   return request.protocol === "https";
 }
 
-/** Null: there is none. Over TLS only the name that nobody else can set counts. */
+/** Over TLS only the `__Host-` cookie counts. */
 export function sessionSecretOf(request: FastifyRequest): string | null {
   const secret = cookiesOf(request)[sessionCookieName(isSecure(request))];
   return secret !== undefined && secret.length <= maxSecretLength ? secret : null;
@@ -116,17 +112,17 @@ export function endedSessionCookie(request: FastifyRequest): string {
   return cookie(request, sessionCookieName(isSecure(request)), "", 0);
 }
 
-/** `path` null: nowhere any more. */
+/** Null clears the cookie. */
 export function wantedPathCookie(request: FastifyRequest, path: string | null): string {
   return cookie(request, wantedCookie, path ?? "", path === null ? 0 : wantedSeconds);
 }
 
-/** A path of ours; null: none was wanted. */
+/** Returns null unless it is a local path. */
 export function wantedPathOf(request: FastifyRequest): string | null {
   return localPath(cookiesOf(request)[wantedCookie] ?? "");
 }
 
-/** What leads to another host, or to no page, is no place to go on to. */
+/** Rejects paths that lead to another host or back to the sign-in, which prevents open redirects. */
 export function localPath(text: string): string | null {
   if (!/^\/(?![/\\])[\x21-\x7e]{0,500}$/.test(text) || text.includes("\\")) return null;
   return text.startsWith("/sign-in") || text.startsWith("/api/") ? null : text;
@@ -147,17 +143,16 @@ function cookie(request: FastifyRequest, name: string, value: string, maxAge: nu
   return fastifyCookie.serialize(name, value, attributes);
 }
 
-// * Requests of the owner of the coordinator's home. They come from commands: through the coordinator's
-// Unix socket, or within the command's own process where no coordinator runs. The owner may do everything,
-// because whoever can read the home can also reach the database. The audit log records these changes as
-// made by a command.
+// Requests of the home's owner, which commands send over the coordinator's Unix socket or handle in their own
+// process. The owner may do everything, because whoever can read the home can also reach the database. The audit log
+// records these changes as made by a command.
 
 const owned = new WeakSet<IncomingMessage>();
 
-/** Names who types the command, such as `root on db1`. It is read from the owner's requests only. */
+/** Names the person who runs the command, such as `root on db1`; only the owner's requests may set it. */
 const actorHeader = "nearcrawl-actor";
 
-/** Marks every request of a server as the owner's. The caller makes sure that only the owner can connect to that server. */
+/** Marks every request of a server as the owner's. The caller must ensure that only the owner can connect. */
 export const ownersRouting =
   (routing: RequestListener): RequestListener =>
   (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * An operation of the API: where it is, who may call it, what it takes and what it answers, in zod. The route takes its
- * address and scope from it and an action the check of its body; the OpenAPI document is made from the same object.
+ * Operations of the API, described in zod. Routes take their address, scope and body check from the description, and
+ * the OpenAPI document is made from it.
  */
 import { z } from "zod";
 import type { Scope } from "#core/actor";
@@ -9,47 +9,47 @@ import type { PageEntry } from "./navigation.ts";
 
 export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
   readonly description: string;
-  /** Left out: the answer has no body that matters. */
+  /** Absent when the answer has no relevant body. */
   readonly schema?: Value;
   readonly example?: unknown;
-  /** Several, each under a name. */
+  /** Named examples. */
   readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
-  /** Left out: application/json. */
+  /** Default: application/json. */
   readonly type?: string;
 }
 
 export interface ApiOperation {
   readonly method: HttpMethod;
-  /** In the form of OpenAPI: `/api/channels/{number}/remove`. */
+  /** In OpenAPI form: `/api/channels/{number}/remove`. */
   readonly path: string;
-  /** Null: whoever reaches it. */
+  /** Null: public. */
   readonly needs: Scope | null;
-  /** Of what needs none: the answer is about the token that is shown. */
+  /** The answer depends on the token, although none is required. */
   readonly tokenToo?: true;
   readonly summary: string;
   readonly description?: string;
-  /** Where its page is in the navigation. Left out: below the page whose path its own begins with. */
+  /** Default: below the page with the longest matching path. */
   readonly navigation?: PageEntry;
-  /** Other words by which people look for its page. */
+  /** Additional search terms for its page. */
   readonly alsoFound?: string;
-  /** What has no `.optional()` or `.default()` has to be given; an example is in the schema's `meta`. */
+  /** Parameters without `.optional()` or `.default()` are required; `meta` holds examples. */
   readonly parameters?: Readonly<
     Partial<Record<"path" | "query" | "header", Readonly<Record<string, z.ZodType>>>>
   >;
-  /** Of an action: the same schema that checks what is sent. */
+  /** The schema that checks an action's body. */
   readonly body?: {
     readonly schema: z.ZodType;
     readonly example?: unknown;
-    /** Left out: application/json. */
+    /** Default: application/json. */
     readonly type?: string;
   };
   readonly answers: Readonly<Record<number, ApiAnswer>>;
 }
 
-/** Operations of one group, each under its operationId. */
+/** Operations by operationId. */
 export type ApiOperations = Readonly<Record<string, ApiOperation>>;
 
-/** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
+/** A schema's value as stores return it: read-only, with Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;
 
 type Read<Value> = [Date] extends [Value]
@@ -60,7 +60,7 @@ type Read<Value> = [Date] extends [Value]
       ? { readonly [Name in keyof Value]: Read<Value[Name]> }
       : Value;
 
-/** As it is told: its times are texts. */
+/** A schema's value as JSON: times are texts. */
 export type ToldOf<Schema extends z.ZodType> = Texts<z.infer<Schema>>;
 
 type Texts<Value> = [Date] extends [Value]
@@ -71,26 +71,25 @@ type Texts<Value> = [Date] extends [Value]
       ? { readonly [Name in keyof Value]: Texts<Value[Name]> }
       : Value;
 
-/** As Fastify has it. */
+/** Converts the path to Fastify's notation. */
 export function routePath({ path }: ApiOperation): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** A text in JSON, which a route may give as the Date that becomes it. */
+/** A date-time text in JSON; routes may return a Date. */
 export const dateTime = (): z.ZodType<Date | string> => z.string().meta({ format: "date-time" });
 
-/** An object of just these fields, by which the OpenAPI document knows it. */
+/** A strict object with an id in the OpenAPI document. */
 export const record = <Fields extends z.ZodRawShape>(id: string, fields: Fields, description?: string) =>
   z.strictObject(fields).meta(description === undefined ? { id } : { id, description });
 
-/** One that may have more fields. */
+/** An object that may have further fields. */
 export const openRecord = <Fields extends z.ZodRawShape>(id: string, fields: Fields, description?: string) =>
   z.object(fields).meta(description === undefined ? { id } : { id, description });
 
 export const orNull = <Schema extends z.ZodType>(schema: Schema, description: string) =>
   schema.nullable().describe(description);
 
-/** What is looked at, and what is done. */
 export const get = <Path extends string>(path: Path, needs: Scope | null) => {
   return { method: "get", path, needs } as const;
 };
@@ -104,16 +103,14 @@ const errorSchema = z
   })
   .meta({ id: "Error" });
 
-/** Of JSON. */
 export const answer = <Value extends z.ZodType>(schema: Value, description = "The answer") => ({
   description,
   schema,
 });
 
-/** Of `{error: {status, message}}`. */
+/** The body is `{error: {status, message}}`. */
 export const errorAnswer = (description: string) => answer(errorSchema, description);
 
-/** Of who needs a token. */
 export const refusals = {
   401: errorAnswer("No token, or none that is good"),
   403: errorAnswer("The token is not good for this"),
@@ -128,7 +125,7 @@ interface DescribedOperations {
   readonly schemas: Readonly<Record<string, Schema>>;
 }
 
-/** Their part of the OpenAPI document, with every schema that has an id of its own. */
+/** The operations' part of the OpenAPI document, with every schema that has an id. */
 export function describeOperations(operations: ApiOperations, tag: string): DescribedOperations {
   const paths: Record<string, Partial<Record<HttpMethod, Operation>>> = {};
   const schemas: Record<string, Schema> = {};
@@ -139,19 +136,19 @@ export function describeOperations(operations: ApiOperations, tag: string): Desc
   return { paths, schemas };
 }
 
-/** Reading is for everybody where the coordinator was told so; nothing else is. */
+/** Only reading may be open to everybody. */
 const securityOf = ({ needs, tokenToo }: ApiOperation) => {
   if (needs === null && tokenToo === undefined) return undefined;
   return needs === null || needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
 };
 
-/** With the right that it takes, unless everybody who reads may. */
+/** Prefixes the required scope, unless every reader may call it. */
 function described({ needs, description }: ApiOperation): string | undefined {
   if (needs === null || needs === "read" || description?.startsWith("Scope ")) return description;
   return `Scope ${needs}.${description === undefined ? "" : ` ${description}`}`;
 }
 
-/** What every operation of its kind answers, where it does not say otherwise. */
+/** Default answers. */
 const usualAnswers = ({ needs, body }: ApiOperation): ApiOperation["answers"] => ({
   ...(needs === null ? {} : { ...refusals, 429: tooMany }),
   ...(body === undefined ? {} : { 400: errorAnswer("The body is not as described") }),
@@ -222,9 +219,9 @@ function contentOf(schema: Schema, { example, examples }: Examples) {
   };
 }
 
-/** What has an id goes to `named`, and is referred to. */
+/** Collects schemas with an id in `named` and refers to them. */
 function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
-  // Within another, since the outermost is never a reference.
+  // Wrapped, because the outermost schema is never a reference.
   const whole = z.toJSONSchema(z.object({ it: schema }), { io: "input" });
   for (const [name, one] of Object.entries(whole.$defs ?? {})) {
     const { id: _, ...found } = plain(one) as Schema;
@@ -234,8 +231,8 @@ function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
 }
 
 /**
- * As people write it: no bounds that only say "a safe integer", nothing that allows everything, and null as one of the
- * types.
+ * Simplifies zod's JSON schema: drops safe-integer bounds and permissive `additionalProperties`, and writes null as
+ * one of the types.
  */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
@@ -264,11 +261,10 @@ function plain(value: unknown): unknown {
 
 const isData = (keyword: string) => ["default", "example", "enum", "const"].includes(keyword);
 
-/** A description of an API (OpenAPI 3.1), as far as our own files use it. */
+/** The subset of OpenAPI 3.1 that we use. */
 
 export type HttpMethod = "get" | "post" | "put" | "delete";
 
-/** As far as our own files use them. */
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
@@ -323,21 +319,21 @@ export interface OpenApi {
   readonly [name: string]: unknown;
 }
 
-// Fields and faults that the actions of several rooms share.
+// Fields that several rooms' actions share.
 
 export const pagesPerDay = z.int().min(0).max(1_000_000_000);
 
 export const bytesPerDay = z.int().min(0).max(1e15);
 
-/** Of an action that says all by its address. */
+/** The body of an action that its address describes completely. */
 export const nothingBody = z.strictObject({}).meta({ id: "Nothing" });
 
-/** Before something takes work away, a page has people type `meant` (confirmForm); a program's request is enough. */
+/** A page requires `meant` to be typed before a destructive action (`confirmForm`); a program's request suffices. */
 export function typedConfirmation(meant: string) {
   return z.string().max(100).optional().describe(`${meant}; left out: the request is enough.`);
 }
 
-/** A name that can be no crawler's reaches no query. */
+/** Keeps impossible crawler names away from queries. */
 export function isName(text: string): boolean {
   return crawlerName.safeParse(text).success;
 }

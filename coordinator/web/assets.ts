@@ -1,6 +1,6 @@
 /**
- * What pages load: scripts, the mark, and one stylesheet that is put together of the files for each part of the pages. All of it is
- * read once and kept, 60 KB. Pages name it by its content (`?v=`), so that nobody keeps what another release had.
+ * Scripts, the logo and one stylesheet concatenated from the parts in `assets/`. Everything is read once and cached
+ * (60 KB). Pages refer to assets by content (`?v=`), so that browsers never use another release's.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -8,13 +8,13 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Html, html } from "./html.ts";
 
-/** In the source folder and in dist alike: beside this file. */
+/** Beside this file, in sources and in dist. */
 const folder = new URL("./assets/", import.meta.url);
 
-/** For every page first: what comes later may change what these say. */
+/** Loaded first, so that later styles can override them. */
 const firstStyles = ["base", "frame", "controls", "figures", "charts", "overview"];
 
-/** And last, for every table on a narrow screen, whatever its page says of it. */
+/** Loaded last: tables on narrow screens override their page's styles. */
 const lastStyles = ["tables"];
 
 const styleSheet = "nearcrawl.css";
@@ -28,13 +28,11 @@ const types: Readonly<Record<string, string>> = {
 interface Asset {
   readonly body: Buffer;
   readonly type: string;
-  /** Of its content. */
   readonly digest: string;
 }
 
 let known: ReadonlyMap<string, Asset> | null = null;
 
-/** By name. */
 export function assets(): ReadonlyMap<string, Asset> {
   known ??= readAssets();
   return known;
@@ -57,7 +55,7 @@ function toAsset([name, body]: readonly [string, Buffer]): [string, Asset] {
   return [name, { body, type, digest: createHash("sha256").update(body).digest("base64url").slice(0, 16) }];
 }
 
-/** Nor are indents sent. No text in our styles holds what looks like a comment. */
+/** Removes indentation, too. No string in our styles may look like a comment. */
 function withoutComments(style: string): string {
   return style
     .replace(/\/\*[\s\S]*?\*\//g, "")
@@ -65,14 +63,13 @@ function withoutComments(style: string): string {
     .trimStart();
 }
 
-/** The address of one of them in a page. */
 export function assetAddress(name: string): string {
   const asset = assets().get(name);
   if (asset === undefined) throw new TypeError(`${name}: no such asset`);
   return `/assets/${name}?v=${asset.digest}`;
 }
 
-/** A module: runs once the page is read, and what it names is nobody else's. */
+/** A module, so it runs after the page is parsed and keeps its names to itself. */
 export function pageScript(name: string): Html {
   return html`<script src="${assetAddress(name)}" type="module"></script>`;
 }

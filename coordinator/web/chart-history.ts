@@ -1,6 +1,6 @@
 /**
- * How figures of a page went over a range of time: one value for the page's charts, its JSON, and the command; its form in
- * answers of the API, and the parameters that choose its range.
+ * Figures over a range of time: one value for a page's charts, its JSON and the command, with its API schema and the
+ * parameters that choose the range.
  */
 import { z } from "zod";
 import { bytesText, msText, spanWords } from "#core/format";
@@ -52,7 +52,7 @@ export const chartHistorySchema = z
   })
   .meta({ id: "ChartHistory" });
 
-/** What is no range of time is answered with the usual one, which says so (`said`). */
+/** An invalid range is replaced by the default one, and `said` reports it. */
 export const rangeParameters = {
   range: z
     .string()
@@ -68,11 +68,10 @@ export const rangeParameters = {
   until: z.string().max(40).optional().meta({ description: "And until then.", example: "2026-03-01T12:00Z" }),
 };
 
-/** Its times are texts. */
 export type ChartHistory = ToldOf<typeof chartHistorySchema>;
 export type HistoryChart = ChartHistory["charts"][number];
 export type HistorySeries = HistoryChart["series"][number];
-/** What may be why a line bends. */
+/** An event that may explain a change in a line. */
 export type HistoryMark = ChartHistory["marks"][number];
 
 export interface Marks {
@@ -117,13 +116,16 @@ export function chartValueText(unit: ChartUnit, value: number): string {
 
 export interface Steps {
   readonly seconds: number;
-  /** Where each begins. */
+  /** The start of each step. */
   readonly times: readonly string[];
-  /** Seconds since the epoch, of the first. */
+  /** The start of the first step in seconds since the epoch. */
   readonly first: number;
 }
 
-/** Whole steps of a range: one that began before it is left out. `leastSeconds`: how often something is written. */
+/**
+ * Divides a range into whole steps; an incomplete first step is dropped. `leastSeconds`: the interval at which values
+ * are written.
+ */
 export function stepsOf(range: TimeRange, leastSeconds: number): Steps {
   const seconds = rangeStepSeconds(range, leastSeconds);
   const first = Math.ceil(range.since.getTime() / 1000 / seconds) * seconds;
@@ -134,10 +136,10 @@ export function stepsOf(range: TimeRange, leastSeconds: number): Steps {
   return { seconds, times, first };
 }
 
-/** `step`: seconds since the epoch at which it begins. */
+/** `step`: its start in seconds since the epoch. */
 export type SteppedRow = { readonly step: number } & Readonly<Record<string, number | null>>;
 
-/** One series for each name that any row knows something of; a step without a row is not known. */
+/** One series per name; a step without a row is unknown. */
 export function seriesOf(
   steps: Steps,
   rows: readonly SteppedRow[],
@@ -150,7 +152,7 @@ export function seriesOf(
   }));
 }
 
-/** Without the lines that were zero, or unknown, all the time; one is left, where there is any. */
+/** Drops lines that are zero or unknown throughout, but keeps one. */
 export function withoutIdle(series: readonly HistorySeries[]): readonly HistorySeries[] {
   const busy = series.filter(({ values }) => values.some((value) => value !== null && value !== 0));
   return busy.length > 0 ? busy : series.slice(0, 1);

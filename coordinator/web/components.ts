@@ -1,10 +1,10 @@
-/** What pages share: headings, figures, forms of one button, lists in pages. */
+/** Components that pages share: headings, figures, one-button forms, tables. */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import { askAbout, countText, instant } from "./format.ts";
 import { type Html, type HtmlValue, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
-/** The heading of a page, with what stands beside it; its tabs are the frame's (navigation.ts). */
+/** The page heading; tabs belong to the frame (navigation.ts). */
 export function titleRow(title: string, more: Html = nothing): Html {
   return html`<div class="title-row"><h1>${title}</h1>${more}</div>`;
 }
@@ -23,7 +23,7 @@ export function dateOr(date: Date | null, otherwise: string): Html {
   return date === null ? html`${otherwise}` : instant(date);
 }
 
-/** A form of one button, for somebody who may. */
+/** A one-button form. */
 export function buttonForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly kind?: "quiet" | "danger" | "plain" },
@@ -33,7 +33,7 @@ export function buttonForm(
   return html`<form method="post" action="${to.path}">${formToken(viewer)}${fields}<button class="${kind}">${to.label}</button></form>`;
 }
 
-/** For what takes work away: it is done once `typed` is typed. */
+/** A form for a destructive action, which requires `typed` to be typed. */
 export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
@@ -72,18 +72,18 @@ export function crawlerPath(name: string, deed = ""): string {
   return `/crawlers/${encodeURIComponent(name)}${deed}`;
 }
 
-/** To the page of a crawler, where there is one. */
+/** Links to the crawler's page, or shows `otherwise`. */
 export function crawlerOr(name: string | null, otherwise: string): Html {
   return name === null ? html`${otherwise}` : html`<a href="${crawlerPath(name)}">${name}</a>`;
 }
 
-/** A crawler's name, with a link for whoever may open its page. */
+/** A crawler's name, linked if the viewer may open its page. */
 export function crawlerFor({ actor }: PageViewer, name: string): Html {
   const isOpen = !name.includes(" ") && mayDo(actor, "read", { crawler: name, partnersToo: true });
   return isOpen ? crawlerOr(name, "") : html`${name}`;
 }
 
-/** A subnet or URL, with a link to who crawls it for whoever may ask. */
+/** A subnet or URL, linked to its look-up if the viewer may read. */
 export function askFor({ actor }: PageViewer, text: string): Html {
   return mayDo(actor, "read") ? askAbout(text) : html`<span class="mono break">${text}</span>`;
 }
@@ -92,13 +92,13 @@ export function empty(what: string, then: Html | string): Html {
   return html`<div class="empty"><p><strong>${what}</strong> ${then}</p></div>`;
 }
 
-/** In place of what is not there yet: its outline, and in words what is going on. */
+/** A placeholder while an answer is prepared, with a status text. */
 export function skeleton(words: Html | string): Html {
   return html`<p class="lead" role="status">${words}</p>
 <div class="skeleton" aria-hidden="true"><div class="skeleton-tiles"><i></i><i></i><i></i><i></i></div><i></i><i></i><i></i><i></i><i></i><i></i></div>`;
 }
 
-/** Why somebody sees no buttons. */
+/** Explains why a viewer sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
   const first = actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing;
@@ -108,7 +108,7 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
 export interface TableColumn<One> {
   readonly title: string | Html;
   readonly cell: (one: One) => HtmlValue;
-  /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
+  /** The layout of its cells: figures align right; texts are wide, break anywhere, or never break. */
   readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
 
@@ -124,7 +124,7 @@ export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"])
 export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
   column(title, cell, "wide");
 
-/** Of columns that several tables share. */
+/** A table from column definitions. */
 export function dataTable<One>(
   label: string,
   columns: readonly TableColumn<One>[],
@@ -135,8 +135,9 @@ export function dataTable<One>(
 }
 
 /**
- * Its first column heads the rows; what is wider than the page scrolls by itself. Behind a heading stands the class of its
- * cells: `Subnets .number`. A heading in brackets is for screen readers alone; one that is false is left out with its cells.
+ * A table whose first column contains row headers; it scrolls horizontally when too wide. A heading may end in the
+ * class of its cells, as in `Subnets .number`; parentheses hide it from all but screen readers, and false omits the
+ * column.
  */
 export function tableOf<One>(
   label: string,
@@ -151,7 +152,7 @@ export function tableOf<One>(
 
 export type Heading = Pick<TableColumn<unknown>, "title"> & {
   readonly kind?: string | undefined;
-  /** The rows are in the order of this column. */
+  /** The rows are sorted by this column. */
   readonly sorted?: "ascending" | "descending";
 };
 
@@ -191,33 +192,33 @@ const classOf = (name = "") => (name === "" ? nothing : html` class="${name}"`);
 
 export const small = (words: HtmlValue): Html => html`<span class="small">${words}</span>`;
 
-/** A share of 1 as a bar of its width; the figure stands beside it. */
+/** A bar for a share from 0 to 1; the figure is shown beside it. */
 export function shareBar(share: number): Html {
   const width = Math.round(1000 * Math.min(1, Math.max(0, share))) / 10;
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect
 class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg>`;
 }
 
-// * What narrows a list, as chips: each says one filter of the address, and leads to the same list without
-// it. The address alone holds the filters, so that a list can be sent, bookmarked and saved as it is seen.
+// Filter chips: each shows one filter of the address and links to the list without it. The address alone holds the
+// filters, so that lists can be shared and bookmarked.
 
 export interface FilterChip {
-  /** The parameter of the address. */
+  /** The address parameter. */
   readonly name: string;
-  /** What is narrowed: "Language". */
+  /** The filter's name: "Language". */
   readonly label: string;
-  /** To what, as people read it: "German". */
+  /** The readable value: "German". */
   readonly value: string;
-  /** What the address changes when the filter goes, where that is more than its own parameter. */
+  /** Address changes that remove the filter, if more than its own parameter. */
   readonly without?: AddressQuery;
 }
 
 type AddressQuery = Readonly<Record<string, string | number | null | undefined>>;
 
-/** A list without a filter begins at its first page. */
+/** Removing a filter returns to the first page. */
 const firstPage: AddressQuery = { page: null, offset: null, after: null };
 
-/** `query`: all of the address's parameters that the list reads, also those that are no filters (sort, limit). */
+/** `query`: all address parameters of the list, including those that are not filters (sort, limit). */
 export function filterChips(path: string, query: AddressQuery, chips: readonly FilterChip[]): Html {
   if (chips.length === 0) return nothing;
   const link = (changes: AddressQuery) => pathWith(path, { ...query, ...firstPage, ...changes });

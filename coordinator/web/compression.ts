@@ -1,21 +1,21 @@
 /**
- * Answers in fewer bytes (RFC 9110 section 8.4): HTML, JSON, CSV, styles and scripts that are sent as a whole, by Brotli or gzip as the
- * reader takes them. Not compressed: what is short; streams, which are to flow; what carries a digest of its bytes; and pages
- * that another site made a signed-in browser ask for. The length of such an answer would tell that site, guess by guess,
- * the form token in it (BREACH, https://breachattack.com). Sec-Fetch-Site says who asked, and no page can change it.
+ * Compresses complete HTML, JSON, CSV, style and script answers with Brotli or gzip (RFC 9110 section 8.4). Excluded
+ * are short answers, streams, answers with a content digest, and pages that another site made a signed-in browser
+ * request: their length would reveal the form token guess by guess (BREACH, https://breachattack.com). Sec-Fetch-Site
+ * identifies the requesting site, and pages cannot forge it.
  */
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sessionSecretOf } from "./access.ts";
 
-/** A packet's worth: below it there is nothing to gain. */
+/** One packet; smaller answers gain nothing. */
 const leastBytes = 1024;
 
 const compressible =
   /^(?:text\/(?!event-stream)|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|javascript|xml)\b)/;
 
-/** Cheap ones: what they leave of each page is in test/bench/results/pages.md. */
+/** Cheap levels; test/bench/results/pages.md has the resulting sizes. */
 const [brotliLevel, gzipLevel] = [4, 6];
 
 const toBrotli = promisify<Buffer, object, Buffer>(brotliCompress);
@@ -32,7 +32,7 @@ export function compressAnswers(app: FastifyInstance): void {
     if (coding === null || isAskedByOthers(request)) return payload;
     reply.header("content-encoding", coding).removeHeader("content-length");
     const tag = reply.getHeader("etag");
-    // A strong tag is of these bytes and no others (RFC 9110 section 8.8.3.3).
+    // A strong tag identifies exact bytes (RFC 9110 section 8.8.3.3).
     if (typeof tag === "string" && !tag.startsWith("W/")) reply.header("etag", `W/${tag}`);
     return await compressed(body, coding);
   });
@@ -57,7 +57,7 @@ async function compressed(body: Buffer, coding: Coding): Promise<Buffer> {
   return await toBrotli(body, { params });
 }
 
-/** Of what the reader takes (RFC 9110 section 12.5.3), what is shorter; null: it takes neither. */
+/** Returns the better accepted coding (RFC 9110 section 12.5.3), or null. */
 export function codingFor(accepted: string): Coding | null {
   const weights = new Map<string, number>();
   for (const one of accepted.toLowerCase().split(",")) {

@@ -1,4 +1,4 @@
-/** How a request becomes a stream of server-sent events (WHATWG HTML, section 9.2), and how many one address may have. */
+/** Server-sent events (WHATWG HTML, section 9.2), limited in total and per address. */
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { sendError } from "./guard.ts";
@@ -7,9 +7,9 @@ import type { PageError } from "./page-frame.ts";
 
 interface EventStreamBounds {
   readonly most: number;
-  /** One address leaves room for the others; this machine's own is not counted. */
+  /** Not applied to this machine's own address. */
   readonly mostOfAddress: number;
-  /** What is said to one too many. */
+  /** The refusal beyond the limits. */
   readonly tooMany: PageError;
 }
 
@@ -26,7 +26,10 @@ export class EventStreams {
     );
   }
 
-  /** The response with its head written; null: it was answered already (one too many, or HEAD). */
+  /**
+   * Returns the response after writing its head, or null when the request is already answered (limit reached, or
+   * HEAD).
+   */
   take(
     request: FastifyRequest,
     reply: FastifyReply,

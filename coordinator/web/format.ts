@@ -1,4 +1,6 @@
-/** How figures, times and names look on a page: grouped digits, units, the reader's zone where a script runs. */
+/**
+ * Formats figures, times and names for pages: grouped digits, units, and the reader's time zone where scripts run.
+ */
 import { countryName } from "#core/country-names";
 import { instantWords, msText, percentText, whenWords } from "#core/format";
 import { type Html, html, pathWith } from "./html.ts";
@@ -11,7 +13,7 @@ export function countText(count: number): string {
   return grouped.format(count);
 }
 
-/** A rate as people read it: one decimal below ten. */
+/** One decimal below ten. */
 export function rateText(perMinute: number): string {
   return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : countText(perMinute);
 }
@@ -20,7 +22,6 @@ export function msOrDash(ms: number | null): string {
   return ms === null ? "–" : msText(ms);
 }
 
-/** How much of the pages' bytes was shipped. */
 export function shippedShare({ bodyBytes, shippedBytes }: SizesInAndOut): string {
   return bodyBytes > 0 ? percentText(shippedBytes / bodyBytes) : "–";
 }
@@ -30,7 +31,7 @@ interface SizesInAndOut {
   readonly shippedBytes: number;
 }
 
-/** An instant: UTC in the page, the reader's zone once the script has run. */
+/** Shows UTC, and the reader's zone once the script has run. */
 export function instant(at: Date | string): Html {
   const iso = isoOf(at);
   return html`<time datetime="${iso}">${instantWords(iso)}</time>`;
@@ -38,19 +39,19 @@ export function instant(at: Date | string): Html {
 
 const isoOf = (at: Date | string) => (typeof at === "string" ? at : at.toISOString());
 
-/** A sentence whose instants (as spoken-time writes them) are in the reader's zone, too. */
+/** Wraps instants in the text (as `instantWords` writes them), so that scripts can localise them. */
 export function sentence(words: string): Html {
   const parts = words.split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/);
   return html`${parts.map((part, at) => (at % 2 === 0 ? part : instant(part.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z"))))}`;
 }
 
-/** "5 min ago", with the instant itself on hover. */
+/** "5 min ago", with the exact instant as a tooltip. */
 export function ago(at: Date | string, now: string): Html {
   const iso = isoOf(at);
   return html`<time class="ago" datetime="${iso}" title="${instantWords(iso)}">${whenWords(iso, new Date(now))}</time>`;
 }
 
-/** A link to the answer about this range, host or URL. */
+/** Links to the look-up of this range, host or URL. */
 export function askAbout(text: string, shown: string = text): Html {
   return html`<a class="mono" href="${pathWith("/who", { q: text })}">${shown}</a>`;
 }
@@ -59,21 +60,20 @@ export function crawlerLink(name: string): Html {
   return html`<a href="/crawlers/${encodeURIComponent(name)}">${name}</a>`;
 }
 
-/** A crawler's state as a dot and a word; colour is never the only sign. */
+/** Shows the state as a dot and a word, never by colour alone. */
 export function stateBadge(state: string, name = state): Html {
   return html`<span class="state state-${state}">${name}</span>`;
 }
 
-/** A country by its code; the name is for those who do not know the code. */
+/** A country code with the name as a tooltip. */
 export function country(code: string | null): Html | null {
   if (code === null || !/^[A-Z]{2}$/.test(code)) return null;
   return html`<abbr title="${countryName(code)}">${code}</abbr>`;
 }
 
-// * The colour of a crawler, the same wherever it is drawn. Twelve hues that people with the usual colour
-// deficiencies tell apart (after the sets of P. Tol and of Okabe and Ito), light enough to stand out from
-// near black and dark enough to stand out from white; then the same ones darker. With more crawlers colours
-// come again, so a name stands beside each.
+// Crawler colours, the same everywhere: twelve hues that people with common colour deficiencies can distinguish
+// (based on the sets of P. Tol and of Okabe and Ito), with enough contrast to near black and to white; then darker
+// variants. Colours repeat in larger fleets, so names are always shown, too.
 
 const hues = [
   "#0072b2",
@@ -90,7 +90,7 @@ const hues = [
   "#c83c5a",
 ];
 
-/** By its id, which no other crawler ever gets: who joins or leaves changes nobody's colour. */
+/** Depends on the id only, so that changes of the fleet never recolour other crawlers. */
 export function crawlerColour(crawlerId: number): string {
   const index = crawlerId - 1;
   const hue = hues[index % hues.length] as string;
@@ -106,5 +106,5 @@ const darker = (hue: string): string =>
 
 export const nobodysColour = "#869694";
 
-/** Of several crawlers together. */
+/** Several crawlers combined. */
 export const othersColour = "#5c6870";

@@ -1,7 +1,7 @@
 /**
- * What holds for every request, whichever page: only GET and HEAD save where a route says that it takes a POST
- * and of which content type, a bound on how many are answered at once, security headers, and errors in plain
- * words as a page or as JSON. Who may see and change what is decided by views and actions (access.ts).
+ * Rules for every request: only GET and HEAD, unless a route accepts POST with a stated content type; a limit on
+ * concurrent requests; security headers; and errors as a page or JSON. Views and actions check permissions
+ * (access.ts).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
@@ -12,9 +12,9 @@ import { errorBody, type PageError, type PageViewer, sendPage } from "./page-fra
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** This route takes POST with a body of this type, or of any; without it, a POST does not reach it. */
+    /** The route accepts POST with a body of this type. Without it, POST is refused. */
     readonly takes?: "application/json" | "application/x-www-form-urlencoded" | "anything";
-    /** The route bounds itself how many of its requests are answered at once. */
+    /** The route limits its concurrent requests itself. */
     readonly boundedElsewhere?: boolean;
   }
 }
@@ -28,16 +28,14 @@ export function guard(
   app: FastifyInstance,
   ports: {
     readonly log: Log;
-    /** How long answers take, by route and status. */
     readonly metrics: {
       readonly httpRequestSeconds: {
         observe(labels: { readonly route: string; readonly status: number }, seconds: number): void;
       };
     };
     readonly settings: GuardSettings;
-    /** Who looks at a page that is not there, and who may have a place that is kept; left out: nobody is known. */
+    /** Identifies the viewer of error pages and of reserved places; absent: everybody is anonymous. */
     readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
-    /** How long a form may take to arrive. */
     readonly bodyTimeoutMs?: number;
   },
 ): void {
@@ -86,7 +84,7 @@ export function guard(
   });
 }
 
-/** What the server refuses before it has a route, such as an address that cannot be decoded. */
+/** Answers what is refused before routing, such as an undecodable address. */
 export function refuseUnrouted(
   error: { readonly statusCode?: number },
   { request, reply, settings }: Unrouted,
@@ -117,7 +115,6 @@ export function sendError(
   return sendPage(reply, { ...around, path: request.url, title: error.title, body });
 }
 
-/** A POST that reaches no route that takes it is refused as if nothing took any. */
 function methodFault(request: FastifyRequest): PageError | null {
   if (request.method === "GET" || request.method === "HEAD") return null;
   const takes = request.method === "POST" ? request.routeOptions.config?.takes : undefined;
@@ -127,19 +124,19 @@ function methodFault(request: FastifyRequest): PageError | null {
   return type === takes ? null : wrongType(takes);
 }
 
-/** A sign-in link in a log would be one that whoever reads the log can use. */
+/** A sign-in link in a log could be used by everybody who reads the log. */
 function withoutLink(url: string): string {
   return url.replace(/^\/sign-in\/[^?]*/, "/sign-in/…");
 }
 
-/** By path (/api/…), or by the Accept header at the page's own address. */
+/** Decided by path (/api/…), or by the Accept header at a page's address. */
 export function wantsJson(request: FastifyRequest): boolean {
   if (request.url.startsWith("/api/")) return true;
   const accept = request.headers.accept ?? "";
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-/** Live events stay open, and downloads take their time; they have bounds of their own. */
+/** Live events and downloads have limits of their own. */
 const isBoundedElsewhere = (request: FastifyRequest): boolean =>
   request.routeOptions.config?.boundedElsewhere === true;
 
@@ -184,12 +181,11 @@ function badRequest(status: number, words: string): PageError {
   return { status, title: "That cannot be answered", words };
 }
 
-// * Every status by which the server says that it did not do what it was asked, and what that means to
-// whoever asked: the one list that errors are answered from (`sendError`), and that the API's page shows.
-// The message beside it says the particular.
+// All error statuses with their meanings. Errors are answered from this list (`sendError`), and the API page shows
+// it; the message adds the particulars.
 
 export interface ApiErrorKind {
-  /** As HTTP calls it (RFC 9110 section 15.5). */
+  /** The reason phrase (RFC 9110 section 15.5). */
   readonly title: string;
   readonly means: string;
   readonly advice: string;
@@ -262,7 +258,7 @@ export const apiErrors = {
 
 type ErrorStatus = keyof typeof apiErrors;
 
-/** Of what a library says: one of ours, or that the request is a bad one. */
+/** Maps a library's status to a known one, or to 400. */
 function errorStatus(status: number): ErrorStatus {
   return status in apiErrors ? (status as ErrorStatus) : 400;
 }

@@ -1,11 +1,11 @@
-/** What pages and tables for programs are made of besides the template that escapes (#core/html). */
+/** Helpers around the escaping template (#core/html): addresses, CSV, and table labels. */
 import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 
 export { type Html, type HtmlValue, html, safeHref };
 
 export const nothing: Html = html``;
 
-/** A path of our own with a query; every value is encoded. */
+/** A local path with an encoded query. */
 export function pathWith(
   path: string,
   query: Readonly<Record<string, string | number | null | undefined>>,
@@ -21,7 +21,7 @@ export function pathWith(
   return text;
 }
 
-/** As forms encode; a page has some fifty such links, most of plain words. */
+/** Form encoding, with a fast path for plain words: a page has about fifty such links. */
 function encoded(text: string): string {
   if (/^[\w.*-]*$/.test(text)) return text;
   return /^[\w.* -]*$/.test(text)
@@ -29,21 +29,21 @@ function encoded(text: string): string {
     : `${new URLSearchParams([["", text]])}`.slice(1);
 }
 
-/** Tables for programs and spreadsheets (RFC 4180). */
+/** CSV tables (RFC 4180). */
 
 export interface CsvTable {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | number | boolean | null)[])[];
 }
 
-/** Lines end with CRLF; null is an empty field. */
+/** Lines end in CRLF; null is an empty field. */
 export function csvText({ columns, rows }: CsvTable): string {
   return [columns, ...rows].map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
 }
 
 /**
- * A text that a spreadsheet would run as a formula gets an apostrophe in front (OWASP, CSV injection): names of
- * networks and pages come from outside.
+ * Prefixes text that a spreadsheet would run as a formula with an apostrophe (OWASP, CSV injection): names of
+ * networks and pages are untrusted.
  */
 export function csvField(value: string | number | boolean | null): string {
   if (value === null) return "";
@@ -52,13 +52,12 @@ export function csvField(value: string | number | boolean | null): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// * Below 600 px a row of a table is a card, and each of its cells says what it is (tables.css). The words
-// come from the table's own head: one pass over a finished page puts them on the cells, so that no table
-// can be forgotten.
+// Below 600 px, table rows become cards whose cells show their column's heading (tables.css). One pass over the
+// finished page adds these labels, so that no table can be forgotten.
 
 const tags = /<(\/?)(table|thead|tr|th|td)\b([^>]*)>/g;
 
-/** Cells of the body below a head get `data-label`; everything else stays as it is. */
+/** Body cells below a header get `data-label`; everything else is unchanged. */
 export function withCellLabels(markup: string): string {
   if (!markup.includes("<thead")) return markup;
   let labelled = "";
@@ -86,7 +85,7 @@ export function withCellLabels(markup: string): string {
   return labelled + markup.slice(copied);
 }
 
-/** Of markup that was escaped, and so may stand in an attribute. What only screen readers are told is no label for the eye. */
+/** Extracts label text from escaped markup; text for screen readers only is dropped. */
 function textOf(markup: string): string {
   return markup
     .replace(/<span class="hidden">[^<]*<\/span>/g, "")

@@ -1,12 +1,11 @@
 /**
- * How many requests are in hand at once, and how many of one address: in three stages with places of their own, so
- * that whoever sends or reads slowly takes nothing from those that are worked on.
+ * Limits concurrent requests, in total and per address, in three stages with separate places, so that slow senders
+ * and readers take nothing from the requests being worked on:
  *
- *   receiving (a body arrives) → working (a route answers) → sending (the answer goes out)
+ * receiving (a body arrives) → working (a route answers) → sending (the answer goes out)
  *
- * Whoever hangs up early takes no place for good, and cannot make the coordinator work on more than so many requests
- * either: a working place is given back when nothing works on the request any more. Of each kind of place some are
- * for those who have signed in alone.
+ * A client that disconnects early releases its working place only when the route has finished, so it cannot make the
+ * coordinator work on more requests. Some places of each kind are reserved for signed-in users.
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -16,39 +15,38 @@ import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { canParseUrl } from "#core/ip/url-host";
 import { growingTo } from "#core/small-collections";
 
-/** Each takes a few database connections for milliseconds. */
 export const maxOpenRequests = 32;
 
-/** Of one address, or IPv6 /64. */
+/** Per address, or IPv6 /64. */
 export const maxOpenOfAddress = 10;
 
-/** Bodies that are arriving: 32 KB each at most. */
+/** Arriving bodies, at most 32 KB each. */
 export const maxReceived = 64;
 
 export const maxReceivedOfAddress = 4;
 
-/** Besides, for those who have signed in: places of each kind. */
+/** Additional places of each kind for signed-in users. */
 const reservedPlaces = 8;
 
-/** A form is a few KB: whoever takes longer means to. */
+/** A form is a few KB, so a slower sender is deliberate. */
 export const defaultBodyTimeoutMs = 10_000;
 
-/** Answers that are going out, in memory: beyond so many, whoever has taken longest is cut off. */
+/** Answers being sent, in memory. Beyond this limit, the oldest is cut off. */
 const maxSent = 256;
 
 const maxSentOfAddress = 32;
 
-/** A reader that takes nothing of its answer for so long is gone. */
+/** A reader that takes nothing for this long is gone. */
 const silenceMs = 60_000;
 
-/** Cookies and tokens that are looked up at once for want of a place. */
+/** Concurrent look-ups of credentials when all places are taken. */
 const maxLookUps = 8;
 
 const maxLookUpsOfAddress = 2;
 
 interface OpenRequestSettings {
   readonly bodyTimeoutMs: number;
-  /** Whether it has signed in, or shows a good token; asked only where no place is left for others. */
+  /** Whether the request has valid credentials; called only when no public place is left. */
   readonly isKnown: (request: FastifyRequest) => Promise<boolean>;
 }
 
@@ -64,7 +62,7 @@ export class OpenRequests {
     this.#settings = settings;
   }
 
-  /** Before its body is read, if it has one. False: there is no place for it. */
+  /** Call before the body is read. False: no place is free. */
   async receive(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     if (!hasBody(request)) return true;
     if (!(await this.#take(this.#receiving, request))) return false;
@@ -74,16 +72,16 @@ export class OpenRequests {
     return !request.raw.destroyed;
   }
 
-  /** It has arrived as a whole, and a route is to work on it. False: there is no place for it. */
+  /** Call when the request has arrived and its route is about to run. False: no place is free. */
   async begin(request: FastifyRequest): Promise<boolean> {
     this.#received(request);
     return await this.#take(this.#working, request);
   }
 
-  /** Its answer is there, and goes out; nothing works on it any more. */
+  /** Call when the route has produced the answer. */
   answer(request: FastifyRequest, reply: FastifyReply): void {
     this.#received(request);
-    // What is bounded elsewhere has a patience of its own.
+    // Routes with limits of their own have their own timeout, too.
     if (!this.#working.leave(request)) return;
     if (reply.raw.destroyed) return;
     reply.raw.setTimeout(silenceMs, () => reply.raw.destroy());
@@ -92,7 +90,6 @@ export class OpenRequests {
     this.#sending.take(request, 0);
   }
 
-  /** However it ended. */
   leave(request: FastifyRequest): void {
     this.#received(request);
     this.#working.leave(request);
@@ -110,7 +107,7 @@ export class OpenRequests {
     return (await this.#isKnown(request)) && places.take(request, reservedPlaces);
   }
 
-  /** Whoever shows nothing is not looked up; nor are strangers with invented cookies, but for a few at a time. */
+  /** Requests without credentials are not looked up; invented ones are limited. */
   async #isKnown(request: FastifyRequest): Promise<boolean> {
     const { cookie, authorization } = request.headers;
     if (cookie === undefined && authorization === undefined) return false;
@@ -125,7 +122,7 @@ export class OpenRequests {
   }
 }
 
-/** So many at once, and of one address fewer; the eldest stand first. */
+/** A number of places, fewer per address, ordered by age. */
 class Places {
   readonly #most: number;
   readonly #mostOfAddress: number;
@@ -137,7 +134,7 @@ class Places {
     this.#mostOfAddress = mostOfAddress;
   }
 
-  /** False: there is none. `reserved`: places besides, for whoever is not bound by the address either. */
+  /** `reserved`: additional places without a limit per address. False: none is free. */
   take(request: FastifyRequest, reserved: number): boolean {
     const address = addressOf(request);
     if (this.#taken.size >= this.#most + reserved) return false;
@@ -147,7 +144,7 @@ class Places {
     return true;
   }
 
-  /** False: it had none. */
+  /** False: it held no place. */
   leave(request: FastifyRequest): boolean {
     const address = this.#taken.get(request);
     if (address === undefined) return false;
@@ -159,7 +156,7 @@ class Places {
     return true;
   }
 
-  /** Those that leave so that there is room for this one. */
+  /** Evicts requests to make room for this one. */
   make(request: FastifyRequest): FastifyRequest[] {
     const address = addressOf(request);
     const ofAddress = address !== null && this.#count(address) >= this.#mostOfAddress;
@@ -177,7 +174,7 @@ class Places {
   }
 }
 
-/** Null: not counted by address, since one would stand for everybody, or is this machine's. */
+/** Null: not counted per address (a proxy's address, which would stand for everybody, or this machine's). */
 function addressOf(request: FastifyRequest): string | null {
   const requester = requesterOf(request);
   return requester === null || isFromThisMachine(request) ? null : originOf(requester);
@@ -187,7 +184,6 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** What has not arrived by now is not waited for. */
 function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   const { socket } = request.raw;
   if (reply.raw.headersSent || socket.destroyed) return;
@@ -196,19 +192,18 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   );
 }
 
-// Who may open another connection: bounds on all, on those of one address, and on failed attempts of one
-// address in a minute. An IPv6 address counts as its /64, which one subscriber holds whole.
+// Limits on connections: in total, per address, and on failed attempts per address and minute. An IPv6 address counts
+// as its /64, which a single subscriber usually has.
 
 export interface ConnectionLimitSettings {
   readonly connections: number;
   readonly connectionsPerAddress: number;
-  /** Wrong keys, wrong versions, garbage. A restarting fleet behind one address makes none. */
+  /** Wrong keys or versions, and garbage; a restarting fleet behind one address causes none. */
   readonly failuresPerAddressAndMinute: number;
 }
 
 const minuteMs = 60_000;
 
-/** Addresses whose failures are remembered. */
 const rememberedAddresses = 100_000;
 
 export class ConnectionLimits {
@@ -220,13 +215,13 @@ export class ConnectionLimits {
   });
   #open = 0;
 
-  /** `now` in ms, monotonic. */
+  /** `now` is monotonic, in ms. */
   constructor(settings: ConnectionLimitSettings, now: () => number) {
     this.#settings = settings;
     this.#now = now;
   }
 
-  /** Why not, in words; null takes a place, to be given back by `close`. */
+  /** Returns the reason for a refusal, or null after taking a place, which `close` releases. */
   open(address: string): string | null {
     const origin = originOf(address);
     const { connections, connectionsPerAddress, failuresPerAddressAndMinute } = this.#settings;
@@ -247,7 +242,6 @@ export class ConnectionLimits {
     else this.#openOf.delete(origin);
   }
 
-  /** An attempt that did not end in a welcome. */
   countFailure(address: string): void {
     const origin = originOf(address);
     const before = this.#failures(origin);
@@ -261,7 +255,7 @@ export class ConnectionLimits {
   }
 }
 
-/** What counts as one origin: an IPv4 address, or the /64 of an IPv6 address. */
+/** One origin: an IPv4 address, or the /64 of an IPv6 address. */
 export function originOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed) return address;
@@ -270,7 +264,7 @@ export function originOf(address: string): string {
   return `${formatAddress({ family: 6, value: (plain.value >> 64n) << 64n })}/64`;
 }
 
-/** What one subscriber or hoster may have whole: the /24 of an IPv4 address, the /48 of an IPv6 address. */
+/** The network of one subscriber or hoster: the /24 of an IPv4 address, the /48 of an IPv6 address. */
 export function networkOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed) return address;
@@ -280,11 +274,11 @@ export function networkOf(address: string): string {
   return `${formatAddress({ family: 6, value: (plain.value >> 80n) << 80n })}/48`;
 }
 
-// From where a request comes: the address, the browser, and whether a page of ours has sent it.
+// The origin of a request: address, browser, and whether one of our pages sent it.
 
 /**
- * Behind a proxy (the server's `trustProxy`), the last address of X-Forwarded-For, which is the one that the proxy
- * saw. Null: a proxy that does not say.
+ * Behind a trusted proxy, the last address of X-Forwarded-For, which the proxy saw itself. Null: the proxy does not
+ * say.
  */
 export function requesterOf(request: FastifyRequest): string | null {
   if (request.ips?.length === 1) return null;
@@ -295,18 +289,17 @@ export function requesterOf(request: FastifyRequest): string | null {
 export const isThisMachine = (address: string): boolean =>
   /^(::ffff:)?127\./i.test(address) || address === "::1";
 
-/** Whoever is on this machine can do worse than read too much; whoever comes through a proxy on it is elsewhere. */
+/** Direct requests from this machine, which are trusted; a local proxy's are not. */
 export const isFromThisMachine = (request: FastifyRequest): boolean =>
   isThisMachine(request.ip) && proxyMarkOf(request) === null;
 
-/** RFC 7239, RFC 9110 section 7.6.3, and what proxies and content delivery networks add of their own. */
+/** Header fields that proxies and CDNs add (RFC 7239, RFC 9110 section 7.6.3, and vendors' own). */
 const forwardingField =
   /^(forwarded|via|x-(real-ip|forwarded\b.*|(original|client|cluster-client|envoy|amzn|azure)-.*)|(true|fastly)-client-ip|cf-.*|cdn-loop|tailscale-.*)$/;
 
 /**
- * What shows that a proxy passed this request on; null: nothing does. HTTP/1.0 is what nginx spoke to its origin by default before
- * 1.29.7, and no browser and no curl does. A page of ours that is known by another name (Referer) was read through somebody who
- * rewrites Host.
+ * Returns the evidence that a proxy forwarded the request, or null. nginx used HTTP/1.0 towards origins by default
+ * before 1.29.7; browsers and curl do not. A Referer of ours under another name means that somebody rewrites Host.
  */
 export function proxyMarkOf({ headers, raw }: FastifyRequest): string | null {
   const field = Object.keys(headers).find((name) => forwardingField.test(name));
@@ -322,12 +315,12 @@ export function whenceOf(request: FastifyRequest): Whence {
   return { remoteAddress: requesterOf(request), userAgent };
 }
 
-/** Browsers say from where a form was sent; programs need not, and have nobody's rights to abuse. */
+/** Whether another site's page sent the form. Programs send no such header, and have no session to abuse. */
 export function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined) return site !== "same-origin" && site !== "none";
   const { origin, host } = headers;
   if (origin === undefined) return false;
-  // Our pages send their forms with their origin; `null` is a sandboxed frame's, or a file's.
+  // Our forms carry our origin; `null` comes from sandboxed frames and local files.
   return !canParseUrl(origin) || new URL(origin).host !== host;
 }

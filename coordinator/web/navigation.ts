@@ -1,20 +1,20 @@
 /**
- * The navigation: three groups of at most six entries, some of them with tabs. It is made of what the operations state of their
- * pages. Any other page belongs to the longest path that it lies below.
+ * The navigation: three groups of at most six entries, some with tabs, made from the operations' pages. Other pages
+ * belong to the entry with the longest path above theirs.
  */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 
 interface NavigationTab {
   readonly path: string;
   readonly name: string;
-  /** As the page's operation has it. Null: for everybody. */
+  /** The scope of its operation; null: public. */
   readonly needs: Scope | null;
-  /** Further paths whose pages stand here. */
+  /** Further paths that belong to this tab. */
   readonly also?: readonly string[];
 }
 
 export interface NavigationEntry extends NavigationTab {
-  /** The first is the entry's own page; left out: it has no others. */
+  /** The first tab is the entry's own page; absent when there is only one. */
   readonly tabs?: readonly NavigationTab[];
 }
 
@@ -23,22 +23,19 @@ export interface NavigationGroup {
   readonly entries: readonly NavigationEntry[];
 }
 
-/** What an operation states of its page. */
+/** An operation's place in the navigation. */
 export interface PageEntry {
-  /** Null: it is in no group, and only `find` leads to it. */
+  /** Null: only search (`find`) leads to it. */
   readonly group: keyof typeof groupNames | null;
-  /** The order within the group, below 100. */
   readonly order?: number;
   readonly entry: string;
-  /** The page is one of several of its entry, and this is its tab's name. */
+  /** The tab's name, when the entry has several pages. */
   readonly tab?: string;
-  /** Further paths whose pages belong here. */
   readonly also?: readonly string[];
-  /** Left out: the page of the operation. */
+  /** Default: the operation's page. */
   readonly path?: string;
 }
 
-/** What the navigation reads of an operation. */
 export interface Listed {
   readonly path: string;
   readonly page?: string | null;
@@ -52,7 +49,7 @@ const groupNames = { Crawl: "Crawl", Fleet: "Fleet", Sites: "Sites and webmaster
 
 const groupKeys = Object.keys(groupNames);
 
-/** The pages that operations place, in the order of the groups and within them. Those in no group come last. */
+/** Pages by group and order; those without a group come last. */
 export const placedPages = (operations: readonly Listed[]) =>
   operations
     .flatMap(({ navigation, page, path, ...one }) => {
@@ -79,8 +76,8 @@ export function navigationOf(operations: readonly Listed[]): readonly Navigation
 }
 
 /**
- * What this person may open. An entry whose own page is not for them goes by its first tab that is. A partner's crawlers, of
- * which the account lists all, come first.
+ * The entries the actor may open. An entry whose first page is forbidden starts at its first permitted tab. A
+ * partner's own crawlers come first.
  */
 export function navigationFor(
   actor: Actor,
@@ -104,7 +101,6 @@ function openEntry(entry: NavigationEntry, actor: Actor): NavigationEntry | null
   return { ...first, name, tabs };
 }
 
-/** What a partner has in place of the rest. */
 export function ownCrawlers({ role, crawlers }: Actor): readonly string[] {
   return role === "partner" ? crawlers.slice(0, 5) : [];
 }
@@ -116,11 +112,11 @@ function crawlerTab(name: string): NavigationEntry {
 export interface NavigationPlace {
   readonly group: NavigationGroup;
   readonly entry: NavigationEntry;
-  /** Null: the entry has no tabs. */
+  /** Null when the entry has no tabs. */
   readonly tab: NavigationTab | null;
 }
 
-/** Of a page in these groups; null: it stands in none of them (an account, an error). */
+/** The position of a page; null when it belongs to no group (an account, an error). */
 export function placeOf(path: string, groups: readonly NavigationGroup[]): NavigationPlace | null {
   let place: NavigationPlace | null = null;
   let longest = 0;
@@ -137,7 +133,7 @@ export function placeOf(path: string, groups: readonly NavigationGroup[]): Navig
   return place;
 }
 
-/** Of the longest of its paths that the page lies below; the overview's has nothing below it. 0: none. */
+/** The length of the longest path of the entry that contains the page, or 0. Nothing is below the overview. */
 function lengthWithin(path: string, { path: own, also = [] }: NavigationTab): number {
   const within = [own, ...also].filter((one) => path === one || (one !== "/" && path.startsWith(`${one}/`)));
   return Math.max(0, ...within.map(({ length }) => length));

@@ -1,6 +1,6 @@
 /**
- * Connections to addresses that strangers or settings name: each name is looked up here, no special-purpose address is
- * connected to unless it is allowed, and the connection goes to the address that was looked at.
+ * Connections to addresses from settings or strangers. Names are resolved here, special-purpose addresses are refused
+ * unless allowed, and the connection goes to the checked address.
  */
 import { buildConnector } from "undici";
 import { parseAddress } from "#core/ip/address";
@@ -13,7 +13,7 @@ export interface OutsideRules {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** Plain http would show what is sent to the way there: it is for addresses that are allowed as special ones. */
+/** Plain http is allowed only for permitted special-purpose addresses, because everybody on the way could read it. */
 export async function outsideAddress(
   url: URL,
   { resolver, allowSpecialPurpose }: OutsideRules,
@@ -32,7 +32,10 @@ export async function outsideAddress(
   return found.addresses[0]!;
 }
 
-/** To this address, whatever the name says by then; its certificate is the name's. `authorities`: PEM; left out: the public ones. */
+/**
+ * Connects to the checked address whatever the name resolves to by then, and verifies the name's certificate.
+ * `authorities`: PEM; default: the public ones.
+ */
 export function connectorTo(
   address: string,
   { timeoutMs, authorities }: { readonly timeoutMs: number; readonly authorities?: string },
@@ -47,7 +50,7 @@ export function connectorTo(
   };
 }
 
-/** Of an answer; nothing of it is needed but a few words of a refusal. */
+/** Only a few words of a refusal are needed. */
 const maxAnswerBytes = 4096;
 
 export async function firstWords(answer: AsyncIterable<Uint8Array>): Promise<string> {

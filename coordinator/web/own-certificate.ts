@@ -1,7 +1,7 @@
 /**
- * The certificate that the coordinator shows, followed on the disk: whoever renews it writes the files, and nothing has to
- * be restarted. A renewal with another key is taken in the last hour of the old certificate only, since crawlers have pinned the key
- * (RFC 7469) and would not come back; a start takes what there is.
+ * The coordinator's certificate, reloaded from disk after renewals without a restart. A renewal with another key is
+ * used only in the last hour of the old certificate, because crawlers pin the key (RFC 7469) and would not return. A
+ * start uses whatever is there.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ interface CertificateFiles {
 interface CertificateFacts {
   readonly file: string;
   readonly endsMs: number;
-  /** Why what lies in the files is not shown, in words; null: it is. */
+  /** Why the files' certificate is not used, or null. */
   readonly notTaken: string | null;
 }
 
@@ -34,13 +34,12 @@ export class OwnCertificate {
   #pair: Pair;
   #notTaken: string | null = null;
 
-  /** Throws a ConfigError with each file that cannot be read. */
+  /** Throws a ConfigError that lists each unreadable file. */
   constructor(files: CertificateFiles) {
     this.#files = files;
     this.#pair = readPair(files);
   }
 
-  /** PEM. */
   get pair(): Pair {
     return this.#pair;
   }
@@ -57,12 +56,12 @@ export class OwnCertificate {
     };
   }
 
-  /** Shown by this server, too, from each renewal on. */
+  /** Adds a server that uses each renewal. */
   serve(server: SecureServer): void {
     this.#servers.push(server);
   }
 
-  /** True: a renewed one was found, and connections that begin now see it. */
+  /** Returns true when new connections use a renewed certificate. */
   look(now: Date): boolean {
     try {
       const pair = readPair(this.#files);

@@ -1,4 +1,7 @@
-/** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
+/**
+ * The frame of every page: head, navigation, footer. It has no inline script or style, so that the policy can forbid
+ * them.
+ */
 import type { FastifyReply } from "fastify";
 import { type Actor, anybody, mayDo } from "#core/actor";
 import { assetAddress, pageScript } from "./assets.ts";
@@ -16,33 +19,31 @@ import {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** What the navigation is made of: each part of the server adds its operations. */
+    /** The operations that the navigation is made from. */
     pages?: Listed[];
   }
 }
 
 interface PageFrame {
   readonly title: string;
-  /** Its address, by which the navigation shows where it stands; what follows "?" does not count. */
+  /** The page's address, which the navigation highlights; its query is ignored. */
   readonly path: string;
   readonly body: Html;
   readonly version: string;
-  /** Who looks; left out on pages that are for everybody. */
+  /** Absent on public pages. */
   readonly viewer?: PageViewer;
-  /** Above the content. */
   readonly notice?: Html;
-  /** Paths of the same content as JSON and as CSV. */
   readonly json?: string;
   readonly csv?: string;
 }
 
 export interface PageViewer {
   readonly actor: Actor;
-  /** Null: nobody has signed in. */
+  /** Null when nobody is signed in. */
   readonly signedInAs: string | null;
-  /** Goes into every form of this session; null: there is no session, and no form that changes anything. */
+  /** Sent with every form of the session; null without a session. */
   readonly formToken: string | null;
-  /** What the last action has to say. */
+  /** The result of the last action. */
   readonly said: string | null;
 }
 
@@ -94,7 +95,7 @@ ${frame.notice ?? nothing}${frame.body}
   return withCellLabels(page.markup);
 }
 
-/** Opened, it shows its entries; that of the page is open, or the first. Another is looked into without leaving the page. */
+/** The current group is open, or the first one; others open in place. */
 function groupPart(group: NavigationGroup, place: NavigationPlace | null, isFirst: boolean): Html {
   const isCurrent = group === place?.group;
   const open = isCurrent || isFirst ? html` open` : nothing;
@@ -116,7 +117,7 @@ function tabsOf(place: NavigationPlace | null): Html {
   )}</nav></div>`;
 }
 
-/** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
+/** The search box: "/" focuses it, and a script shows results while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
 <label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search"
  maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
@@ -136,7 +137,7 @@ function otherForms({ json, csv }: PageFrame): Html {
   return html`${json ? html`<a href="${json}">This page as JSON</a> · ` : nothing}${csv ? html`<a href="${csv}">as CSV</a> · ` : nothing}`;
 }
 
-/** The hidden field of every form that changes something; forms are shown to those who may. */
+/** The hidden field that every changing form needs. */
 export function formToken({ formToken: token }: PageViewer): Html {
   return html`<input type="hidden" name="form-token" value="${token ?? ""}">`;
 }
@@ -144,15 +145,13 @@ export function formToken({ formToken: token }: PageViewer): Html {
 const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path
  d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
 
-// What a page says when it cannot be shown.
-
 export interface PageError {
   readonly status: number;
   readonly title: string;
   readonly words: string;
-  /** Told to programs beside the error, such as where to go on. */
+  /** Additional JSON fields, such as where to continue. */
   readonly more?: Readonly<Record<string, unknown>>;
-  /** It will be over soon: the page looks again by itself after so long. */
+  /** The page reloads after this many seconds. */
   readonly refreshSeconds?: number;
 }
 

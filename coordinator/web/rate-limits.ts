@@ -1,7 +1,7 @@
 /**
- * How much one address (or IPv6 /64) may ask in a minute: plenty for reading, little for what changes something, less
- * for signing in. Static files, health and what docks download (which bounds itself) are not counted, nor is the
- * crawlers' socket, which never comes here.
+ * Requests per minute and address (or IPv6 /64): many reads, few changes, very few sign-ins. Static files, health
+ * checks and release downloads (which have their own limit) are not counted; the crawlers' socket bypasses this
+ * server.
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -9,11 +9,11 @@ import { isOwners } from "./access.ts";
 import { sendError } from "./guard.ts";
 import { isFromThisMachine, originOf, requesterOf } from "./limits.ts";
 
-/** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
+/** A page makes about ten requests; a panned map, tens per second for a while. */
 export const readsPerMinute = 1800;
-/** A program that works through a list of crawlers asks twice a second; people press less. */
+/** A program that processes a list of crawlers makes two changes a second. */
 export const changesPerMinute = 120;
-/** Somebody with the wrong link tries again twice. */
+/** A person with a wrong link retries twice. */
 const signInsPerMinute = 10;
 const minuteMs = 60_000;
 const rememberedAddresses = 20_000;
@@ -45,12 +45,12 @@ export function addRateLimits(app: FastifyInstance, around: { readonly version: 
 
 const keyGenerator = (request: FastifyRequest) => originOf(requesterOf(request) ?? "unknown");
 
-/** Null: not counted. Where a proxy does not say who asks, one address would be everybody. */
+/** Null: not counted, for instance when a proxy hides the address, which would then stand for everybody. */
 function kindOf(request: FastifyRequest): Kind | null {
   const address = requesterOf(request);
   if (address === null || isOwners(request)) return null;
   const { url = "", config } = request.routeOptions;
-  // Other coordinators are known by their keys, and bounded there.
+  // Other coordinators authenticate with keys and are limited there.
   if (request.method === "POST" && config?.boundedElsewhere === true) return null;
   if (request.method === "POST") return url === "/sign-in" ? "signing-in" : "changing";
   const isDownload = url.startsWith("/releases/") && config?.boundedElsewhere === true;

@@ -1,7 +1,7 @@
 /**
- * Who asks, in earnest: a session by its cookie, a program by its token, or anybody. The session is looked up anew
- * for every request, so that one that was ended is ended. A form's token is a MAC of the session's secret (OWASP's
- * HMAC-based token pattern), which no other site knows; where the form was sent from is looked at as well.
+ * Identifies sessions by cookie and programs by token. Sessions are looked up for every request, so that ending one
+ * takes effect at once. A form token is a MAC of the session's secret (OWASP's HMAC-based token pattern), which no
+ * other site knows; the form's origin is checked, too.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ import {
   whenceOf,
 } from "./limits.ts";
 
-/** Kinds of marks that are logged, each once. */
+/** Distinct marks that are logged, once each. */
 const mostLogged = 20;
 
 interface SessionAccessPorts extends BearerPorts {
@@ -34,9 +34,8 @@ interface SessionAccessPorts extends BearerPorts {
 
 export function createSessionAccess(ports: SessionAccessPorts): Access {
   const bearer = new BearerActor(ports);
-  /** The sessions of requests that were identified. */
   const known = new WeakMap<FastifyRequest, { readonly sessionId: number; readonly formToken: string }>();
-  /** Why those who might read on this machine may not. */
+  /** Why local readers were refused. */
   const marks = new WeakMap<FastifyRequest, string>();
   const logged = new Set<string>();
   async function mayRead(request: FastifyRequest): Promise<boolean> {
@@ -74,7 +73,7 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
     if ("status" in program) return program;
     return { actor: program, signedInAs: null, formToken: null, said: null };
   }
-  /** A request that is asked about twice is looked up once: what was said to its session is taken out only once. */
+  /** Identifies each request once: a session's message can be taken out only once. */
   const identified = new WeakMap<FastifyRequest, Promise<Visit | Refusal>>();
 
   return {
@@ -108,7 +107,7 @@ function isSame(given: string, wanted: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** What a browser shows as a page; scripts and live events ask for other things, and would swallow the words. */
+/** Only pages may take the session's message; scripts and events would swallow it. */
 function asksForPage(request: FastifyRequest): boolean {
   return request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
 }
@@ -157,20 +156,20 @@ const markedRefusal = (mark: string): Refusal => ({
   headers: bearerChallenge,
 });
 
-/** The overview is where everybody starts, and a partner's is its own crawler. */
+/** A partner who opens the overview is sent to its own crawler. */
 function partnerRefusal({ name, crawlers }: Actor, request: FastifyRequest): Refusal {
   const words = `${name} is signed in as a partner, who sees the crawlers that it hosts: ${crawlers.join(", ")}.`;
   const isStart = request.method === "GET" && request.url === "/";
   return { ...forbidden(words), ...(isStart ? { goTo: homeOf("partner", crawlers) } : {}) };
 }
 
-/** Where somebody lands who has signed in. */
+/** The page after signing in. */
 export function homeOf(role: Session["role"], crawlers: readonly string[]): string {
   return role === "partner" ? `/crawlers/${encodeURIComponent(crawlers[0] ?? "")}` : "/";
 }
 
-// Programs: whoever shows a good token (RFC 6750) may do what its scopes say. Failures of one address are counted,
-// and beyond so many a minute its tokens are not looked at, right or not.
+// Programs: a valid token (RFC 6750) grants its scopes. After too many failures per address and minute, tokens from
+// there are not checked at all.
 
 interface BearerPorts {
   readonly tokens: Pick<OperatorTokenStore, "use">;
@@ -178,13 +177,12 @@ interface BearerPorts {
   readonly now: () => Date;
 }
 
-/** Twice what somebody may need who pastes the wrong token; a guesser of 256 bits has no use for more. */
+/** Twice what a person with a wrong token needs; guessing 256 bits is hopeless anyway. */
 const failuresPerMinute = 10;
 
-/** Looked up at once, which takes a millisecond each. */
+/** Concurrent look-ups, about a millisecond each. */
 const lookUps = { connections: 32, connectionsPerAddress: 16 };
 
-/** Longer ones are none of ours. */
 const maxTokenLength = 200;
 
 export class BearerActor {
@@ -198,11 +196,11 @@ export class BearerActor {
     this.#ports = ports;
   }
 
-  /** Null: it shows no token (what a proxy asks for by another scheme is the proxy's). */
+  /** Null: no bearer token (other schemes may be for a proxy). */
   async of(request: FastifyRequest): Promise<Actor | Refusal | null> {
     const { authorization = "" } = request.headers;
     if (!/^bearer\b/i.test(authorization)) return null;
-    // Behind a proxy that does not say who asks, one stranger would shut out everybody.
+    // Without the client's address, one stranger could lock everybody out.
     const address = requesterOf(request);
     const full = address === null ? null : this.#limits.open(address);
     if (full !== null) return { ...tooMany, words: `Not now: ${full}.` };
@@ -224,7 +222,6 @@ export class BearerActor {
   }
 }
 
-/** RFC 6750 section 3. */
 const bearerChallenge = { "www-authenticate": 'Bearer realm="nearcrawl"' };
 
 const tooMany = { status: 429, title: "Too many", headers: { "retry-after": "60" } };
@@ -236,17 +233,15 @@ const badToken: Refusal = {
   headers: bearerChallenge,
 };
 
-// * Who may read without signing in: by default whoever asks this machine directly, and only while the
-// coordinator is for this machine alone. A reverse proxy makes strangers look local, since its own
-// connection comes from loopback and it may write Host itself (nginx does by default), so each mark of one
-// ends anonymous reading for that request.  * What cannot be told from a person at this machine: a
-// forwarder of bytes (ssh -R, socat) that runs under a person's account or the coordinator's own, whose
-// client may write any Host.
+// Reading without signing in: by default for direct requests on this machine, and only while the coordinator serves
+// this machine alone. A reverse proxy makes strangers look local, because it connects from loopback and may rewrite
+// Host (nginx does by default), so any sign of one ends anonymous reading for that request. A byte forwarder (ssh -R,
+// socat) that runs under a person's or the coordinator's account cannot be told from a local person.
 
-/** True: whoever reaches the pages; `on-this-machine`: whoever asks this machine directly, by its own name. */
+/** True: everybody; `on-this-machine`: direct requests to this machine by its own name. */
 export type AnonymousReading = boolean | "on-this-machine";
 
-/** What ends anonymous reading `on-this-machine` for this request, as the start of a sentence; null: nothing does. */
+/** Returns why `on-this-machine` does not apply to this request, as the start of a sentence, or null. */
 async function markOfOthers(request: FastifyRequest): Promise<string | null> {
   const { host = "" } = request.headers;
   if (!isLoopbackHost(host.toLowerCase().replace(/:\d*$/, ""))) return "It does not ask for localhost";
@@ -261,15 +256,15 @@ async function markOfOthers(request: FastifyRequest): Promise<string | null> {
 }
 
 /**
- * Package managers give services accounts below 1000 (systemd's SYS_UID_MAX), and `nobody` is 65534; people and containers' users
- * come above, and root may read everything anyway.
+ * Services have accounts below 1000 (systemd's SYS_UID_MAX), and `nobody` is 65534; people and container users are
+ * above, and root may read everything anyway.
  */
 const isPersonal = (uid: number): boolean =>
   uid === 0 || uid === process.getuid?.() || (uid >= 1000 && uid !== 65_534);
 
 const uidsOfPeers = new WeakMap<Socket, Promise<number | null>>();
 
-/** The account whose process holds the other end of a loopback connection; null: unknown (no Linux, or it is closed by now). */
+/** The account at the other end of a loopback connection; null when unknown (not Linux, or already closed). */
 function uidOfPeer(socket: Socket): Promise<number | null> {
   const known = uidsOfPeers.get(socket) ?? readUidOfPeer(socket);
   uidsOfPeers.set(socket, known);
@@ -277,8 +272,8 @@ function uidOfPeer(socket: Socket): Promise<number | null> {
 }
 
 /**
- * From proc(5), /proc/net/tcp: local and remote address (hexadecimal, port last), …, uid in the eighth column. Loopback
- * addresses are not compared: of several connections with the same ports, one of a service counts.
+ * Parses /proc/net/tcp (proc(5)): local and remote address in hexadecimal with the port last, and the uid in the
+ * eighth column. Loopback addresses are not compared; among connections with the same ports, a service's counts.
  */
 async function readUidOfPeer({ remotePort, localPort }: Socket): Promise<number | null> {
   if (remotePort === undefined || localPort === undefined) return null;
@@ -294,18 +289,17 @@ async function readUidOfPeer({ remotePort, localPort }: Socket): Promise<number 
   return uids.find((uid) => !isPersonal(uid)) ?? uids[0] ?? null;
 }
 
-// * Who asks, while the database cannot say. A session or token that was good within the last quarter of an
-// hour is good for reading then: an operator keeps the page that says what is wrong, and Prometheus its
-// figures. Nothing can be ended or revoked meanwhile, since that needs the database as well. Everybody else
-// is told so, at once.
+// Identification while the database does not answer: a session or token that was valid within the last 15 minutes may
+// still read, so that operators keep the page that explains the problem, and Prometheus its figures. Nothing can be
+// ended or revoked meanwhile, since that needs the database, too. Everybody else gets 503 at once.
 
 interface RememberingPorts {
-  /** Why the database cannot be asked; null: it can. */
+  /** Why the database cannot be asked, or null. */
   readonly silence: () => string | null;
-  /** The same, after a look at it, which takes a second at most. */
+  /** Checks the database first, which takes at most a second. */
   readonly look: () => Promise<string | null>;
   readonly hash: (secret: string) => string;
-  /** A clock that never goes back. */
+  /** Monotonic. */
   readonly nowMs: () => number;
 }
 
@@ -313,9 +307,9 @@ const readScopes: ReadonlySet<Scope> = new Set(["read", "metrics-read", "fleet-r
 
 const rememberedMs = 900_000;
 const mostRemembered = 1000;
-/** The pages' own statements are ended by the server at that age, if it lives. */
+/** The server ends the pages' statements after this time. */
 const lookUpMs = 5000;
-/** Where it takes longer, it is looked whether the database answers at all. */
+/** After this time, checks whether the database answers at all. */
 const usualMs = 300;
 
 export function rememberingAccess(access: Access, ports: RememberingPorts): Access {
@@ -344,7 +338,7 @@ export function rememberingAccess(access: Access, ports: RememberingPorts): Acce
       const credential = ports.hash(secret);
       const silence = ports.silence();
       if (silence !== null) return fromMemory(credential, silence);
-      // A look-up that fails is one that gives nobody, and so is one that is not waited for any longer.
+      // A failed or slow look-up identifies nobody.
       const looked = access.identify(request).catch(() => null);
       const visit =
         (await within(usualMs, looked)) ??

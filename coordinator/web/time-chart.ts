@@ -1,8 +1,8 @@
 /**
- * How something went over time: lines drawn by the server as SVG, which work without scripts; the same figures as a
- * table, since a picture is not for everybody; marks where something changed. `assets/charts.js` reads the table and
- * adds values under the pointer and zooming. The drawing is stretched to its place, texts are not: they stand in SVG
- * without a view box, at shares of its width.
+ * Charts over time, drawn by the server as SVG, so that they work without scripts; the same figures as an accessible
+ * table; and marks of changes. `assets/charts.js` reads the table and adds values at the pointer, and zooming. The
+ * drawing is stretched to its place; texts are not, because they are in an SVG without a view box, positioned in
+ * percent.
  */
 
 import {
@@ -19,7 +19,7 @@ import { type Html, html, nothing, pathWith } from "./html.ts";
 
 export { type TimeRange, timeRange } from "#core/time-range";
 
-/** One line. Points may lie at any times, in order; null: not known. */
+/** One line with points in order; null: unknown. */
 interface TimeSeries {
   readonly name: string;
   readonly points: readonly TimePoint[];
@@ -30,7 +30,7 @@ interface TimePoint {
   readonly value: number | null;
 }
 
-/** Something that happened and may be why a line bends. */
+/** An event that may explain a change. */
 interface TimeMark {
   readonly at: Date;
   readonly words: string;
@@ -40,22 +40,22 @@ interface TimeMark {
 interface TimeChart {
   readonly title: string;
   readonly range: TimeRange;
-  /** At most six are drawn. */
+  /** At most six lines are drawn. */
   readonly series: readonly TimeSeries[];
-  /** A value with its unit. */
+  /** Formats a value with its unit. */
   readonly text: (value: number) => string;
   readonly marks?: readonly TimeMark[];
-  /** Marks that there were beside those handed in. */
+  /** The number of further marks. */
   readonly moreMarks?: number;
-  /** False: the axis starts near the least value, for what hardly changes. */
+  /** False: the axis starts near the lowest value, for figures that hardly change. */
   readonly fromZero?: boolean;
-  /** Values are seconds: the axis has round minutes, hours and days. */
+  /** Values are durations in seconds, so ticks are round minutes, hours and days. */
   readonly isDuration?: boolean;
-  /** What stands in place of lines while nothing is known, with the next step. */
+  /** Shown without data, with the next step. */
   readonly empty?: Html | string;
 }
 
-/** The drawing's own units; it is stretched to its place. */
+/** The drawing's own units, stretched to its place. */
 const width = 1000;
 const height = 100;
 const mostSeries = 6;
@@ -100,7 +100,7 @@ ${figureTable(lines, chart)}
 </figure>`;
 }
 
-/** The charts of a page, with their one choice of range. `query`: what else its address says. */
+/** A page's charts with their range picker. `query`: other parameters of the address. */
 export function historySection(
   path: string,
   query: Readonly<Record<string, string | null>>,
@@ -131,14 +131,12 @@ export function historyCharts(history: ChartHistory): Html {
   )}</div>`;
 }
 
-/** Shares near all of it hardly move on an axis from zero. */
+/** Shares near 100 % hardly move on an axis from zero. */
 function isHigh(series: ChartHistory["charts"][number]["series"]): boolean {
   return series.every(({ values }) => values.every((value) => value === null || value > 0.5));
 }
 
-// One choice of range for a page and all of its charts.
-
-/** Links, a form for two instants of one's own, and the script that charts have. `query`: what else the address says. */
+/** Links, a form for a custom range, and the charts' script. `query`: other parameters of the address. */
 export function rangePicker(
   path: string,
   query: Readonly<Record<string, string | null>>,
@@ -180,16 +178,16 @@ ${pageScript("charts.js")}</div>`;
 const instantField = (name: string, at: Date) =>
   html`<input type="datetime-local" name="${name}" value="${minuteText(at)}" required>`;
 
-// What is drawn: points merged down, so that a page stays light.
+// Points are averaged down to keep pages small.
 
 interface DrawnLine {
   readonly name: string;
   readonly points: readonly TimePoint[];
-  /** Points that claim to be of the future. */
+  /** Points in the future. */
   readonly future: number;
-  /** Each is the mean of so many seconds; null: as they were given. */
+  /** Each point is a mean over this many seconds; null: as given. */
   readonly meanSeconds: number | null;
-  /** Points further apart have a gap between them. */
+  /** Larger distances are gaps. */
   readonly gapMs: number;
 }
 
@@ -222,14 +220,14 @@ function drawnLine({ name, points }: TimeSeries, range: TimeRange): DrawnLine {
 
 const mostDrawn = 300;
 
-/** The median: a gap does not make the step longer. */
+/** The median is insensitive to gaps. */
 function usualStepMs(points: readonly TimePoint[]): number {
   const steps = points.slice(1).map(({ at }, index) => at.getTime() - points[index]!.at.getTime());
   steps.sort((one, other) => one - other);
   return steps[Math.floor(steps.length / 2)] ?? 0;
 }
 
-/** Means over steps that begin at round times; a step without a known value is a gap. */
+/** Averages over aligned steps; a step without values is a gap. */
 function merged(points: readonly TimePoint[], stepMs: number): TimePoint[] {
   const sums = new Map<number, { sum: number; count: number }>();
   for (const point of points) {
@@ -275,7 +273,7 @@ function lineFigures({ points, gapMs }: DrawnLine, { text, range }: TimeChart): 
   return `${isNow ? "now" : "last"} ${text(last.value)}, mean ${text(mean)}, highest ${text(most)}`;
 }
 
-/** Of several lines the last value alone: the rest is in the table. */
+/** With several lines only the last values; the table has the rest. */
 function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
   return html`<ul class="chart-legend">${lines.map((line, index) => {
     const last = line.points.findLast(isKnown);
@@ -290,18 +288,18 @@ function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
 interface Scale {
   readonly least: number;
   readonly most: number;
-  /** From the least up: where it stands, 0 at the bottom, and what it says. */
+  /** Ticks from the bottom (0) upwards. */
   readonly ticks: readonly { readonly share: number; readonly text: string }[];
 }
 
-/** Round figures at both ends and between; no two ticks say the same. */
+/** Round figures at both ends and between, with distinct labels. */
 function scaleOf(known: readonly KnownPoint[], { text, fromZero = true, isDuration }: TimeChart): Scale {
   const values = known.map(({ value }) => value);
   const highest = values.reduce((one, other) => Math.max(one, other));
   const lowest = values.reduce((one, other) => Math.min(one, other));
   const from = fromZero ? Math.min(0, lowest) : lowest;
   const to = fromZero ? Math.max(0, highest) : highest;
-  // Nothing but zeros stands below a 1.
+  // All zeros: the axis ends at 1.
   const leastStep = Math.max((to - from) / 4, Math.abs(to) * 1e-6) || 1;
   const step = (isDuration ? tickSteps.find((one) => one >= leastStep) : undefined) ?? roundStep(leastStep);
   const least = Math.floor(from / step + 1e-9) * step;
@@ -318,16 +316,15 @@ function scaleOf(known: readonly KnownPoint[], { text, fromZero = true, isDurati
 const isNew = (tick: { text: string }, index: number, ticks: readonly { text: string }[]) =>
   ticks.findIndex(({ text }) => text === tick.text) === index;
 
-/** The next of 1, 2, 5, 10, 20 … */
+/** Rounds up to 1, 2, 5, 10, 20 … */
 function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return power * ([1, 2, 5, 10].find((one) => one * power >= least * (1 - 1e-9)) ?? 10);
 }
 
-/** Round figures need no zeros: "1.50 MB" is 1.5 MB. */
+/** Drops trailing zeros: "1.50 MB" becomes 1.5 MB. */
 const axisText = (text: string) => text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
 
-/** 0.30000000000000004 is 0.3. */
 const tidy = (value: number) => Number(value.toPrecision(12));
 
 const plotHeight = 150;
@@ -357,12 +354,12 @@ const tickSteps = [
 ];
 const mostTicks = 6;
 
-/** At most six round times: minutes, hours, days, months or years, whatever fits. UTC. */
+/** At most six round times in UTC: minutes, hours, days, months or years. */
 export function timeTicks({ since, until }: TimeRange): Tick[] {
   const spanSeconds = (until.getTime() - since.getTime()) / 1000;
   const step = tickSteps.find((one) => spanSeconds / one <= mostTicks);
   if (step === undefined) return monthTicks(since, until);
-  // Weeks begin on Mondays; the epoch was a Thursday.
+  // Weeks begin on Monday; the epoch was a Thursday.
   const offset = step % (7 * day) === 0 ? 4 * day : 0;
   const first = Math.ceil((since.getTime() / 1000 - offset) / step) * step + offset;
   const ticks: Tick[] = [];
@@ -392,7 +389,7 @@ function monthTicks(since: Date, until: Date): Tick[] {
 const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const dayText = (at: Date) => `${at.getUTCDate()} ${monthNames[at.getUTCMonth()]}`;
 
-/** A text at the edge stays within the picture. */
+/** Keeps labels at the edges inside the picture. */
 function tickText({ at, text }: Tick, range: TimeRange): Html {
   const share = xOf(at, range) / width;
   const anchor = share < 0.06 ? "start" : share > 0.94 ? "end" : "middle";
@@ -428,7 +425,7 @@ function drawing(line: DrawnLine, { chart, scale, index, isAlone }: Drawing): Ht
   }${dots.length === 0 ? nothing : html`<path class="chart-alone ${name}" d="${dots.join("")}"/>`}`;
 }
 
-/** Runs of known values with nothing missing between. */
+/** Splits the line at gaps. */
 function runsOf(line: DrawnLine, range: TimeRange, { least, most }: Scale): Spot[][] {
   const runs: Spot[][] = [[]];
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -443,7 +440,7 @@ function runsOf(line: DrawnLine, range: TimeRange, { least, most }: Scale): Spot
   return runs.filter((run) => run.length > 0);
 }
 
-// The same in words: marks, and the figures as a table.
+// The chart as text: marks, and figures as a table.
 
 function marksOf({ marks = [], moreMarks = 0, range }: TimeChart): DrawnMarks {
   const all = marks.filter(({ at }) => at >= range.since && at <= range.until);

@@ -1,9 +1,9 @@
-/** Answers that a client may have already: ETag and Last-Modified (RFC 9110 sections 8.8 and 13.1). */
+/** Conditional requests: ETag and Last-Modified (RFC 9110 sections 8.8 and 13.1). */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { foreignDateMs } from "../core/foreign-dates.ts";
 
-/** Whether one of the request's tags is this one, weak or strong (RFC 9110 section 13.1.2); null: it states none. */
+/** Whether the request has this tag, weak or strong (RFC 9110 section 13.1.2); null when it has none. */
 export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string): boolean | null {
   const given = headers["if-none-match"];
   if (given === undefined) return null;
@@ -13,18 +13,18 @@ export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string
 
 interface Validated {
   readonly body: Buffer;
-  /** Header fields that say something of the body, and go with it alone. */
+  /** Header fields that describe the body, and are sent only with it. */
   readonly bodyFields?: Readonly<Record<string, string>>;
-  /** Without a parameter the server adds none. */
+  /** Without parameters, the server adds none. */
   readonly type: string;
-  /** In quotation marks, `W/` before them for a weak one. */
+  /** In quotation marks; weak ones start with `W/`. */
   readonly tag: string;
-  /** Null: what it says has no such time. */
+  /** Null when the content has no modification time. */
   readonly lastModified: Date | null;
   readonly cacheControl: string;
 }
 
-/** The answer, or 304 to who has it. */
+/** Sends the answer, or 304. */
 export function sendValidated(request: FastifyRequest, reply: FastifyReply, given: Validated): FastifyReply {
   const { body, bodyFields = {}, type, tag, lastModified, cacheControl } = given;
   reply.headers({ etag: tag, "cache-control": cacheControl });
@@ -34,7 +34,7 @@ export function sendValidated(request: FastifyRequest, reply: FastifyReply, give
   return reply.headers({ ...bodyFields, "content-type": type }).send(body);
 }
 
-/** RFC 9110 section 13.1.3: looked at where no tag is stated; what is no date counts for nothing. */
+/** Applies only without an entity tag; an invalid date is ignored (RFC 9110 section 13.1.3). */
 function isUnchanged({ headers }: FastifyRequest, lastModified: Date | null): boolean {
   const since = headers["if-modified-since"];
   if (since === undefined || lastModified === null) return false;

@@ -262,7 +262,7 @@ export async function addOutsideLinks(
   );
 }
 
-// * Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A
+// Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A
 // sitemap counts for its own host, and for another host only if that host's robots.txt names it.
 
 /** Replaces what the results' robots.txt files name on other hosts. Hosts must be locked. */

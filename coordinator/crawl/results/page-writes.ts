@@ -194,13 +194,11 @@ async function toldPlaces(client: PoolClient, pages: readonly Page[]): Promise<M
   );
 }
 
-// * Texts that are nearly the same, on any host: 64-bit simhashes that differ in at most three bits (Manku,
-// Jain and Das Sarma 2007, section 3). Two such have at least one of four bands of 16 bits in common, so
-// the table text_band is looked up by the four bands of a new page, among texts of about its length. It
-// holds one page of each group of near-duplicates: a text that is on the web a million times costs as much
-// as one that is there once.  * Of one band and length so many entries are looked at and no more, whatever
-// the web (or somebody who floods it) puts there; where simhashes are spread evenly, that misses nothing
-// below four million texts of about one length.
+// Near-duplicates on any host: 64-bit simhashes that differ in at most three bits (Manku, Jain and Das Sarma 2007,
+// section 3) share at least one of four 16-bit bands, so table text_band is searched by the four bands of a new page,
+// among texts of similar length. It holds one page per group, so a text that occurs a million times costs as much as
+// one that occurs once. The entries checked per band and length are limited, so that floods do no harm; with evenly
+// distributed simhashes nothing is missed below four million texts of similar length.
 
 /** A simhash cannot distinguish shorter texts. */
 const fewestWordsCompared = 50;

@@ -317,7 +317,7 @@ function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; addr
   return [{ hostHash: key.hostHash, address: result.address }];
 }
 
-// The statements for a batch of results, all in the transaction of result-store.ts.
+// The batch's statements.
 
 const fetches = rowsGiven(
   `host_hash bigint, url_hash bigint, fetched_at timestamptz, outcome text, blame text, status smallint, address inet,
@@ -408,8 +408,8 @@ async function countLeasesDown(
   return rows;
 }
 
-// Table site_touch: which hosts a batch of results was of, and what it adds to their counts. One row, appended: the list of
-// sites takes it from there (sites/sites-upkeep-store.ts), and no result waits for the list.
+// Table site_touch: a batch's hosts and their counts as one appended row, which the list of sites processes later
+// (sites/sites-upkeep-store.ts), so that results never wait for the list.
 
 interface TouchedSite {
   readonly hostHash: HostHash;

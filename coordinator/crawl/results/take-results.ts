@@ -129,11 +129,10 @@ function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
   return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
 }
 
-// The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
-// these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
-//
-// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt
-// and lists name lies where its seeds do, or one link from there; everything else is one link deeper than the page.
+// The URLs that a result names. Links and redirects belong to the web graph; sitemaps, feeds and their entries do
+// not. Those that may be followed are admitted, except links of a type that no crawler reads. Redirects, including a
+// meta refresh of a few seconds, add no depth; what a host's own robots.txt and lists name has the depth of its seeds
+// or one more; everything else is one link deeper than the page.
 
 export function namedUrls(
   result: FetchResult,
@@ -245,9 +244,8 @@ function asList(
   return key.hostHash === from.hostHash ? [{ key, ...at, isList: true }] : [{ key, depth: 1 }];
 }
 
-// What no crawler of ours sends, whatever a site serves: more links than are shipped, more bytes than are read,
-// results faster than anything can be fetched. It tells that the crawler's software is another one than it says; nothing of
-// such a result counts but that its URL was not had.
+// Results that our crawlers never send, whatever a site serves: more links or bytes than the limits. The crawler runs
+// other software than it claims, so the result counts only as a failed fetch.
 
 /** Bodies are read up to 5 MB, and a page takes little more on the wire. */
 const mostPageBytes: number = 64 * 1024 * 1024;

@@ -18,7 +18,7 @@ interface KeptGraph {
   readonly summary: GraphSummary;
 }
 
-/** Null where nobody has ranked yet; and when the ranks were made that the frontier's order goes by. */
+/** The last summary, or null, and when the ranks used by the frontier's order were made. */
 type GraphRead = () => Promise<readonly [KeptGraph | null, Date | null]>;
 
 interface GraphAnswer {
@@ -102,7 +102,7 @@ after ${countText(ranking.iterations)} iterations.`,
   };
 }
 
-/** The SQL engine keeps ranks, and counts no degrees and hosts. */
+/** The SQL engine stores ranks without counting degrees and hosts. */
 const laterRanks = (ranksAt: Date) =>
   plain(html`<strong>The pages were ranked in the database at ${instant(ranksAt)}</strong>, and the frontier's order goes by that;
 it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,

@@ -1,7 +1,6 @@
 /**
- * The web graph out of the database by COPY: the URLs of the frontier are its first nodes, in the order they arrive, and
- * what pages link to that the frontier does not hold are further ones, which link to nothing. One snapshot for both, so
- * that links and the counts kept of them fit.
+ * Reads the web graph by COPY: the frontier's URLs are the first nodes, in order of arrival, followed by link targets
+ * outside the frontier, which have no links. One snapshot, so that links and their stored counts agree.
  */
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
@@ -140,7 +139,7 @@ function teller(step: ReadingProgress["step"], expected: number, onReading: OnRe
   };
 }
 
-// The web graph row by row for whoever wants it elsewhere: by cursors of one snapshot, so that nothing is held in memory.
+// The web graph row by row for export, through cursors over one snapshot, in constant memory.
 
 /** `pages` are URLs with their links; `hosts` are hosts with the number of links between their pages. */
 type GraphKind = "pages" | "hosts";

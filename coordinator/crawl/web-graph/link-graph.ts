@@ -1,8 +1,8 @@
 import { mix32 } from "#core/random";
 
 /**
- * A directed graph in typed arrays, by target (compressed sparse columns): for each node who links to it, which is what
- * ranking reads. Links of a node to itself are left out: nobody recommends himself.
+ * A directed graph in typed arrays by target (compressed sparse columns): the sources of each node's incoming links,
+ * which ranking reads. Self-links are excluded.
  */
 
 export interface LinkGraph {
@@ -65,7 +65,7 @@ export function inDegrees({ nodes, starts }: LinkGraph): Uint32Array {
   return degrees;
 }
 
-/** Links as they arrive, source and target by number, in arrays that grow: 8 bytes a link. */
+/** A growing list of links by node numbers, 8 bytes each. */
 
 const firstCapacity = 4096;
 
@@ -93,7 +93,7 @@ export class LinkList {
     return this.#to.subarray(0, this.#count);
   }
 
-  /** Grows by half, so that a graph that fits does not fail for lack of twice its room. */
+  /** Grows by half, so that less than twice the memory is needed. */
   #grow(): void {
     const capacity = Math.ceil(1.5 * this.#from.length);
     const [from, to] = [new Uint32Array(capacity), new Uint32Array(capacity)];
@@ -104,8 +104,8 @@ export class LinkList {
   }
 }
 
-// Numbers for the nodes of the web graph: a URL's two hashes → 0, 1, 2, … in the order of their arrival. A table of
-// slots with linear probing at most half full; 24 bytes a node and no object for any of them.
+// Numbers nodes (a URL's two hashes) in order of arrival: open addressing with linear probing, at most half full, 24
+// bytes per node and no objects.
 
 const firstIndexCapacity = 1024;
 

@@ -1,16 +1,16 @@
 /**
- * PageRank (Page, Brin, Motwani and Winograd 1999) in Float64: where somebody is who follows a link with probability
- * `damping` and else goes anywhere. From a node without links he goes anywhere too. That is the normalised solution of
- * x = (1 - damping) + damping · Σ x[source] / links[source] (Del Corso, Gullì and Romani 2005), which is solved by
- * Gauss-Seidel: each sweep takes what it has just computed, so that it needs about half of the sweeps of power iteration.
- * Nodes without links give nobody anything and are computed once, at the end: of a frontier they are the larger part.
+ * PageRank (Page, Brin, Motwani and Winograd 1999) in Float64: the stationary distribution of a surfer who follows a
+ * link with probability `damping` and otherwise jumps anywhere, as from nodes without links. It is the normalised
+ * solution of x = (1 - damping) + damping · Σ x[source] / links[source] (Del Corso, Gullì and Romani 2005), found by
+ * Gauss-Seidel sweeps, about half as many as power iteration needs. Nodes without links pass no rank on and are
+ * computed once at the end; in a frontier they are the majority.
  */
 import type { LinkGraph } from "./link-graph.ts";
 
 export interface PageRankSettings {
   /** 0 to less than 1. */
   readonly damping: number;
-  /** Sweeps end when one has changed all ranks together by less than this share of them (L1). */
+  /** Sweeps end when one changes the ranks by less than this share in total (L1). */
   readonly tolerance: number;
   readonly iterations: number;
 }
@@ -21,7 +21,7 @@ export interface PageRank {
   /** Sum up to 1; empty for an empty graph. */
   readonly ranks: Float64Array;
   readonly iterations: number;
-  /** What the last sweep changed, as a share (L1). The ranks are within residual · damping / (1 - damping) of the truth. */
+  /** The share that the last sweep changed (L1). The error is at most residual · damping / (1 - damping). */
   readonly residual: number;
   readonly converged: boolean;
 }
@@ -55,11 +55,11 @@ export function pageRank(
 interface State {
   readonly damping: number;
   readonly ranks: Float64Array;
-  /** What each node gives to a link of weight 1. */
+  /** The rank that each node gives to a link of weight 1. */
   readonly shares: Float64Array;
 }
 
-/** The hot loop: for each link one read anywhere in `shares`; without weights every link counts 1. */
+/** The hot loop: one random read of `shares` per link. */
 function sweepOver(graph: LinkGraph, which: Uint32Array, { damping, ranks, shares }: State): number {
   const { starts, sources, outWeights, weights } = graph;
   let [changed, total] = [0, 0];
@@ -78,7 +78,6 @@ function sweepOver(graph: LinkGraph, which: Uint32Array, { damping, ranks, share
   return changed / total;
 }
 
-/** Nodes with links, or without. */
 function nodesWhere({ nodes, outWeights }: LinkGraph, hasLinks: boolean): Uint32Array {
   const found = new Uint32Array(nodes);
   let count = 0;

@@ -1,4 +1,4 @@
-/** Tables url_rank and graph_summary: what ranking found, and frontier_url.back_links where it was found to be wrong. */
+/** Tables url_rank and graph_summary, and corrections of frontier_url.back_links. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/copy";
@@ -20,12 +20,11 @@ import {
   topListLength,
 } from "./summary.ts";
 
-/** Summaries that are kept. */
 const keptSummaries = 100;
 
 const mendedAtOnce = 500;
 
-/** The frontier's URLs with these ranks in place of all that were there. Who reads meanwhile sees the former ones. */
+/** Replaces all ranks. Concurrent readers see the former ones. */
 export async function writeRanks(
   client: PoolClient,
   { index, knownNodes }: WebGraph,
@@ -47,7 +46,7 @@ export async function writeRanks(
   });
 }
 
-/** The same from a table of the SQL engine, without leaving the database. */
+/** Replaces all ranks from the SQL engine's table, inside the database. */
 export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
   await replaceRanks(client, async (into) => {
     await client.query(
@@ -60,15 +59,15 @@ export async function copyRanks(client: PoolClient, table: string, at: Date): Pr
   });
 }
 
-/** How long others wait behind the swap, at most; then it stands back, and tries again after the same time. */
+/** The longest time for which the swap blocks others; then it releases its place in the queue and retries. */
 const swapLockMs = 500;
 
 const mostSwapTries = 120;
 
 /**
- * A table beside the one in use is filled and takes its place, in the caller's transaction. Deleted and inserted, every
- * ranking would leave a dead row for each live one, in the table and in its index. The table in use is locked at the very
- * end: who reads it keeps the swap waiting, and not for longer than that anybody behind it.
+ * Fills a new table and swaps it in, in the caller's transaction, because deleting and inserting would leave a dead
+ * row for each live one, in the table and its index. The table in use is locked only at the end; readers delay the
+ * swap, but the swap never delays others longer than `swapLockMs`.
  */
 async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
   const parts = (await partsOf(client, "url_rank")).length;
@@ -118,7 +117,7 @@ export async function writeSummary(client: PoolClient, summary: GraphSummary, at
   );
 }
 
-/** When URLs were last ranked by either engine, or an empty graph was; null: never. */
+/** The time of the last ranking by either engine, or null. */
 export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
   const { rows } = await pool.query<{ at: Date | null }>(
     `select greatest(
@@ -129,13 +128,13 @@ export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null
   return rows[0]!.at;
 }
 
-/** Of the ranks that are kept, all of which were made at once, by either engine; null: there are none. */
+/** The time of the stored ranks, or null. */
 export async function ranksMadeAt(pool: Pick<Pool, "query">): Promise<Date | null> {
   const { rows } = await pool.query<{ ranked_at: Date }>("select ranked_at from url_rank limit 1");
   return rows[0]?.ranked_at ?? null;
 }
 
-/** The latest; null: nobody has ranked yet. */
+/** Null when nobody has ranked yet. */
 export async function latestSummary(
   pool: Pick<Pool, "query">,
 ): Promise<{ madeAt: Date; summary: GraphSummary } | null> {
@@ -147,10 +146,9 @@ export async function latestSummary(
 }
 
 /**
- * Back-links are counted as links come and go, from when the frontier holds their URL. Links that were there before it
- * did are not in the count: the difference is added here, so that what comes and goes meanwhile counts too. Gives the
- * number of URLs whose count was wrong. Where coordinators are above or below, more links than this one's pages have are
- * no mistake: others told of them.
+ * Adds links that existed before the frontier held their target, as a difference, so that concurrent changes count,
+ * too. Returns the number of corrected URLs. With related coordinators, surplus counts are correct, because others
+ * reported those links.
  */
 export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
   const isAlone = (await readRelatives(pool)) === null;
@@ -187,7 +185,7 @@ function wrongCounts({ index, countedLinks, backLinks, knownNodes }: WebGraph) {
   return wrong;
 }
 
-/** As the database's bigints in decimal. */
+/** Decimal, like the database's bigints. */
 function hashesOf(keys: Int32Array, node: number): { hostHash: string; urlHash: string } {
   return {
     hostHash: bigintOf(keys[4 * node]!, keys[4 * node + 1]!),
@@ -201,9 +199,8 @@ function bigintOf(high: number, low: number): string {
 
 interface Hosts {
   readonly graph: HostGraph;
-  /** By the host's hash; the other half of the key is 0. */
+  /** Keyed by the host's hash; the other half of the key is 0. */
   readonly index: NodeIndex;
-  /** Nodes of each. */
   readonly pages: Uint32Array;
 }
 
@@ -242,7 +239,7 @@ export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSu
   };
 }
 
-/** What the frontier says of visited pages. */
+/** Averages over visited pages. */
 export async function readVisits(
   pool: Pick<Pool, "query">,
 ): Promise<Pick<GraphSummary, "visited" | "change">> {

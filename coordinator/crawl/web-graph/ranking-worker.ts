@@ -1,4 +1,4 @@
-/** The thread of web-graph/local-rank-store: opens the database for itself, ranks, and tells how far it is. */
+/** The ranking thread of web-graph/local-rank-store, with its own database connection. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openDatabase } from "#db/connect";
 import { rankLocally, type WorkerAnswer, type WorkerTask } from "./local-rank-store.ts";

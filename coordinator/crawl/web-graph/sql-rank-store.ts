@@ -1,8 +1,8 @@
 /**
- * PageRank inside the database, for graphs that fit no single machine's memory: power iteration in plain statements on
- * tables that all have the host's hash as their key of distribution. Joins are on that key, so that each part of the
- * tables is joined where it lies; only the sums for the targets travel. Nothing is used that distributed Postgres engines
- * lack: no temporary tables, no data-changing CTEs, no `on conflict`, no `update … from`, no identity columns.
+ * PageRank inside the database, for graphs that exceed one machine's memory: power iteration in plain statements on
+ * tables distributed by host hash. Joins use that key, so each part is joined locally and only the targets' sums
+ * travel. It avoids what distributed Postgres engines lack: temporary tables, data-changing CTEs, `on conflict`,
+ * `update … from`, identity columns.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -36,8 +36,8 @@ const tables = {
 } as const;
 
 /**
- * The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. The work
- * tables are left for the caller to drop; where its connection is gone, the next ranking drops them.
+ * Needs the connection for itself and no open transaction, so that vacuum can remove each iteration's rows. The
+ * caller drops the work tables; after a lost connection, the next ranking does.
  */
 export async function rankBySql(
   client: PoolClient,
@@ -77,7 +77,7 @@ export async function dropWorkTables(client: PoolClient): Promise<void> {
   await client.query(`drop table if exists ${Object.keys(tables).join(", ")}`);
 }
 
-/** A node for each URL of the frontier and each target of a link, with how many others it links to. */
+/** Creates a node for each frontier URL and link target, with its number of links to others. */
 async function readNodes(client: PoolClient): Promise<{ nodes: number; links: number; selfLinks: number }> {
   await client.query(
     "insert into sql_rank_seen (host_hash, url_hash, links) select host_hash, url_hash, 0 from frontier_url",
@@ -111,7 +111,6 @@ async function readNodes(client: PoolClient): Promise<{ nodes: number; links: nu
   return { nodes, links, selfLinks: all.rows[0]!.links - links };
 }
 
-/** Every node the same rank. */
 async function startEven(client: PoolClient, nodes: number): Promise<void> {
   if (nodes === 0) return;
   await client.query(
@@ -131,7 +130,7 @@ interface Iteration {
   readonly damping: number;
 }
 
-/** From one table into the other; gives what it changed (L1). */
+/** Returns what the iteration changed (L1). */
 async function iterate(client: PoolClient, { from, to, nodes, damping }: Iteration): Promise<number> {
   await client.query("truncate sql_rank_share");
   await client.query(
@@ -162,9 +161,9 @@ async function iterate(client: PoolClient, { from, to, nodes, damping }: Iterati
   return changed.rows[0]!.residual;
 }
 
-// The SQL engine from end to end: ranks by statements, summary by statements, and the ranks stay where they are made.
+// The SQL engine from end to end; ranks never leave the database.
 
-/** What the statements tell of the graph; degrees and hosts take the local engine. */
+/** The part of the summary that SQL computes; degrees and hosts need the local engine. */
 type SqlSummary = Pick<
   GraphSummary,
   "nodes" | "links" | "selfLinks" | "visited" | "change" | "topPages" | "ranking"
@@ -172,7 +171,10 @@ type SqlSummary = Pick<
 
 const lockName = "nearcrawl rank by sql";
 
-/** Throws DatabaseError when another process ranks by SQL in this schema: the work tables are the same. */
+/**
+ * Throws DatabaseError while another process ranks by SQL in this schema, because both would use the same work
+ * tables.
+ */
 export async function rankInDatabase(
   database: Pick<Database, "pool" | "schema">,
   options: RankOptions,
@@ -198,7 +200,7 @@ export async function rankInDatabase(
     }
   } finally {
     await releaseAdvisoryLock(client, lockName, database.schema);
-    // Closed: its settings are not the pool's.
+    // Closed, because its session settings differ from the pool's.
     client.release(true);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Ranks the pages once a day in a thread of the coordinator, for the orders and importances that go by rank. A graph that
- * would take too much of the coordinator's memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
+ * Ranks the pages daily in a thread, for orders and importances by rank. A graph too large for the coordinator's
+ * memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
  */
 
 import type { Pool } from "pg";
@@ -20,16 +20,16 @@ interface RankingDuty {
   readonly timekeeper: Pick<Timekeeper, "every" | "stopping">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
-  /** Links beyond which the coordinator does not rank; absent: `mostLinksHere`. */
+  /** The most links that the coordinator ranks; default: `mostLinksHere`. */
   readonly mostLinks?: number;
 }
 
-/** How often it is looked whether a ranking is due. */
+/** How often to check whether a ranking is due. */
 const lookMs = 600_000;
 
 const rankEveryMs = 86_400_000;
 
-/** About 1 GB while they are ranked. */
+/** About 1 GB during ranking. */
 const mostLinksHere = 20_000_000;
 
 const lockName = "nearcrawl ranks pages";
@@ -38,7 +38,7 @@ export function scheduleRanking(duty: RankingDuty): void {
   duty.timekeeper.every("rank-pages", lookMs, async () => await rankWhenDue(duty));
 }
 
-/** One of several coordinators does it. */
+/** Only one coordinator ranks. */
 async function rankWhenDue(duty: RankingDuty): Promise<void> {
   const { pool, schema } = duty.database;
   const client = await pool.connect();
@@ -46,7 +46,7 @@ async function rankWhenDue(duty: RankingDuty): Promise<void> {
     if (!(await tryAdvisoryLock(client, lockName, schema))) return;
     await rankIfOld(duty);
   } catch (error) {
-    // Given up, so that stopping need not wait: nothing is written before the end, and the next start ranks.
+    // Cancelled, so that stopping need not wait: nothing is written before the end, and the next start ranks again.
     if (!duty.timekeeper.stopping.aborted) throw error;
   } finally {
     await releaseAdvisoryLock(client, lockName, schema);
@@ -58,7 +58,7 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   const { database, timekeeper, log, now, mostLinks = mostLinksHere } = duty;
   const at = now();
   const last = await lastRanked(database.pool);
-  // A clock that was ahead: what lies in the future is no reason to wait.
+  // A time in the future was written by a fast clock, and is no reason to wait.
   if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
   const links = await estimatedLinks(database.pool);
   if (links > mostLinks) {

@@ -1,4 +1,4 @@
-/** What can be said of the whole web graph in a few lines: sizes, degrees, who stands first. */
+/** A summary of the web graph: sizes, degrees, top pages and hosts. */
 
 import { z } from "zod";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";
@@ -10,10 +10,9 @@ export type RankedPage = GraphSummary["topPages"][number];
 
 export type RankedHost = GraphSummary["topHosts"][number];
 
-/** How many each list names. */
 export const topListLength = 20;
 
-/** What the graph itself says: the parts of the summary that need no database. */
+/** The parts that need no database. */
 export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
   const { nodes, links, selfLinks } = graph;
   const weights = hosts.weights ?? new Float64Array(0);
@@ -30,7 +29,7 @@ export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
   };
 }
 
-/** How many nodes have how many links: averages, and a distribution in bins that double (the Anansi thesis' figure 5.2). */
+/** Degrees: averages, and a distribution in doubling bins (figure 5.2 of the Anansi thesis). */
 
 export type Degrees = GraphSummary["outLinks"];
 
@@ -39,7 +38,7 @@ export function degreesOf(degrees: Uint32Array): Degrees {
   let [total, most] = [0, 0];
   for (let node = 0; node < degrees.length; node++) {
     const degree = degrees[node]!;
-    // 0 → 0, 1 → 1, 2 and 3 → 2: as many as the number has bits.
+    // 0 → 0, 1 → 1, 2 and 3 → 2: the number's bit length.
     const bin = 32 - Math.clz32(degree);
     counts[bin] = (counts[bin] ?? 0) + 1;
     total += degree;
@@ -53,7 +52,7 @@ export function degreesOf(degrees: Uint32Array): Degrees {
   return { average: degrees.length === 0 ? 0 : total / degrees.length, most, bins };
 }
 
-/** The `count` nodes with the largest values, the largest first; of equal ones the lower number first. */
+/** The `count` largest values' nodes, largest first; ties by number. */
 export function largest(values: Float64Array | Uint32Array, count: number): number[] {
   const best: number[] = [];
   for (let node = 0; node < values.length; node++) {
@@ -68,7 +67,7 @@ export function largest(values: Float64Array | Uint32Array, count: number): numb
 }
 
 export interface HostGraph extends LinkGraph {
-  /** Links within a host, which are none of the graph's. */
+  /** Links within hosts, which are not in the graph. */
   readonly innerLinks: number;
 }
 
@@ -77,7 +76,7 @@ export function hostGraph(graph: LinkGraph, hostOf: Uint32Array, hosts: number):
   const links = new LinkList();
   const weights: number[] = [];
   const byTarget = nodesByHost(hostOf, hosts);
-  // The link from each host to the one whose pages are looked at, if there is one yet.
+  // The link from each host to the current target host, if any.
   const linkFrom = new Float64Array(hosts).fill(-1);
   let innerLinks = 0;
   for (let host = 0; host < hosts; host++) {
@@ -109,8 +108,6 @@ function nodesByHost(hostOf: Uint32Array, hosts: number): { starts: Uint32Array;
   for (let node = 0; node < hostOf.length; node++) nodes[next[hostOf[node]!]!++] = node;
   return { starts, nodes };
 }
-
-// What is told of the web graph.
 
 const graphDegrees = z
   .strictObject({

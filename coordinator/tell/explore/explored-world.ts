@@ -58,7 +58,7 @@ export class ExploredWorld {
   }
 }
 
-// * How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted
+// How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted
 // once and cached until one changes, so that an answer over millions adds a few thousand small counts, and
 // a view's legend, totals and bars agree. Each subnet counts once, whatever its size.
 
@@ -145,7 +145,7 @@ export function addTo(counts: Counts, crawler: CrawlerId | typeof nobody, count:
   counts.set(crawler, (counts.get(crawler) ?? 0) + count);
 }
 
-// * The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums
+// The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums
 // answers for one subnet and for stretches of places.
 
 /** Parallel columns in any order, each place once. */

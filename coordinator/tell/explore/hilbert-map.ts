@@ -13,7 +13,6 @@ import type { IpRange } from "#core/ip/range";
 import { type Counts, type ExploredWorld, nobody, type WorkTurns } from "./explored-world.ts";
 import { firstPlaceFrom, placeOver, rangeAtPlace, type Span, spanStartingIn } from "./places.ts";
 
-/** A CIDR block. */
 export interface Block {
   readonly family: 4 | 6;
   readonly first: bigint;

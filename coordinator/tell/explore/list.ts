@@ -1,6 +1,6 @@
 /**
- * The subnets that match a filter, by address from a place on, or the first few by another value; and a level of the tree. It
- * works in short turns, and a count is bounded: past the bound it is "more than".
+ * Subnets that match a filter, paged by address or the first few by another value, and levels of the tree. Works in
+ * short turns; counts are bounded and then reported as "more than".
  */
 
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";

@@ -1,6 +1,6 @@
 /**
- * The basis of reports: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts that another crawler has,
- * with what is known of it, its daily fetches and its distance.
+ * The basis of reports: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts with another
+ * crawler, together with its properties, daily fetches and distance.
  */
 
 import { enoughSamples } from "#core/format";
@@ -52,8 +52,8 @@ export function weightedMedian(
   return null;
 }
 
-// * Each crawler's distance from the most costly pieces: measured in the last probe round, otherwise
-// predicted as in balancing (distances/predicted-rtts).
+// Each crawler's distance from the most costly pieces: measured in the last probe round, otherwise predicted as in
+// balancing (distances/predicted-rtts).
 
 export interface MeasuredRtt {
   readonly subnetId: SubnetId;
@@ -158,8 +158,8 @@ export class PieceDistances {
 /** In a large fleet only the nearest ones matter. */
 const mostOthers = 20;
 
-// * How near crawlers are to subnets of their own country, by measurement: the expectation for one more
-// crawler there. All countries together stand in for one with too few measurements.
+// The measured distance of crawlers from subnets of their own country, which is the expectation for another crawler
+// there. Countries with too few measurements use those of all countries.
 
 interface HomeRtt {
   readonly medianMs: number;

@@ -1,8 +1,8 @@
 /**
- * Where should the next crawlers stand? Greedy k-median: of all sites the one that saves most round-trip time, then the
- * next one beside it, and so on. A site may serve a piece at an expected round-trip time; what it saves is that much less
- * on each page of a day. Savings only shrink as sites are added, so that most of them need not be looked at again (lazy
- * evaluation: M. Minoux 1978, "Accelerated greedy algorithms for maximizing submodular set functions").
+ * Chooses places for new crawlers by greedy k-median: each time the site that saves the most round-trip time in
+ * addition to those before it. Savings are the expected reduction in RTT times daily pages. They only shrink as sites
+ * are added, so most need no re-evaluation (lazy evaluation: M. Minoux 1978, "Accelerated greedy algorithms for
+ * maximizing submodular set functions").
  */
 import type { CrawlerId } from "#core/ids";
 import { expectedGainMs, type RttBounds, rttBounds } from "../../place/distances/predicted-rtts.ts";
@@ -123,16 +123,13 @@ function chosenSite<Load extends PlacedLoad>(
   };
 }
 
-// * How near a crawler in a place would be to the subnets, before there is one. A place is where subnets
-// lie together: a country, what a holder has, a published region. To its own subnets a crawler is expected
-// to be as near as crawlers are to the subnets of their own country now (`homeRtts`). To the others it
-// follows from what the same crawlers measured of both: crawler c is D from the place and y from the
-// subnet, so that the new one is between |D − y| and D + y of it, as it is predicted elsewhere
-// (distances/predicted-rtts).  * One measurement is noise. So D is the median over the place's subnets, and
-// stands only where there are several of them, as the greedy k-center under noisy distances asks a core of
-// points for a cluster's distance and not one (Addanki, Galhotra and Saha 2021, "How to design robust
-// algorithms using noisy comparison oracle", arXiv 2011.01973); and of a subnet elsewhere what counts is
-// the gain to be expected from a distance that is known so vaguely.
+// The expected distance between subnets and a crawler that does not exist yet. A place is a country, a holder's
+// network or a published region. For its own subnets, the expectation is the current in-country RTT (`homeRtts`). For
+// others it follows from crawlers that measured both: if crawler c is D from the place and y from the subnet, the new
+// one is between |D − y| and D + y (distances/predicted-rtts). Single measurements are noisy, so D is the median over
+// several subnets, as greedy k-center under noisy distances takes a core of points for a cluster (Addanki, Galhotra
+// and Saha 2021, "How to design robust algorithms using noisy comparison oracle", arXiv 2011.01973), and other
+// subnets count by the expected gain under that uncertainty.
 
 export interface Place {
   readonly kind: "country" | "holder";

@@ -70,7 +70,6 @@ export async function measuredRtts(pool: Pool, subnetIds: readonly SubnetId[]): 
   return measured;
 }
 
-/** Between these crawlers. */
 export async function peerRtts(
   pool: Pool,
   crawlerIds: readonly CrawlerId[],
@@ -177,10 +176,9 @@ export async function organisations(pool: Pool, most: number) {
   };
 }
 
-// * Table coverage_day: what is crawled of each country and language, counted once an hour and kept as the
-// figures of that day. Hosts, pages and bytes come from the list of sites, whole: a narrow row for each
-// host. How old pages are is counted in the index itself, of which a part is read where it is large: the
-// same random blocks every time, so that a share does not tremble from hour to hour.
+// Table coverage_day: hosts, pages and freshness by country and language, counted hourly and kept per day. Hosts,
+// pages and bytes come from the whole list of sites. Page ages come from the index; a large one is sampled from the
+// same random blocks each time, so that shares do not fluctuate.
 
 const lockName = "nearcrawl-coverage-day";
 

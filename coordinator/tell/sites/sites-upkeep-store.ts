@@ -1,8 +1,8 @@
 /**
- * Table site, kept in step with what it is told from. Whoever brings results or adds hosts leaves their keys in site_touch;
- * the job takes them from there within seconds. Beside that it goes through all hosts by key, again and again, and brings
- * what nobody told: subnets that went to another crawler, registry data, languages. One coordinator at a time works, a piece
- * a transaction; whoever is killed leaves its piece to the next.
+ * Keeps table site up to date. Writers of results and hosts leave keys in site_touch, which the job takes within
+ * seconds. It also cycles through all hosts by key for changes that nobody reports: delegations, registry data,
+ * languages. One coordinator works at a time, one piece per transaction, so a killed one leaves its piece to the
+ * next.
  */
 import { domainToUnicode } from "node:url";
 import type { Pool, PoolClient } from "pg";

@@ -1,7 +1,6 @@
 /**
- * Who crawls this, and why (not)? (design section 4d). Takes a URL, host, address, range, organisation or
- * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
- * looked up in DNS, so that the answer also tells who would crawl it.
+ * Answers who crawls this, and why or why not (design section 4d), for a URL, host, address, range, organisation,
+ * country or crawler, from bounded reads. An unknown host is resolved by DNS, to say who would crawl it.
  */
 
 import { countryCode } from "#core/country-names";
@@ -30,7 +29,7 @@ export async function answerWho(text: string, ports: WhoPorts, now: Date): Promi
   return { ...answer, at: now.toISOString() };
 }
 
-/** Of what is known to be a host, in the frontier's spelling. */
+/** `hostName` must be in the frontier's spelling. */
 export async function answerHost(hostName: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   const host = await ports.reads.hostReport(hostHashOf(hostName), now);
   const takenFor = { type: "host", value: hostName } as const;
@@ -138,12 +137,12 @@ async function answerRange(
   };
 }
 
-/** That a range waits for a round says little where the subnets in it are crawled. */
+/** A waiting range is irrelevant where its subnets are crawled. */
 function isOfParts({ code }: Standing, rollUp: RollUp | null): boolean {
   return code === "waits-for-round" && rollUp !== null && rollUp.byCrawler.length > 0;
 }
 
-/** Counting ends where a page would be waited for too long. */
+/** Counting stops at the page's time limit. */
 function uncountedLines(rollUp: RollUp | null): Standing[] {
   if (rollUp !== null) return [];
   const words =
@@ -195,7 +194,7 @@ async function answerOrganisation(
   };
 }
 
-/** By registration: the country that the registry names for a subnet, wherever its servers stand. */
+/** By registration, wherever the servers are. */
 async function answerCountry(code: string, question: string, { ports, now }: Asking): Promise<Answer> {
   const rollUp = await ports.reads.rollUp({ type: "country", code }, now);
   return {
@@ -216,7 +215,6 @@ async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
   return { ...emptyAnswer(text, { type: "unknown", value: text }), nearMatches };
 }
 
-/** Facts that only URLs and hosts have. */
 const placeFacts = {
   wishes: noWishes,
   url: null,
@@ -226,7 +224,7 @@ const placeFacts = {
   scope: null,
 } as const;
 
-// Who crawls this URL or this host, and why (not)? What the frontier has of it, or DNS where it has nothing.
+// URLs and hosts, from the frontier, or from DNS when the frontier does not know them.
 
 async function answerUrl(
   question: Extract<Question, { type: "url" }>,
@@ -251,7 +249,7 @@ async function answerUrl(
   return { ...answer, order: url === null ? null : await orderOf(key, ports, now) };
 }
 
-/** A URL or a host: where it lies comes from the frontier, or from DNS when the frontier does not know it. */
+/** Addresses come from the frontier if it knows the host, otherwise from DNS. */
 async function answerHosted(
   seen: {
     readonly takenFor: TakenFor;
@@ -318,7 +316,7 @@ async function answerHosted(
   };
 }
 
-/** A host that the frontier holds is still ours, whoever owns it: it goes to its owner when it is not leased. */
+/** A host in the frontier is ours whoever owns it: it moves to its owner when no lease holds it. */
 async function ownerOfHosted(
   seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
   ports: WhoPorts,
@@ -334,9 +332,7 @@ async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Prom
   return placed === null ? null : orderReport(placed, order);
 }
 
-// What every answer to "who crawls this?" begins as, before anything is found.
-
-/** An answer that is not dated yet. */
+/** An answer without its time. */
 type Answer = Omit<WhoAnswer, "at">;
 
 function shownPlace(place: Place): Omit<Place, "leaf" | "crawler" | "needsUnspokenIpv6"> {
@@ -365,10 +361,10 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
   };
 }
 
-// What a question to `who` is about: a URL, a host, an address, a range, or a name of somebody.
+// Parses a question: a URL, a host, an address, a range, or a name.
 
 type Question =
-  /** Several keys when the scheme was left out; the first that the frontier knows is meant. */
+  /** Several keys when the scheme is missing; the first known one is used. */
   | { readonly type: "url"; readonly text: string; readonly keys: readonly [UrlKey, ...UrlKey[]] }
   | { readonly type: "address"; readonly text: string }
   | {
@@ -378,8 +374,8 @@ type Question =
       readonly last: string;
     }
   /**
-   * Organisation or crawler; `host` is set when the text could be a host name as well, `country` when it could be a
-   * country: for certain where it was asked as one, `country:DE`.
+   * Organisation or crawler. `host` is set when the text may be a host name, and `country` when it may be a country,
+   * with certainty for `country:DE`.
    */
   | {
       readonly type: "name";
@@ -389,7 +385,7 @@ type Question =
     }
   | { readonly type: "unreadable"; readonly text: string; readonly reason: string };
 
-/** Longer questions are refused; the longest URL in the frontier has 2048 characters. */
+/** The longest URL in the frontier has 2048 characters. */
 export const maxQuestionLength = 2048;
 
 const faultWords = {
@@ -400,7 +396,7 @@ const faultWords = {
   "service-port": "its port is another service's than the web's",
 } as const;
 
-/** Never throws: what cannot be read says why. */
+/** Never throws; unreadable input gives a reason. */
 export function readQuestion(input: string): Question {
   const text = input
     .slice(0, maxQuestionLength + 1)
@@ -415,7 +411,7 @@ export function readQuestion(input: string): Question {
   return located ?? hostOrName(text);
 }
 
-/** Digits and dots, or hexadecimal digits with two colons, perhaps with a prefix length: meant as an address. */
+/** Looks like an address: digits and dots, or hexadecimal digits with two colons, with an optional prefix length. */
 const addressForm = /^([\d.]+|[\da-f]*:[\da-f]*:[\da-f:.]*)(\/\d*)?$/i;
 
 function addressQuestion(text: string): Question | null {
@@ -442,7 +438,7 @@ function hostOrName(written: string): Question {
   const text = composed(written);
   const [, asked] = /^country:\s*(.+)$/i.exec(text) ?? [];
   if (asked !== undefined) {
-    // Registries use codes of their own, too: EU, AP.
+    // Registries also use EU and AP.
     const code = countryCode(asked) ?? (/^[a-z]{2}$/i.test(asked) ? asked.toUpperCase() : null);
     if (code === null) return unreadable(text, "it names no country; countries are asked for as country:DE");
     return { type: "name", text, host: null, country: { code, isCertain: true } };

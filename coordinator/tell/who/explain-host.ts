@@ -1,4 +1,4 @@
-/** Of a whole host, in plain words: its address, its robots.txt, its budget and its pace. */
+/** Explains a host in plain words: address, robots.txt, budget and pace. */
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
@@ -18,9 +18,9 @@ import type { TakenFor } from "./who-api.ts";
 export interface HostFacts {
   readonly asked: TakenFor["type"];
   readonly host: HostReport | null;
-  /** Why an unknown host has no addresses, when it was looked up now. */
+  /** Why resolving an unknown host failed just now. */
   readonly lookUpFailure: string | null;
-  /** Null where the coordinator's settings are not at hand. */
+  /** Null when the settings are not available. */
   readonly scope: CrawlScope | null;
 }
 
@@ -82,7 +82,7 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
   return [...slow, stop("not-due", words)];
 }
 
-/** What holds for all of the host: its robots.txt, and what is held back of it. */
+/** States of the whole host: robots.txt, bot gate, payment, budgets. */
 export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): Standing[] {
   if (host === null) return [];
   const lines: Standing[] = [];
@@ -142,7 +142,7 @@ function domainLine({ domain }: HostReport): Standing[] {
   return [note("domain-budget-used-up", words)];
 }
 
-/** Beyond what is held nothing is kept, so that a host that makes up URLs without end takes no room. */
+/** URLs beyond the held ones are not stored, so that a host that generates endless URLs takes no space. */
 function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null): Standing {
   const times = `${budget.leftOutUrls.toLocaleString("en-GB")} ${budget.leftOutUrls === 1 ? "time" : "times"}`;
   const limit = scope?.pagesPerHost ?? Number.POSITIVE_INFINITY;
@@ -156,7 +156,7 @@ function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null)
   );
 }
 
-// In plain words: what a host may have in the frontier, and why it is no more.
+// A host's budget in the frontier, and what limits it.
 
 /** "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
 export function usedUpWords(host: HostReport, limit: number): string {
@@ -164,12 +164,11 @@ export function usedUpWords(host: HostReport, limit: number): string {
   return `the host's budget of ${howMany(urls, "URL")} is used up: ${reasonWords(host.budget.pages)}`;
 }
 
-/** Whether its budget, and not the operator's limit, is what keeps more URLs out. */
+/** Whether its budget, rather than the operator's limit, is the bound. */
 export function isUsedUp(host: HostReport, limit: number): boolean {
   return host.urlCount < limit && host.urlCount >= hostBudget(host.budget.pages, limit);
 }
 
-/** What a URL counts for, in words. */
 export const worthWords: Readonly<Record<NonNullable<UrlReport["worth"]>, string>> = {
   good: "a page with a text of its own",
   "near-duplicate": "nearly the same text as another page",
@@ -185,7 +184,7 @@ const badWords: Readonly<Partial<Record<keyof HostPages, string>>> = {
   failed: "errors that will not pass",
 };
 
-/** A share that is smaller is no reason. */
+/** Smaller shares are not mentioned. */
 const leastShare = 0.05;
 
 function reasonWords(pages: HostPages): string {
@@ -205,7 +204,7 @@ function reasonWords(pages: HostPages): string {
   return `${of}, ${reasons.join(", ")}`;
 }
 
-// In plain words: how a host wants to be asked, and how it was asked last.
+// A host's pace and connection.
 
 export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["state"], string>> = {
   rules: "read and followed",
@@ -214,12 +213,12 @@ export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["sta
   unreachable: "could not be reached, so all is disallowed",
 };
 
-/** "HTTP/2, TLSv1.3"; without TLS it says so. */
+/** "HTTP/2, TLSv1.3" or "HTTP/1.1, without TLS". */
 export function connectionText({ http, tls }: NonNullable<HostReport["connection"]>): string {
   return `HTTP/${http}, ${tls ?? "without TLS"}`;
 }
 
-/** Whether robots.txt, as it was found last, keeps every URL of the host from being fetched. */
+/** Whether the last robots.txt disallows the whole host. */
 function isClosed(host: HostReport): boolean {
   return host.robots?.state === "closed" || host.robots?.state === "unreachable";
 }

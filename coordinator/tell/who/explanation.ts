@@ -1,6 +1,6 @@
 /**
- * In plain words: what stands in the way of the next fetch, or how it comes about. A pure function of what
- * is known; every line that holds is told, the ones that stop everything first.
+ * Explains in plain words what prevents the next fetch, or how it will happen. A pure function: every true line is
+ * reported, blocking ones first.
  */
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
@@ -37,23 +37,22 @@ import type { CrawlerReport, OrderReport } from "./who-api.ts";
 
 interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;
-  /** Whose it is, where that is another coordinator; absent: this one's. */
+  /** The owner when it is another coordinator; absent: this one. */
   readonly owner?: ForeignOwner | null;
-  /** Absent: neither a host nor a URL was asked for. */
+  /** Absent unless a host or URL was asked for. */
   readonly domainSets?: DomainSetFacts;
   readonly url: UrlReport | null;
-  /** Why the URL was refused when somebody submitted it. */
+  /** Why the submitted URL was refused. */
   readonly rejection: string | null;
-  /** Absent or null: no channel leaves the URL out. */
+  /** The channel whose rules exclude the URL. */
   readonly leavingChannel?: LeavingChannel | null;
   readonly addresses: readonly string[];
-  /** The special-purpose block that holds the address, in words. */
+  /** The special-purpose block that contains the address, in words. */
   readonly specialPurpose: string | null;
   readonly chain: readonly ChainSubnet[];
   readonly effective: EffectiveDelegation | null;
   readonly round: ProbeRound | null;
   readonly waiting: WaitingReport | null;
-  /** The crawler of the effective delegation. */
   readonly crawler: CrawlerReport | null;
   readonly needsUnspokenIpv6: boolean;
 }
@@ -162,13 +161,13 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
   return [...failing, ...searchLine(url), ...pageLines(url), ...dueLine(url, now)];
 }
 
-/** What keeps a page that is fetched out of the index. */
+/** Why a fetched page is not indexed. */
 function searchLine({ stated }: UrlReport): Standing[] {
   if (stated === null || maySearch(stated.statements)) return [];
   return [note("not-searched", notSearchedWords(stated.statements))];
 }
 
-/** Lines about a page that redirects, or that has another page's text. */
+/** The page redirects, or duplicates another page's text. */
 function pageLines(url: UrlReport): Standing[] {
   if (url.lastOutcome === "redirected") {
     return [
@@ -194,7 +193,7 @@ function dueLine(url: UrlReport, now: Date): Standing[] {
   ];
 }
 
-/** Null: who crawls it speaks IPv6, or it takes none. */
+/** Null when its crawler speaks IPv6 or none is needed. */
 function ipv6Line({ needsUnspokenIpv6, addresses, crawler }: WhoFacts): Standing[] | null {
   if (needsUnspokenIpv6)
     return [stop("no-ipv6", "It has only IPv6 addresses, and no crawler that is online speaks IPv6.")];
@@ -260,8 +259,7 @@ function readyLine(facts: WhoFacts): Standing[] {
   return [note("ready", `Ready: ${facts.effective.crawler.name} gets it with its next lease.`)];
 }
 
-// What is told of a URL's record in plain words: how it was found, when it is fetched next and why, how it
-// changes.
+// A URL's record in plain words: discovery, next fetch with its reason, changes.
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {
@@ -276,7 +274,7 @@ export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects
   }
 }
 
-/** When it is fetched next, and why then. */
+/** The next fetch and its reason. */
 export function nextFetchWords(url: UrlReport): string {
   switch (url.state) {
     case "in-progress":
@@ -310,7 +308,9 @@ function whyThen(url: UrlReport): string {
   return `set by the recrawl policy${rate === null ? "" : ` for a page with ${told(rate)} changes per day`}`;
 }
 
-/** "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty: nothing is known. */
+/**
+ * "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty when nothing is known.
+ */
 export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
   const compared =
     changes.comparedVisits === 0
@@ -327,12 +327,12 @@ export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
     .join("; ");
 }
 
-/** What a visit found of the content, beside the visit before: changed, the same, or nothing to compare with. */
+/** Compared with the visit before. */
 export function contentWords({ changed }: Pick<FetchLine, "changed">): string {
   return changed === null ? "–" : changed ? "changed" : "same";
 }
 
-/** The validators that the next fetch asks with; empty: none. */
+/** The validators of the next request; empty without any. */
 export function validatorWords({ validators }: Pick<UrlReport, "validators">): string {
   const { etag, lastModified, digest } = validators;
   return [
@@ -342,7 +342,6 @@ export function validatorWords({ validators }: Pick<UrlReport, "validators">): s
   ].join(", ");
 }
 
-/** What is not in the frontier. */
 export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Standing {
   const [first = "", ...others] = prefixes;
   const more = others.length === 0 ? "" : ` and ${others.length} more`;
@@ -352,7 +351,7 @@ export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Stand
   );
 }
 
-/** What is in it, and refused; the reason that is kept begins with the channel. */
+/** The stored reason begins with the channel. */
 function takenOutLine({ lastReason }: UrlReport): Standing {
   return stop("outside-channel", `No channel admits it${because(lastReason)}.`);
 }
@@ -373,7 +372,7 @@ export function orderReport({ facts, place, of, hostWorth }: PlacedUrl, order: F
   };
 }
 
-/** How its host's turn comes: "75 % of the hosts go by their best new URL, this one's is worth 9; the others by …". */
+/** "75 % of the hosts go by their best new URL, and this one's is worth 9; the others by …". */
 export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
   const turns = "by how long they are due";
   if (worthShare === 0) return `hosts go ${turns}`;

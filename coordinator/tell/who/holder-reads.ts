@@ -1,4 +1,4 @@
-/** Organisations by handle or name, however it is written, and what they hold. */
+/** Finds organisations by handle or by name in any spelling, with their subnets. */
 
 import type { Pool, PoolClient } from "pg";
 import { companyNameOf } from "../../place/subnets/holder-name.ts";
@@ -13,22 +13,22 @@ interface HolderRow {
   registry: string | null;
 }
 
-/** Subnets counted per organisation at most: a count over more would take longer than a page may. */
+/** Counting more would exceed a page's time limit. */
 const countLimit = 20_000;
 
-/** Candidates for a name that is written otherwise; those of one company stand close together. */
+/** Candidates for a name in another spelling; those of one company are close together. */
 const closeCandidates = 50;
 
 /**
- * The holder of that handle; else of that name in any case; else of a name that differs in legal form, accents
- * and punctuation only. Where several share it, the one with most subnets.
+ * Finds by handle, else by name in any case, else by a name that differs only in legal form, accents and punctuation.
+ * If several match, the one with the most subnets.
  */
 export async function organisationNamed(
   pool: Pool,
   text: string,
   subnetLimit: number,
 ): Promise<OrganisationReport | null> {
-  // Without a letter or digit no index helps, and no organisation is called so.
+  // Without a letter or digit no index helps, and no organisation has such a name.
   if (!/[\p{L}\p{N}]/u.test(text)) return null;
   const holder =
     (await chosenHolder(pool, text, byHandleOrName(text))) ??
@@ -37,7 +37,7 @@ export async function organisationNamed(
 }
 
 interface HolderSearch {
-  /** Gives holder_id; its parameter is $2. */
+  /** Selects holder_id; its parameter is $2. */
   readonly sql: string;
   readonly value: unknown;
 }
@@ -50,7 +50,7 @@ function byHandleOrName(text: string): HolderSearch {
   return { sql, value: escapeLike(text) };
 }
 
-/** Holders whose normalised name is that of the text. */
+/** Holders with the same normalised name. */
 async function sameCompany(pool: Pool, text: string): Promise<HolderSearch | null> {
   const asked = companyNameOf(text).text;
   if (asked === "") return null;
@@ -98,7 +98,7 @@ async function reportOf(pool: Pool, holder: HolderRow, subnetLimit: number): Pro
   };
 }
 
-/** Own delegations only; null counts subnets that have none of their own. */
+/** Counts own delegations only; null counts subnets without one. */
 async function countByCrawler(pool: Pool, holderId: number): Promise<OrganisationReport["byCrawler"]> {
   const { rows } = await pool.query<{ crawler: string | null; subnets: number }>(
     `select c.name as crawler, count(*)::int as subnets
@@ -112,36 +112,35 @@ async function countByCrawler(pool: Pool, holderId: number): Promise<Organisatio
   return rows;
 }
 
-/** The text itself for `ilike`: its wildcards stand for themselves. */
+/** Escapes wildcards for `ilike`. */
 function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, (character) => `\\${character}`);
 }
 
-// Names that resemble a text (pg_trgm), through the GIN index over holders' names and bounded in time: the wider
-// the net, the more of the index is read, so a narrow one is cast first and a wide one only where it brings too
-// few. With millions of holders a text of common words only may bring none within the time; that is an answer.
+// Similar names (pg_trgm) through the GIN index, with a time limit. Lower similarities read more of the index, so a
+// high one is tried first. With millions of holders, common words may exceed the time, which counts as no match.
 
-/** pg_trgm's similarity from which a name counts: first, and where that brings too few. */
+/** The similarity tried first, and the one when that finds too few. */
 const narrowSimilarity = 0.5;
 
 const wideSimilarity = 0.3;
 
-/** What accents and a legal form leave of it: `3M` and `3M Company` resemble each other by 0.27. */
+/** Tolerates accents and legal forms: `3M` and `3M Company` have 0.27. */
 const closeSimilarity = 0.25;
 
-/** A name that has all words of a short question among others resembles it this much. */
+/** The similarity of a name that contains all words of a short question. */
 const wordsWeight = 0.8;
 
 const wideWordSimilarity = 0.7;
 const longestMs = 1000;
 
-/** More than any company's name needs; what is compared costs in proportion. */
+/** Longer than any company's name; comparing costs time in proportion. */
 const longestText = 200;
 
-/** Postgres' code for a statement that was ended by its time limit. */
+/** Postgres' code for a statement that exceeded its time limit. */
 const queryCanceled = "57014";
 
-/** Organisations and crawlers whose names resemble the text, best first. */
+/** Similar organisations and crawlers, best first. */
 export async function namesLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
   const asked = text.slice(0, longestText);
   if (!/[\p{L}\p{N}]/u.test(asked)) return [];
@@ -155,7 +154,7 @@ interface NamedHolder {
   readonly name: string;
 }
 
-/** Holders whose names come close to the text, best first: candidates for one that is written otherwise. */
+/** Holders with similar names, best first. */
 async function closeHolders(pool: Pool, text: string, limit: number): Promise<NamedHolder[]> {
   const asked = text.slice(0, longestText);
   if (!/[\p{L}\p{N}]/u.test(asked)) return [];
@@ -208,7 +207,7 @@ interface NameSearch {
   readonly limit: number;
 }
 
-/** Null when the time was over. */
+/** Null when the time limit was exceeded. */
 async function searchNames<Row extends object = NearMatch>(
   pool: Pool,
   { sql, similarity, asked, limit }: NameSearch,
@@ -228,7 +227,6 @@ async function searchNames<Row extends object = NearMatch>(
   }
 }
 
-/** For this transaction only. */
 async function limitSearch(client: PoolClient, similarity: number): Promise<void> {
   await client.query(
     `select set_config('pg_trgm.similarity_threshold', $1, true),

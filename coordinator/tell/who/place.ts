@@ -1,4 +1,4 @@
-/** Where something lies in the registry, who crawls it there, and how that was decided. */
+/** The position of an address, range or host in the registry, its crawler, and how that was decided. */
 
 import { note, type Standing, stop } from "#core/explanation";
 import { instantWords } from "#core/format";
@@ -33,7 +33,6 @@ import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-api.ts"
 
 const historyShown = 30;
 
-/** On either side. */
 const neighboursShown = 2;
 
 export interface Place {
@@ -41,19 +40,19 @@ export interface Place {
   /** The most specific subnet that is not a single address. */
   readonly leaf: ChainSubnet | null;
   readonly neighbours: Neighbours | null;
-  /** Where networks publish that it lies. */
+  /** Published locations. */
   readonly published: readonly PublishedReport[];
-  /** Of a single address. */
+  /** Set for single addresses only. */
   readonly effective: EffectiveDelegation | null;
   readonly ageing: AgeingReport | null;
-  /** In force for what was asked alone. */
+  /** The delegation of this host or part alone. */
   readonly finer: FinerReport | null;
   readonly parts: readonly FinerReport[];
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
   readonly waiting: WaitingReport | null;
   readonly crawler: CrawlerReport | null;
-  /** It takes IPv6 to get there, and no crawler that is online speaks it. */
+  /** Only IPv6 reaches it, and no online crawler speaks IPv6. */
   readonly needsUnspokenIpv6: boolean;
 }
 
@@ -81,11 +80,11 @@ export const emptyPlace: Place = {
 interface AskedPlace {
   readonly first: string;
   readonly last: string;
-  /** A host that the frontier has. */
+  /** A host in the frontier. */
   readonly host?: HostHash | null;
 }
 
-/** The chain over a range of addresses, with the delegation in force there. */
+/** The chain of subnets with the effective delegation. */
 export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
   const chain = await reads.chainOf(asked.first, asked.last);
@@ -124,7 +123,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   };
 }
 
-/** A host that the frontier has goes as the frontier says; anything else as its address does. */
+/** Known hosts follow the frontier, everything else its address. */
 async function finerOf(
   asked: AskedPlace,
   parts: readonly FinerReport[],
@@ -143,7 +142,7 @@ function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): Effectiv
   return null;
 }
 
-/** Whatever is decided otherwise is not checked again by its age. */
+/** Only measured rounds age; other decisions are not checked again by age. */
 async function ageingOf(
   { holder, country }: ChainSubnet,
   { effective, reads }: Pick<Place, "effective"> & { readonly reads: WhoReads },
@@ -179,19 +178,18 @@ async function explained(
 export interface WhoPorts {
   readonly reads: WhoReads;
   readonly resolver: NameResolver;
-  /** How far the crawl goes; null where the coordinator's settings are not at hand. */
+  /** The crawl's limits; null when the settings are not available. */
   readonly scope: CrawlScope | null;
-  /** In what order URLs are fetched; left out where the coordinator's settings are not at hand. */
+  /** The frontier's order; absent when the settings are not available. */
   readonly order?: FrontierOrder;
-  /** The coordinator's own domain sets; left out where its settings are not at hand. */
+  /** The coordinator's domain sets; absent when its settings are not available. */
   readonly domainSets?: readonly string[];
 }
 
-// * What of an answer concerns delegations finer than a subnet: a host that is delegated by itself because
-// its name resolves differently by place, and a leaf that is split below its registered range. Shapes and
-// words.
+// Delegations finer than a subnet: a host delegated alone because its name resolves differently by place, and a leaf
+// that is split below its registered range.
 
-/** The part that holds an address, or null where the leaf is not split there. */
+/** The part that contains the address; null when the leaf is not split there. */
 function partAt(parts: readonly FinerReport[], text: string): FinerReport | null {
   const address = parseAddress(text);
   if (address === null) return null;
@@ -202,7 +200,6 @@ function holds(range: IpRange | null, address: IpAddress): boolean {
   return range !== null && rangeHolds(range, address);
 }
 
-/** As the delegation in force. */
 function effectiveFiner(finer: FinerReport, leaf: ChainSubnet): EffectiveDelegation {
   const { crawler, measured, rttMs, runnerUp, runnerUpRttMs, cause, since, roundId } = finer;
   const own = { crawler, measured, rttMs, runnerUp, runnerUpRttMs, cause, since, roundId };
@@ -211,15 +208,15 @@ function effectiveFiner(finer: FinerReport, leaf: ChainSubnet): EffectiveDelegat
 }
 
 export interface FinerFacts {
-  /** What is in force for what was asked. */
+  /** The finer delegation in force for the question. */
   readonly finer: FinerReport | null;
-  /** Of the leaf. */
+  /** The leaf's parts. */
   readonly parts: readonly FinerReport[];
   readonly leaf: ChainSubnet | null;
 }
 
 export function finerLines({ finer, parts, leaf }: FinerFacts): Standing[] {
-  // A host may have a crawler of its own by domain sets alone (who-domain-sets).
+  // Domain sets alone may give a host its own crawler (`domainSetLines`).
   const lines = finer?.type === "host" && finer.cause !== "domain-set" ? [hostLine(finer)] : [];
   if (leaf === null || parts.length === 0) return lines;
   const head = `${leaf.range} is split below its registered range: `;
@@ -254,19 +251,19 @@ const partWords = (leaf: ChainSubnet) => (part: FinerReport) => {
   return `addresses ${spanOf(part.range ?? "")} ${apart} and go to ${part.crawler.name} (${at})`;
 };
 
-/** First and last address: who looks for an address need not work out a prefix. */
+/** Shows first and last address, so that nobody has to calculate a prefix. */
 function spanOf(text: string): string {
   const range = parseRange(text);
   if (range === null) return text;
   return `${formatAddress(firstAddress(range))}–${formatAddress(lastAddress(range))}`;
 }
 
-// What of an answer concerns domain sets: by which one a host's crawler may have it, or why nobody may.
+// Domain sets: which one permits a host's crawler, or why no crawler may have it.
 
 export interface DomainSetFacts {
   readonly host: string;
   readonly fleet: FleetSets;
-  /** The coordinator's own. */
+  /** The coordinator's own sets. */
   readonly own: readonly string[];
 }
 
@@ -305,7 +302,7 @@ export function domainSetLines(
   return [stop("other-domain-set", words)];
 }
 
-/** `north may have it by its domain set .gr.` */
+/** "north may have it by its domain set .gr." */
 function heldWords(
   name: string,
   partition: Partition,
@@ -320,7 +317,7 @@ function firstHolding(layer: Layer, asked: { readonly host: string; readonly lan
   return layer.find((set) => domainSetHolds(set, asked)) ?? layer[0]!;
 }
 
-/** Only where a language was asked for. */
+/** Empty unless a set restricts the language. */
 function askedLanguage(language: string | null, sets: readonly string[]): string {
   if (!sets.some((set) => set.includes("lang:"))) return "";
   return language === null

@@ -1,4 +1,4 @@
-/** Every read of `who`. */
+/** All reads of `who`. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { ownerOf } from "../../crawl/federation/owner-reads.ts";
@@ -23,7 +23,7 @@ import type { CrawlerReport } from "./who-api.ts";
 
 export type WhoReads = ReturnType<typeof whoReads>;
 
-/** Every one is bounded, and takes untrusted text as parameters only. */
+/** Each is bounded, and passes untrusted text as parameters only. */
 export function whoReads(pool: Pool, nowMs: () => number) {
   return {
     ...readsOver(pool, { chainOf, publishedOf, neighboursOf, moveCountsOf, subnetsInside, subnetsOfCrawler }),
@@ -43,7 +43,7 @@ export function whoReads(pool: Pool, nowMs: () => number) {
   };
 }
 
-/** Hosts whose name, or a part of it between dots, begins so; none where looking for them takes too long. */
+/** Hosts whose name begins with the text; empty when the search takes too long. */
 async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
   const hosts = await findHosts(pool, text.toLowerCase(), limit);
   const similarity = (host: string) => Math.min(1, text.length / host.length);
@@ -52,13 +52,11 @@ async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearM
   });
 }
 
-// The fleet's domain sets and the language of a host, for `who`.
-
 const mostCrawlers = 10_000;
 
-/** The fleet's sets, as text; no crawlers: nobody has any. */
+/** The fleet's domain sets; without any, `crawlers` is empty. */
 export interface FleetSets {
-  /** Of the host; null: not known yet. */
+  /** The host's language; null when unknown. */
   readonly language: string | null;
   readonly crawlers: readonly {
     readonly crawlerId: number;
@@ -68,7 +66,7 @@ export interface FleetSets {
   }[];
 }
 
-/** The fleet's domain sets, with the host's language. Without any sets in the fleet, no crawlers. Those that were shut out are left out. */
+/** Excludes revoked crawlers. Returns no crawlers when none has domain sets. */
 async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   const { rows } = await pool.query<FleetSets["crawlers"][number]>(
     `select crawler_id as "crawlerId", name, domain_sets as operator, partner_domain_sets as partner
@@ -85,10 +83,9 @@ async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   return { language: spoken.rows[0]?.language ?? null, crawlers: rows };
 }
 
-// The fleet as `who` tells it: each crawler's state and place.
+// Crawlers with state and place.
 
 const fleetLimit = 10_000;
-/** RTTs between crawlers, read at once. */
 const rttLimit = 1_000_000;
 
 const crawlerSelect = `
@@ -110,12 +107,11 @@ export async function crawlerNamed(pool: Pool, name: string): Promise<CrawlerRep
   return (await toldRows<CrawlerReport>(pool, `${crawlerSelect} where name = $1`, [name]))[0] ?? null;
 }
 
-/** Every crawler, by name. */
 export async function allCrawlers(pool: Pool): Promise<CrawlerReport[]> {
   return await toldRows(pool, `${crawlerSelect} order by name limit ${fleetLimit}`);
 }
 
-/** Who was invited comes when the invitation is redeemed. */
+/** Members at that time; an invited crawler joins when it redeems the invitation. */
 export async function membersAt(pool: Pool, at: Date): Promise<ReadonlySet<number>> {
   const { rows } = await pool.query<{ crawlerId: number }>(
     `select crawler_id as "crawlerId"
@@ -127,7 +123,7 @@ export async function membersAt(pool: Pool, at: Date): Promise<ReadonlySet<numbe
   return new Set(rows.map(({ crawlerId }) => crawlerId));
 }
 
-/** Measured RTTs between crawlers, both directions as they were measured. */
+/** Measured RTTs between crawlers, in both directions. */
 export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: number; rttMs: number }[]> {
   const { rows } = await pool.query<{ from: number; to: number; rttMs: number }>(
     `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms as "rttMs"

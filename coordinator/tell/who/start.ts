@@ -1,4 +1,3 @@
-/** Who crawls it, as a page, as an operation of the API and as a command. */
 import type { Pool } from "pg";
 import type { NameResolver } from "#core/name-resolver";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";

@@ -1,4 +1,4 @@
-/** Which subnets hold an address, who holds them, and who crawls them. */
+/** Reads subnets with holders and crawlers: by address, around a subnet, and summed up over a space. */
 import type { Pool } from "pg";
 import { enoughSamples } from "#core/format";
 import { holdingParameters, holdingSubnets, rangeFrom, rangeText } from "#db/range-text";
@@ -14,7 +14,7 @@ import type {
 } from "../../place/subnets/subnets-api.ts";
 import type { RollUp } from "./who-api.ts";
 
-/** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
+/** More levels than any registry has; ends a climb in a circular chain. */
 const maxDepth = 100;
 
 type ChainRow = Pick<ChainSubnet, "subnetId" | "name" | "country" | "registry" | "holder"> &
@@ -42,7 +42,7 @@ const chainSql = `
   left join crawler r on r.crawler_id = d.runner_up_id
   where s.last_address >= $2::inet`;
 
-/** Subnets in force that hold first to last, most specific first; empty when the registry has none. */
+/** Current subnets that contain the range, most specific first. */
 export async function chainOf(pool: Pool, first: string, last: string): Promise<ChainSubnet[]> {
   const asked = rangeFrom(first, last);
   const { rows } = await pool.query<ChainRow>(chainSql, [...holdingParameters(asked)]);
@@ -77,7 +77,7 @@ function chainSubnet({
 
 type LineRow = Omit<SubnetLine, "range"> & { readonly first: string; readonly last: string };
 
-/** SQL: subnets of `chosen` with their own delegation or that of the nearest less specific one. */
+/** SQL: the subnets of `chosen` with their effective delegation. */
 const lineSelect = `
   select chosen.subnet_id as "subnetId", host(chosen.first_address) as first, host(chosen.last_address) as last,
     chosen.name, chosen.country, c.name as crawler, effective.rtt_ms as "rttMs", coalesce(effective.step > 0, false) as inherited
@@ -101,7 +101,7 @@ const lineSelect = `
   left join crawler c on c.crawler_id = effective.crawler_id
   order by chosen.first_address, chosen.last_address desc`;
 
-/** Registered subnets within a range, without the range itself, in the order of their addresses. */
+/** Registered subnets inside the range, without itself, by address. */
 export async function subnetsInside(
   pool: Pool,
   range: { readonly first: string; readonly last: string },
@@ -124,7 +124,7 @@ export async function subnetsInside(
   return listOf(rows, limit);
 }
 
-/** What a holder has in the registry now, in the order of its addresses. */
+/** A holder's current subnets by address. */
 export async function subnetsOfHolder(pool: Pool, holderId: number, limit: number): Promise<SubnetList> {
   const { rows } = await pool.query<LineRow>(
     `with chosen as (
@@ -140,7 +140,7 @@ export async function subnetsOfHolder(pool: Pool, holderId: number, limit: numbe
   return listOf(rows, limit);
 }
 
-/** What a crawler has been delegated, latest first. */
+/** A crawler's delegations, latest first. */
 export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: number): Promise<SubnetList> {
   const { rows } = await pool.query<LineRow>(
     `select s.subnet_id as "subnetId", host(s.first_address) as first, host(s.last_address) as last,
@@ -156,7 +156,7 @@ export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: num
   return listOf(rows, limit);
 }
 
-/** Of these subnets, in the order in which they are named. */
+/** In the order of the ids. */
 async function subnetLines(pool: Pool, subnetIds: readonly number[]): Promise<SubnetLine[]> {
   if (subnetIds.length === 0) return [];
   const { rows } = await pool.query<LineRow>(
@@ -180,9 +180,9 @@ function subnetLine({ first, last, ...line }: LineRow): SubnetLine {
   return { ...line, range: rangeText(first, last), rttMs: roundMs(line.rttMs) };
 }
 
-// The subnets beside a subnet: those that are registered directly below the same one, next to it by address. No
-// index knows a subnet's children, so each step is one look-up by address: the first range that begins after the
-// last one is never inside anything but their common parent.
+// Siblings of a subnet: registered directly below the same parent, adjacent by address. No index lists a subnet's
+// children, so each step is one look-up by address: the first range that begins after the previous one can only be
+// inside the common parent.
 
 interface Place {
   readonly subnet_id: number;
@@ -191,7 +191,7 @@ interface Place {
   readonly last_address: string;
 }
 
-/** At most so many on each side; null when the registry in force has no such subnet. */
+/** At most `each` per side; null when the current registry has no such subnet. */
 export async function neighboursOf(pool: Pool, subnetId: number, each: number): Promise<Neighbours | null> {
   const { rows } = await pool.query<Place>(
     `select ${placeColumns}
@@ -215,7 +215,7 @@ export async function neighboursOf(pool: Pool, subnetId: number, each: number): 
   };
 }
 
-/** Ids, the nearest first. */
+/** Nearest first. */
 async function walk(pool: Pool, from: Place, side: Side, steps: number): Promise<number[]> {
   const { sql, edge } = side;
   const found: number[] = [];
@@ -228,7 +228,7 @@ async function walk(pool: Pool, from: Place, side: Side, steps: number): Promise
   return found;
 }
 
-/** Where the neighbours may lie: within the parent, or within the same family of addresses where there is none. */
+/** Limits siblings to the parent, or to the address family without one. */
 const withinParent = `
   s.removed_in is null
   and family(s.first_address) = family($1::inet)
@@ -240,7 +240,7 @@ const withinParent = `
 const placeColumns =
   "subnet_id, parent_id, host(first_address) as first_address, host(last_address) as last_address";
 
-/** SQL for one step, from that edge of the subnet before. */
+/** SQL for one step from the previous subnet's edge. */
 interface Side {
   readonly sql: string;
   readonly edge: "first_address" | "last_address";
@@ -256,7 +256,7 @@ const afterSql = `
   ) next
   where parent_id is not distinct from $2::int`;
 
-/** The range that begins last before this one may be inside the neighbour: from it, up to the neighbour itself. */
+/** The range before this one may be nested in the sibling, so the query climbs from it. */
 const beforeSql = `
   with recursive climb as (
     select previous.*, 0 as step
@@ -282,22 +282,22 @@ const sides = {
   after: { sql: afterSql, edge: "last_address" },
 } as const satisfies Record<string, Side>;
 
-// * What lies in a space, by SQL over subnets, delegations and the list of sites. A small space is read
-// from its subnets; a large one, or a country, from what is in use everywhere, and kept a while.
+// Totals over a space from subnets, delegations and the list of sites. A small space is read from its subnets; a
+// large one, or a country, from everything in use, and cached.
 
 export type Space =
   | { readonly type: "range"; readonly first: string; readonly last: string }
-  /** What it holds, and what lies inside that. */
+  /** Its subnets, and what is nested in them. */
   | { readonly type: "holder"; readonly holderId: number }
   | { readonly type: "country"; readonly code: string };
 
-/** Null: counting took longer than a page may. */
+/** Null when counting exceeds the page's time limit. */
 type ReadRollUp = (space: Space, now: Date) => Promise<RollUp | null>;
 
-/** A space of more registered subnets is read from what is in use. */
+/** Larger spaces are read from what is in use. */
 const fewSubnets = 20_000;
 
-/** Large spaces of which the answer is kept. */
+/** Cached answers for large spaces. */
 const mostKept = 50;
 
 const keptMs = 30_000;
@@ -318,7 +318,7 @@ export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
     const large = largeSpace(space) ?? small;
     const count = async () => large && (await counted(pool, large, { registered: null, now }));
     const answer = before ?? new KeptAnswer(count, nowMs, keptMs);
-    // The latest asked for stand last.
+    // Keeps the map in order of use.
     kept.delete(key);
     kept.set(key, answer);
     for (const oldest of kept.keys()) {
@@ -329,25 +329,25 @@ export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   };
 }
 
-/** SQL that gives subnet_id, with its parameters. */
+/** SQL that selects subnet_id, with its parameters. */
 interface SpaceSql {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
 
-/** By id: of as many as there are the planner knows how many there are, and looks each up. */
+/** By id, so that the planner knows their number and looks each up. */
 const known = (ids: readonly number[]): SpaceSql => ({
   sql: "select unnest($1::int[]) as subnet_id",
   values: [ids],
 });
 
-/** One more than are few, where there are more. */
+/** Returns one more than `fewSubnets` when there are more. */
 async function registeredIn(pool: Pool, { sql, values }: SpaceSql): Promise<readonly number[]> {
   const { rows } = await pool.query<{ subnet_id: number }>(`${sql} limit ${fewSubnets + 1}`, [...values]);
   return rows.map((row) => row.subnet_id);
 }
 
-/** Null: a country has no bounds to look between. */
+/** Null for a country, which has no address bounds. */
 function smallSpace(space: Space): SpaceSql | null {
   if (space.type === "country") return null;
   if (space.type === "range") {
@@ -364,7 +364,7 @@ function smallSpace(space: Space): SpaceSql | null {
   return { sql, values: [space.holderId] };
 }
 
-/** One look into the index for each range, whatever the planner expects of a range between two columns. */
+/** Forces one index look-up per range, whatever the planner expects of a range over two columns. */
 const insideHeld = `
     cross join lateral (
       select i.subnet_id
@@ -375,7 +375,7 @@ const insideHeld = `
       offset 0
     ) inside`;
 
-/** Null: as a small one. */
+/** Null: use the small form. */
 function largeSpace(space: Space): SpaceSql | null {
   if (space.type === "holder") return null;
   if (space.type === "country") {
@@ -400,13 +400,13 @@ function largeSpace(space: Space): SpaceSql | null {
 interface RollUpRow
   extends Pick<RollUp, "subnets" | "unassigned" | "hosts" | "dueHosts" | "pages" | "bytes" | "byCrawler"> {
   readonly rtt: RollUp["rtt"];
-  /** With those that are not named. */
+  /** Totals including crawlers that are not named. */
   readonly all: NonNullable<RollUp["others"]>;
 }
 
 /**
- * A piece is a subnet, or those of its hosts that another crawler has than the rest. Of ranges that answer from many places
- * the time says nothing. `now`: the number of its parameter.
+ * A piece is a subnet, or those of its hosts that have another crawler. RTTs of anycast ranges are ignored. `now`:
+ * the number of its parameter.
  */
 const rollUpSql = (space: string, now: number) => `
   with space as materialized (${space}),
@@ -488,7 +488,7 @@ function rollUpOf({ all, rtt, ...row }: RollUpRow, registered: number | null): R
   };
   return {
     ...{ ...row, registered, others: others.crawlers === 0 ? null : others },
-    // Too few say nothing.
+    // Too few samples are not shown.
     rtt: enoughSamples(rtt.pages) ? rtt : { pages: rtt.pages, meanMs: null, medianMs: null },
   };
 }

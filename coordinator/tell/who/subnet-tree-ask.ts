@@ -24,7 +24,7 @@ export function subnetTree(answer: WhoAnswer): Node {
   return picture(branch(chain, answer), () => branchLines(chain, answer, "").join("\n"));
 }
 
-/** Those beside a leaf, in the order of their addresses. */
+/** The leaf's siblings by address. */
 function besideOf([subnet, ...below]: readonly ChainSubnet[], { neighbours }: WhoAnswer) {
   const isLeaf = subnet && !subnet.unary && below.every(({ unary }) => unary);
   const beside = isLeaf ? neighbours : null;
@@ -50,7 +50,7 @@ class="${kind}">${nodeLines(subnet).map(([name, line]) => html`<p class="node-${
   )}${moreAfter && more("more after them")}</ul>`;
 }
 
-/** Each level indented under the one that holds it. */
+/** Indents each level. */
 function branchLines(chain: readonly ChainSubnet[], answer: WhoAnswer, indent: string): string[] {
   const [subnet, ...below] = chain;
   if (!subnet) return [];
@@ -65,7 +65,7 @@ function branchLines(chain: readonly ChainSubnet[], answer: WhoAnswer, indent: s
   ];
 }
 
-/** A subnet beside the one that was asked about, in one line. */
+/** A sibling in one line. */
 function neighbour({ range, name, country: of, crawler, inherited, rttMs }: SubnetLine): Html {
   const by =
     crawler === null

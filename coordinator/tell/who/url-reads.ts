@@ -1,4 +1,4 @@
-/** What the frontier knows of a URL, a host and a subnet: state, what is due, who has it, what was fetched. */
+/** The frontier's data about a URL, a host and a subnet: state, due time, lease, fetches. */
 
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
@@ -23,10 +23,9 @@ const fetchesShown = 20;
 const nextUrlsShown = 10;
 const waitingHostsShown = 8;
 
-/** Hosts counted as waiting in one subnet at most. */
 const waitingCountLimit = 1000;
 
-/** URLs of one host that are counted by state at most. */
+/** The most URLs of one host that are counted by state. */
 const urlCountLimit = 50_000;
 
 type UrlRow = Omit<UrlReport, "id" | "foundBy" | "page" | "stated" | "fetches"> & { readonly lists: number };
@@ -84,18 +83,18 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
   return depth === 0 ? "seed" : "link";
 }
 
-/** SQL: the turn of `u`, a row of frontier_url, where what asks to be paid is told apart. */
+/** SQL: the turn of `u`, a row of frontier_url, with pages that require payment as a state of their own. */
 const stateSql = (inHand: string, now: string) =>
   `case when u.state = 'gone' and u.last_outcome = 'payment-required' and u.url_hash <> all (${inHand})
      then 'payment-required' else ${urlTurn("u", { inHand, now })} end`;
 
-/** SQL: what a host has of each kind of page, as its budget goes by. */
+/** SQL: counts by kind of page, which determine the budget. */
 const pageCounts = Object.entries(hostPageColumns).map(([figure, column]) => `'${figure}', h.${column}`);
 
 type HostRow = Omit<HostReport, "urlStates" | "budget" | "stated" | "domain" | "nextUrls" | "fetches"> &
   Omit<HostReport["budget"], "earnedUrls">;
 
-/** `counted`: with what is counted over its URLs and pages, and its latest fetches; without, as quick for a host of any size. */
+/** `counted` adds counts over URLs and pages and the latest fetches; without it the read is fast for any host. */
 export async function hostReport(
   pool: Pool,
   hostHash: HostHash,
@@ -139,7 +138,7 @@ export async function hostReport(
   return {
     ...host,
     urlStates: heldUrls === 0 ? urlStates : { ...urlStates, held: heldUrls },
-    // Of a host under a lease, what else there is of it.
+    // For a leased host, the next URL outside the lease.
     dueAt: host.lease === null ? host.dueAt : (nextUrls[0]?.nextFetchAt ?? null),
     budget: { earnedUrls: hostBudget(pages, Number.POSITIVE_INFINITY), heldUrls, leftOutUrls, pages },
     stated,
@@ -177,7 +176,7 @@ async function nextUrlsOf(pool: Pool, hostHash: HostHash): Promise<HostReport["n
   );
 }
 
-/** The latest fetches of a URL, or of a whole host when no URL is given; newest first. */
+/** The latest fetches of a URL, or of the whole host, newest first. */
 async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null): Promise<FetchLine[]> {
   return await toldRows(
     pool,
@@ -198,7 +197,7 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
   );
 }
 
-/** Hosts in this very subnet (not in those inside it) that have something to fetch and no lease. */
+/** Hosts directly in this subnet with something to fetch and no lease. */
 export async function waitingReport(pool: Pool, subnetId: number): Promise<WaitingReport> {
   const waits = "subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null";
   const { rows } = await pool.query<{ hosts: number }>(
@@ -223,7 +222,7 @@ export async function waitingReport(pool: Pool, subnetId: number): Promise<Waiti
   };
 }
 
-/** Why a text that somebody submitted has no place in the frontier; null when it was not refused. */
+/** Why the submitted URL was refused; null when it was not. */
 export async function rejectionOf(pool: Pool, url: string): Promise<string | null> {
   const sql = "select reason from rejected_url where url = $1";
   const { rows } = await pool.query<{ reason: string }>(sql, [url]);

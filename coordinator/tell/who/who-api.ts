@@ -1,4 +1,4 @@
-/** The API of who crawls what, and why: what it takes and answers. */
+/** API schemas of `who`. */
 import { z } from "zod";
 import type { Standing } from "#core/explanation";
 import {
@@ -166,8 +166,8 @@ export const whoAnswer = record("WhoAnswer", {
 });
 
 /**
- * One value that the command line, the API and the page share (design section 4d). Dates are texts in UTC, round-trip times
- * milliseconds, ranges and addresses canonical text. Lists are bounded; where one is cut, a total stands beside it.
+ * One value for command, API and page (design section 4d): dates are UTC texts, round-trip times are in ms, ranges
+ * and addresses are canonical texts. Lists are bounded, with a total where one is cut.
  */
 export type WhoAnswer = Omit<ToldOf<typeof whoAnswer>, "url" | "standing"> & {
   readonly url: UrlReport | null;

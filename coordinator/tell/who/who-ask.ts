@@ -1,4 +1,4 @@
-/** Who crawls it, and why (not): the answer of who/answer, /who. */
+/** /who: who crawls it, and why or why not. */
 
 import { z } from "zod";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/explanation";
@@ -79,7 +79,7 @@ export interface WhoPorts {
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
   readonly order?: FrontierOrder;
-  /** The coordinator's own; left out: every host is its own. */
+  /** The coordinator's domain sets; absent: every host is its own. */
   readonly domainSets?: readonly string[];
 }
 
@@ -138,7 +138,7 @@ The same as a page: /who?q=…`,
 
 export const whoOperations = { who };
 
-/** The look-up box alone, with what can be asked. */
+/** The empty look-up page. */
 const whoStart = () => html`<h1>Who crawls it, and why?</h1>${whoForm("")}
 <p>Every URL lies in a registered subnet, and every subnet is crawled by the crawler that is nearest to it. Ask about:</p>
 <ul class="kinds">
@@ -189,11 +189,11 @@ as of ${instant(answer.at)}. For a terminal:
   };
 }
 
-/** A range with nothing in use and nothing registered has said so already. */
+/** An empty range has been reported as such already. */
 const isShown = ({ takenFor, rollUp, found }: WhoAnswer) =>
   found && (takenFor.type !== "range" || (rollUp?.subnets ?? 0) > 0);
 
-/** The answer in one sentence, what it was decided by, and what keeps the next fetch from happening. */
+/** The verdict, how it was decided, and what blocks the next fetch. */
 function verdict(answer: WhoAnswer): Node[] {
   const { effective, standing } = answer;
   const ageing = ageingWords(answer);
@@ -218,7 +218,7 @@ ${addresses(answer)}</section>`;
   return standing.length === 0 ? nodes : [...nodes, standingList(standing)];
 }
 
-/** What stands in the way of the next fetch, and what else is to be known of it. */
+/** Blocking and other remarks. */
 export function standingList(
   standing: readonly { readonly stops: boolean; readonly code: string; readonly words: string }[],
 ): Node {
@@ -477,7 +477,7 @@ export function subnetList({ subnets, more }: SubnetList): Node[] {
   return more ? [shown, plain(small(`There are more; these are the first ${subnets.length}.`))] : [shown];
 }
 
-/** `ask`: how an address is shown, for whoever may ask about it and for others. */
+/** `ask` links addresses, if the viewer may look them up. */
 export function crawlerFacts(crawler: CrawlerReport, ask: (address: string) => Html): Node {
   const { lastSeenAt, connectedAt, offlineReason, state, speaksIpv6, holdingBack } = crawler;
   const ipv6 = speaksIpv6 ? "spoken" : "not spoken: hosts with IPv6 addresses alone go to others";
@@ -497,7 +497,7 @@ export function crawlerFacts(crawler: CrawlerReport, ask: (address: string) => H
   );
 }
 
-/** Of a leaf that is split below its registered range. */
+/** The parts of a split leaf. */
 const partsSection = (parts: readonly FinerReport[]) =>
   section("Split below its registered range", [
     table<FinerReport>({
@@ -516,8 +516,6 @@ const partsSection = (parts: readonly FinerReport[]) =>
       ],
     }),
   ]);
-
-// What lies in a space: figures, and a bar for each crawler's subnets.
 
 function rollUpSection(answer: WhoAnswer, rollUp: RollUp): Node {
   const { rtt, subnets, registered, hosts, pages, bytes, dueHosts } = rollUp;
@@ -578,10 +576,8 @@ function crawlersInSpace({ byCrawler, others, unassigned }: RollUp): Node {
   });
 }
 
-/** The filter of the list of sites that shows the same hosts; null: it has none for this. */
+/** The query for the same hosts in the list of sites, or null. */
 function sitesQuery({ takenFor, organisation }: WhoAnswer): Record<string, string> | null {
   if (takenFor.type === "country") return { country: takenFor.value };
   return organisation ? { organisation: organisation.handle ?? organisation.name } : null;
 }
-
-// The chain of subnets as a tree, from the widest down to the one that was asked about.

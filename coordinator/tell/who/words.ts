@@ -1,4 +1,4 @@
-/** The words of an answer that command line and pages share. */
+/** Words that pages and commands share. */
 import { countryName } from "#core/country-names";
 import { howMany, msText } from "#core/format";
 import { moveIntervalWords } from "../../place/delegation/recalibration/ageing.ts";
@@ -34,7 +34,7 @@ export function publishedWords({ source, place, range, within, listDate }: Publi
   return `${source} ${says} (${facts.join(", ")})`;
 }
 
-/** The answer in one sentence: who crawls it, or that nobody does. */
+/** The verdict: who crawls it, or that nobody does. */
 export function verdictOf(answer: WhoAnswer): string {
   if (answer.takenFor.type === "crawler" && answer.crawler)
     return `${answer.crawler.name} is ${answer.crawler.state}`;
@@ -49,10 +49,10 @@ export function verdictOf(answer: WhoAnswer): string {
   return "Nobody crawls this";
 }
 
-/** Waiting for its time is part of being crawled; anything else in the way, or only a wider subnet's delegation, is not. */
+/** Waiting is part of crawling; other blocks, or an inherited delegation alone, are not. */
 export const partOfCrawling: ReadonlySet<string> = new Set(["not-due", "politeness", "nothing-due"]);
 
-/** What the crawler of the effective delegation does with this: "crawls this", or "would crawl this". */
+/** "crawls this" or "would crawl this". */
 export function crawlWords(answer: WhoAnswer): string {
   const hindered = answer.standing.some((line) => line.stops && !partOfCrawling.has(line.code));
   return hindered || answer.effective?.inherited ? "would crawl this" : "crawls this";
@@ -94,9 +94,8 @@ export function whence(effective: EffectiveDelegation): string {
   return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
 }
 
-// * What lies in a space: of a country, an organisation or a range, the subnets in use with their crawlers,
-// and what is crawled in them. A subnet is in use when it is assigned to a crawler or has hosts; registered
-// ranges that nobody has met a host in are no part of the crawl.
+// Totals over a country, organisation or range: subnets in use with their crawlers, and pages. A subnet is in use
+// when it is assigned to a crawler or has hosts.
 
 /** "14 subnets in use: amsterdam 9, brussels 5; 240 pages; mean 8 ms". */
 function rollUpWords(rollUp: RollUp): string {
