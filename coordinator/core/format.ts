@@ -41,7 +41,7 @@ export const leastSamples = 30;
 
 export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
 
-export const tooFewWords = "too few yet";
+export const tooFewWords = "under 30 samples";
 
 // The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and statistical
 // inference", JASA 22), which also holds for few samples and for shares near 0 and 1.
@@ -69,10 +69,10 @@ export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
-/** A sampled share: "93.2 %", with fewer than 30 samples "too few yet (4 of 30)", with none "–". */
+/** A sampled share: "93.2 %", with fewer than 30 samples "4 of 30 samples", with none "–". */
 export function sampledShare(hits: number, samples: number): string {
   if (samples <= 0) return "–";
-  return samples < leastSamples ? `too few yet (${samples} of ${leastSamples})` : percentText(hits / samples);
+  return samples < leastSamples ? `${samples} of ${leastSamples} samples` : percentText(hits / samples);
 }
 
 export function rttText(rttMs: number | null): string {

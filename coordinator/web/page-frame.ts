@@ -120,7 +120,7 @@ function tabsOf(place: NavigationPlace | null): Html {
 /** The search box: "/" focuses it, and a script shows results while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
 <label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search"
- maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+ maxlength="2048" placeholder="Search or jump to (/)" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {

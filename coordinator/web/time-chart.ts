@@ -73,7 +73,7 @@ export function timeChart(chart: TimeChart): Html {
       : legend(lines, chart)
   }${notes.map((note) => html` <span class="small warn">${note}</span>`)}</figcaption>`;
   if (known.length === 0) {
-    return html`<figure class="chart">${head}<p class="chart-empty small">${chart.empty ?? `Nothing is known of ${rangeWords(chart.range)}.`}</p></figure>`;
+    return html`<figure class="chart">${head}<p class="chart-empty small">${chart.empty ?? `No data for ${rangeWords(chart.range)}.`}</p></figure>`;
   }
   const scale = scaleOf(known, chart);
   const marks = marksOf(chart);

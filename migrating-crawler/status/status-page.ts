@@ -178,7 +178,7 @@ function steering({ pause }: StatusReport, { key }: PageView): Html | null {
 function held({ holdingBack, notTold }: StatusReport): Html | null {
   const all = [...holdingBack, ...notTold].map((words) => html`<li>${words}</li>`);
   if (all.length === 0) return null;
-  return html`<div class="held"><h2>What holds it back right now</h2><ul>${all}</ul></div>`;
+  return html`<div class="held"><h2>Why it is idle</h2><ul>${all}</ul></div>`;
 }
 
 function limitCard({ limits, at }: StatusReport): Html {

@@ -175,7 +175,7 @@ export function stateWords(
     case "crawling":
       return `Crawling: ${open} open, ${plural(work?.lastMinute.urls ?? 0, "URL")} in the last minute.`;
     case "waiting":
-      return sentence(`Connected, with nothing open${because(holdingBack[0])}`);
+      return sentence(`Connected, idle${because(holdingBack[0])}`);
     case "not-connected":
       return sentence(`Not connected${because(coordinator.notConnectedBecause)}`);
     case "paused":

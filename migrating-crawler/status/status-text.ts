@@ -144,7 +144,7 @@ export function contributedWords({ contribution: { total } }: Pick<StatusReport,
 
 function holding({ holdingBack, notTold }: StatusReport): string[] {
   const lines = [...holdingBack, ...notTold].map((words) => `  - ${words}`);
-  return lines.length === 0 ? ["Nothing holds it back."] : ["What holds it back right now:", ...lines];
+  return lines.length === 0 ? ["Nothing holds it back."] : ["Why it is idle:", ...lines];
 }
 
 function limits(report: StatusReport): string[] {

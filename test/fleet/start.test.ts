@@ -229,7 +229,7 @@ describe("what is changed", () => {
       ...[303, 200, 422, 404, 303],
     ]);
     expect(page).toContain(".jp or lang:ja");
-    expect(page).toContain("slow down: it has little to do");
+    expect(page).toContain("throttled: little work due");
     expect(byApi.json()).toMatchObject({ operator: [".jp", "not .com"], before: [".jp", "lang:ja"] });
     expect(wrong.body).toContain("the domain set has both .jp and not .jp");
     expect((await changes())[0]).toMatchObject({ action: "crawler-domain-sets-given", target: "tokyo" });

@@ -179,8 +179,8 @@ describe("what changed", () => {
 describe("a share of samples", () => {
   it("of fewer than thirty is none", () => {
     expect([sampledShare(1, 1), sampledShare(29, 29), sampledShare(30, 30), sampledShare(0, 0)]).toEqual([
-      "too few yet (1 of 30)",
-      "too few yet (29 of 30)",
+      "1 of 30 samples",
+      "29 of 30 samples",
       "100.0 %",
       "–",
     ]);

@@ -214,7 +214,7 @@ describe("placement", () => {
       "update delegation set rtt_ms = 12 where subnet_id = (select subnet_id from subnet where name = 'GREEK-1')",
     );
 
-    expect(body).toContain("too few yet to expect anything. Most is waited for here: India.");
+    expect(body).toContain("too few for an estimate. Most waiting is here: India.");
   });
 });
 
@@ -254,7 +254,7 @@ describe("coverage", () => {
     ]);
     expect(report.all).toMatchObject({ hosts: 36, pages: 401 });
     const text = await page("/reports/coverage");
-    expect(text).toContain("too few yet");
+    expect(text).toContain("under 30 samples");
     expect(text).toContain('href="/sites?country=IN"');
     expect((await csv("/reports/coverage"))[1]).toBe("IN,1,340,0.625,0.875,5000000,40");
   });

@@ -168,7 +168,7 @@ describe("its parts", () => {
       { outcome: "http-error", status: 503, blame: "target", fetches: 10 },
     ]);
     const { body } = await page();
-    expect(body).toContain("too few yet for shares");
+    expect(body).toContain("shares are shown from 30");
     expect(body).toContain("10 of 50 fetches");
   });
 
@@ -226,7 +226,7 @@ describe("its parts", () => {
       more: false,
       rules: [{ rule: "robots.txt: Disallow: /private", urls: 1, example: at("/private") }],
     });
-    expect((await page("?part=robots")).body).toContain("It states nothing of the uses of its pages.");
+    expect((await page("?part=robots")).body).toContain("It states no preferences.");
   });
 
   it("tell how fast it answers, and by whom it was asked", async () => {

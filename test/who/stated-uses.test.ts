@@ -172,7 +172,7 @@ test("who tells of a URL with a price that it is not for us, and of its host how
     lastStatus: 402,
   });
   expect(answer.standing.find(({ code, stops }) => code === "payment-required" && stops)?.words).toBe(
-    "The site answers with status 402: not for us: the site asks USD  0.01 for the page. It is asked again in 30 days.",
+    "The site answers with status 402: not for us: the site asks USD  0.01 for the page. It is tried again in 30 days.",
   );
   const { host } = await who("a.example");
   expect(host).toMatchObject({

@@ -188,8 +188,8 @@ export const hostReport = z
       .nullable(),
     stated: z
       .strictObject({
-        pages: z.int().describe("Of its pages in the index those that were looked at."),
-        more: z.boolean().describe("There are more, which were not looked at."),
+        pages: z.int().describe("Its indexed pages that were counted."),
+        more: z.boolean().describe("There are more than were counted."),
         counts: z.array(statedCountSchema),
       })
       .describe("How many of its pages are stated to be for what."),

@@ -330,7 +330,7 @@ keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells progra
 may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
-<p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;
+<p>Only one crawler serves your network at a time, so your server sees one pace.</p></section>`;
 }
 
 function honourSection(politenessSeconds: number | null): Html {

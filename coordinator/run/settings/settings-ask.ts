@@ -322,7 +322,7 @@ function policiesDocument(page: PoliciesPage): Document {
       ),
       picture(html`${finder(page)}${listed(around)}`, inForce(page)),
       historySection(answer),
-      folded(html`Read at the start <span class="count">${answer.setAtStart.length}</span>`, [
+      folded(html`Needs a restart <span class="count">${answer.setAtStart.length}</span>`, [
         plain(
           html`These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and restart it.`,
         ),
@@ -403,7 +403,7 @@ function finder({ answer, show = "basic", text }: PoliciesPage): Html {
   const tabs = [
     ["basic", "Basic", all.filter(({ basic }) => basic).length],
     ["all", "All", all.length],
-    ["changed", "Differ from the default", all.filter(isChanged).length],
+    ["changed", "Modified", all.filter(isChanged).length],
   ] as const;
   const tab = ([name, title, count]: (typeof tabs)[number]) => {
     const isCurrent = text === "" && show === name && html` aria-current="true"`;

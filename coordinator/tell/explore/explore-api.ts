@@ -51,7 +51,7 @@ const asked = {
 export const exploreMap = record("ExploreMap", {
   ...asked,
   view: z.enum(["map"]),
-  above: z.array(z.string()).describe("The larger blocks that it lies in, from the largest down."),
+  above: z.array(z.string()).describe("The larger blocks around it, from the largest down."),
   totals: z.strictObject({
     subnets: z.int(),
     crawled: z.int().describe("By a decision of their own or by that of a less specific one."),
@@ -64,12 +64,12 @@ export const exploreMap = record("ExploreMap", {
         path: z.string().describe("The cells where it has most subnets: a path of SVG, 64 units a side."),
       }),
     )
-    .describe("What the view is made of: every subnet in view is counted once."),
+    .describe("Every subnet in view is counted once."),
   blocks: z
     .array(
       z.strictObject({
         range: z.string(),
-        x: z.int().describe("Where it lies in the picture, in cells."),
+        x: z.int().describe("Its position in the picture, in cells."),
         y: z.int(),
         subnets: z.int(),
         crawled: z.int(),
@@ -107,7 +107,7 @@ const countryLine = record("ExploredCountry", {
   crawled: z.int(),
   crawledBy: z.array(sharePart),
   measured: z.int().describe("Assigned directly, with a round-trip time."),
-  medianRttMs: orNull(z.number(), "Of those; null under 30 of them. Two digits are significant."),
+  medianRttMs: orNull(z.number(), "Null below 30 measurements; two significant digits."),
   pagesPerDay: z.int(),
   dueHosts: z.int(),
 });

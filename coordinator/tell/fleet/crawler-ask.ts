@@ -126,7 +126,7 @@ function crawlerDocument(view: CrawlerView & { readonly history: ChartHistory },
       ),
       operation.activity.fetches.length > 0 && fetchSection(view, viewer),
       ...(inside === null ? [] : insideNodes(of.name, inside, shown)),
-      view.peers.length > 0 && section("RTT to the others", [peerTable(view, viewer)]),
+      view.peers.length > 0 && section("RTT to other crawlers", [peerTable(view, viewer)]),
     ]),
   };
 }
@@ -197,7 +197,7 @@ function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operat
 }
 
 const paceWords = {
-  "slow-down": "slow down: it has little to do",
+  "slow-down": "throttled: little work due",
   steady: "steady: a connection for each host that is due, as far as its partner allows",
   "hurry-up": "hurry up: as many connections as its partner allows",
 } as const;

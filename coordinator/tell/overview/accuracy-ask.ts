@@ -21,7 +21,7 @@ export const accuracyOperations = {
   accuracy: get({
     ...{ path: "/api/accuracy", needs: "read" },
     navigation: { group: "Crawl", order: 55, entry: "Reports", tab: "Accuracy" },
-    summary: "How near the delegations are, by samples",
+    summary: "Delegation accuracy, by samples",
     description:
       "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",
     input: z.object({
@@ -35,7 +35,7 @@ export const accuracyOperations = {
     output: accuracyView,
     command: {
       name: "accuracy",
-      says: "how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest",
+      says: "delegation accuracy: sampled subnets whose crawler is within 5 ms of the nearest",
     },
     run: async ({ input, ports: { reads }, now, isCsv }) => {
       const farOnly = input.only === "far";

@@ -128,7 +128,7 @@ function firstSteps({ fleet, totals }: Pictured): Html {
     ],
     [
       totals.generation !== null,
-      html`<a href="/registry">Import the registries</a>, so that every address lies in a subnet.`,
+      html`<a href="/registry">Import the registries</a>, so that every address belongs to a subnet.`,
     ],
     [totals.urls > 0, html`<a href="/submit">Submit URLs</a> to begin with.`],
     [

@@ -263,7 +263,7 @@ const recentSection = ({ recent, at }: Overview): Node =>
         ...{ label: "Latest delegations", rows: recent },
         empty: [
           "No subnet is delegated yet.",
-          "The first probe round starts when a crawler is connected and a URL lies in a registered subnet.",
+          "The first probe round starts when a crawler is connected and a URL belongs to a registered subnet.",
         ],
         columns: [
           column("", "Subnet", ({ range }) => askAbout(range)),

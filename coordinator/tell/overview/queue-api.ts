@@ -75,7 +75,7 @@ const waitingHost = record("WaitingHost", {
   host: z.string(),
   reason: waitReason,
   dueAt: dateTime(),
-  range: z.string().nullable().describe("Null when its address is in no registered subnet."),
+  range: z.string().nullable().describe("Null: no registered subnet contains its address."),
   crawler: z.string().nullable(),
   notBefore: dateTime().nullable().describe("Politeness: the earliest time; null: any time."),
   slowBecause: z.array(z.string()).describe("Politeness: why its pace is slow, in part sentences."),
@@ -87,7 +87,7 @@ const leftOutUrls = record(
   {
     urls: z.int().describe("Total number of skipped URLs."),
     hosts: z.int(),
-    more: z.boolean().describe("There are more than the 10,000 hosts counted."),
+    more: z.boolean().describe("There are more than the 10,000 hosts checked."),
     most: z.array(z.strictObject({ host: z.string(), urls: z.int() })).describe("Most first, at most 10."),
     domains: z
       .array(

@@ -88,7 +88,7 @@ function coverageDocument(report: CoverageReport, asked: CoverageQuestion, now: 
   const title = "Coverage";
   if (day === null) return { title, nodes: [coverageTable("country", [], nothingCounted)] };
   const sampled =
-    all.sampledPages < all.pages ? `of ${countText(all.sampledPages)} pages looked at` : "of all pages";
+    all.sampledPages < all.pages ? `of ${countText(all.sampledPages)} sampled pages` : "of all pages";
   const fresh = (share: number | null) => (share === null ? tooFewWords : shareText(share));
   return {
     title,
@@ -112,7 +112,7 @@ function coverageDocument(report: CoverageReport, asked: CoverageQuestion, now: 
       section("By language", [coverageTable("language", languages)]),
       note(html`As of ${day}, counted ${countedAt && instant(countedAt)}, once an hour.
 Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages.
-Of a large index the age of a random part of the pages is looked at; shares are shown from 30 pages.`),
+A large index is sampled at random; shares are shown from 30 pages.`),
     ],
   };
 }

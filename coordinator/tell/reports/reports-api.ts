@@ -6,9 +6,7 @@ const coverageFigures = {
   hosts: z.int(),
   pages: z.number(),
   bytes: z.number().describe("Of all fetches so far."),
-  sampledPages: z
-    .number()
-    .describe("Pages whose age was looked at: all of the index, or a part of a large one."),
+  sampledPages: z.number().describe("Pages whose age is known: the whole index, or a sample of a large one."),
   fresh7: z.number().nullable().describe("Share of these that was fetched within 7 days."),
   fresh30: z.number().nullable().describe("Share of these that was fetched within 30 days."),
 };
@@ -122,9 +120,7 @@ const placementLine = openRecord("PlacementLine", {
   spreadMs: z.number().nullable().describe("How far off that may be for a page (standard deviation)."),
   savedMsPages: z.number().nullable().describe("A day: ms × pages. The list is in this order."),
   placeSubnets: z.int().describe("Measured subnets in the place."),
-  measuredSubnets: z
-    .int()
-    .describe("Measured from their own country, from which it is expected how near a crawler would be."),
+  measuredSubnets: z.int().describe("In-country measurements, the basis of the expectation."),
   isOwnMeasure: z.boolean().describe("These are in this country; false: in all countries together."),
   subnets: z
     .array(z.object({ subnet: z.string(), holder: z.string().nullable(), savedMsPages: z.number() }))
@@ -136,10 +132,8 @@ export const placementSchema = openRecord("PlacementReport", {
   pagesPerDay: z.number(),
   meanRttMs: z.number().nullable().describe("Of all pages of a day, now; null: too few to tell."),
   thenMeanRttMs: z.number().nullable().describe("With a crawler in each of the places listed."),
-  isEstimated: z
-    .boolean()
-    .describe("False: too few subnets were measured from their own country to expect anything."),
-  lines: z.array(placementLine).describe("Each beside those before it."),
+  isEstimated: z.boolean().describe("False: too few in-country measurements for an estimate."),
+  lines: z.array(placementLine).describe("Each in addition to the earlier ones."),
 });
 
 export type CoverageReport = ReadOf<typeof coverageSchema>;

@@ -58,7 +58,7 @@ export const reportOperations = {
   subnetsReport: get({
     ...{ path: "/api/reports/subnets", needs: "read" },
     navigation: { group: "Crawl", order: 52, entry: "Reports", tab: "Subnets" },
-    summary: "Which subnets are served badly, and what would help",
+    summary: "Poorly served subnets, and what would help",
     input: z.object({}),
     output: subnetsSchema,
     command: { name: "report subnets" },
@@ -69,7 +69,7 @@ export const reportOperations = {
   crawlersReport: get({
     ...{ path: "/api/reports/crawlers", needs: "read" },
     navigation: { group: "Crawl", order: 53, entry: "Reports", tab: "Crawlers" },
-    summary: "Which crawlers would be missed most",
+    summary: "Impact of losing a crawler",
     input: z.object({}),
     output: crawlersSchema,
     command: { name: "report crawlers" },
@@ -80,15 +80,15 @@ export const reportOperations = {
   placementReport: get({
     ...{ path: "/api/reports/placement", needs: "read" },
     navigation: { group: "Crawl", order: 54, entry: "Reports", tab: "Placement" },
-    summary: "Where the next crawlers should stand",
+    summary: "Where to add crawlers",
     description:
-      "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
+      "Countries without a crawler and holders' networks, in the order of the round-trip time that crawlers there would save in addition to the earlier ones.",
     input: z.object({}),
     output: placementSchema,
     command: [
-      { name: "report placement", says: "where the next crawlers should stand, and what each would save" },
+      { name: "report placement", says: "where to add crawlers, and what each would save" },
       // A second command for people who look among the crawlers.
-      { name: "fleet advise", says: "where the next crawlers should stand, and what each would save" },
+      { name: "fleet advise", says: "where to add crawlers, and what each would save" },
     ],
     titleWhileSlow: "Where to add crawlers",
     run: async ({ ports, now }) => await placementReport(await ports.crawl(), ports.reads, { now }),
@@ -149,7 +149,7 @@ function organisationsLead({ organisations, pages, lines }: OrganisationsReport)
   const known = first.share !== null;
   const top = known ? ` ${first.name} has most: ${shareText(first.share)} of all pages.` : "";
   const ten = organisations > 10 && known ? ` The first ten together have ${shareText(share)}.` : "";
-  return `${howMany(pages, "page")} lie with ${howMany(organisations, "organisation")}.${top}${ten}`;
+  return `${howMany(pages, "page")} belong to ${howMany(organisations, "organisation")}.${top}${ten}`;
 }
 
 function subnetsDocument(report: SubnetsReport): Document {
@@ -210,7 +210,7 @@ href="/fleet/queue">the queue</a>.`,
           }),
           member("savedMsPages"),
           member("help"),
-          member("words", "What would help", { kind: "wide break" }),
+          member("words", "Remedy", { kind: "wide break" }),
           member("decidedAt"),
         ],
       }),
@@ -322,7 +322,7 @@ function crawlersLead({ crawler, pagesPerDay, lostMsPages }: MissedLine, crawler
   if (crawlers === 1) return `${crawler} is the only crawler online: without it, nothing is crawled.`;
   if (lostMsPages === 0) return "No crawler is known to be nearer than the next one to anything.";
   return (
-    `${crawler} would be missed most: without it, ` +
+    `${crawler} is the most important crawler: without it, ` +
     `its ${pagesText(pagesPerDay)} pages per day would take ${waitedText(lostMsPages)} longer in all.`
   );
 }
@@ -381,7 +381,7 @@ function placementDocument(report: PlacementReport): Document {
       note(`A crawler is expected to reach its own place as fast as crawlers reach their own countries now:
 the median of the subnets measured so, of the same country where there are 30, else of all.
 What it would save elsewhere follows from what the same crawlers measured of both places, where they measured 5 subnets of its own.
-Countries without a crawler and holders with 5 measured subnets are compared, each beside those before it;
+Countries without a crawler and holders with 5 measured subnets are compared, in this order;
 ± is the standard deviation for a page.${measured}`),
     ],
   };
@@ -416,7 +416,7 @@ function placementLead({
   if (pagesPerDay === 0) return "Nothing is fetched from a measured subnet yet.";
   if (first === undefined) return "No place is known where one more crawler would be nearer to anything.";
   if (!isEstimated)
-    return `Fewer than 30 subnets were measured from their own country: ${tooFewWords} to expect anything. Most is waited for here: ${placeText(first)}.`;
+    return `Fewer than 30 in-country measurements, too few for an estimate. Most waiting is here: ${placeText(first)}.`;
   const then = others.slice(0, 4).map(placeText).join("; ");
   const next = then === "" ? "" : ` Then, in this order: ${then}.`;
   const mean =

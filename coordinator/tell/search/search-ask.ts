@@ -41,7 +41,7 @@ const input = z.object({
     .max(maxSearchLength)
     .default("")
     .meta({
-      description: `Words; "a phrase", or, -without. At most ${maxSearchLength} characters. Filters may stand among the words, and
+      description: `Words; "a phrase", or, -without. At most ${maxSearchLength} characters. You can add filters among the words, and
 hold in place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
       example: "ferry harbour",
     }),
@@ -70,12 +70,7 @@ hold in place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", "
   ),
   title: filter(z.string().max(100), "In the title", "Only pages whose title has these words.", "ferry"),
   language: filter(z.string(), "Language", "ISO 639-1 code.", "en"),
-  country: filter(
-    z.string(),
-    "Country",
-    "ISO 3166-1 code: only pages of hosts whose address lies there, by the registries.",
-    "GR",
-  ),
+  country: filter(z.string(), "Country", "ISO 3166-1 code: only pages of hosts registered there.", "GR"),
   crawler: filter(z.string(), "Crawler", "Only pages that this crawler fetched last.", "athens"),
   preference: filter(
     z.string().max(40),

@@ -75,7 +75,7 @@ function noteOf(
     cutShort
       ? "This took too long and was cut short: there may be better pages. Add a word, or take away a filter."
       : unranked === true
-        ? "More pages match than were compared: there may be better ones. Add a word to see them."
+        ? "Only the best 150 were ranked. Add a word to narrow the search."
         : null,
     shownTo > maxSearchOffset && shownTo < total
       ? `Only the best ${shownTo} can be paged through. Add a word or a filter to see others.`

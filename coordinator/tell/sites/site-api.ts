@@ -92,7 +92,7 @@ const overview = openRecord("SiteOverview", {
   needsScripts: z
     .object({
       pages: count.describe("Kept, with hardly a word to index."),
-      more: z.boolean().describe("There are more pages than were looked at."),
+      more: z.boolean().describe("There are more pages than were counted."),
       urls: z.array(z.string()).describe("Some of them."),
     })
     .describe("Pages that are empty without scripts: an application draws them."),
@@ -144,8 +144,8 @@ const pages = openRecord("SitePages", {
   status: count.nullable(),
   counts: urlCounts,
   urls: z.array(siteUrl),
-  next: z.string().nullable().describe("Handed in as after, it goes on; null: this was the last part."),
-  looked: count.nullable().describe("So many URLs were looked at for this part; null: all that there are."),
+  next: z.string().nullable().describe("Pass it as after to continue; null: this was the last part."),
+  looked: count.nullable().describe("URLs scanned for this part; null: all."),
   leftOut: z
     .array(z.object({ reason: z.string(), words: z.string(), count: z.number() }))
     .describe("What of the host is not crawled, and why."),
@@ -156,7 +156,7 @@ const changes = openRecord("SiteChanges", {
   kind: z.enum(changeKinds).nullable(),
   counts: z.array(z.object({ kind: z.enum(changeKinds), changes: count })),
   changes: z.array(pageChange),
-  next: orNull(count, "Handed in as after, it goes on with earlier changes; null: that was all."),
+  next: orNull(count, "Pass it as after for earlier changes; null: that was all."),
 });
 
 const robots = openRecord("SiteRobots", {
@@ -164,11 +164,11 @@ const robots = openRecord("SiteRobots", {
   crawlDelayMs: z.number().nullable(),
   blocked: z.object({
     urls: count,
-    more: z.boolean().describe("There are more URLs of the host than are looked at."),
+    more: z.boolean().describe("There are more URLs than were checked."),
     rules: z.array(z.object({ rule: z.string(), urls: count, example: z.string() })),
   }),
   stated: z.object({
-    pages: count.describe("In the index, that were looked at."),
+    pages: count.describe("Indexed pages that were counted."),
     more: z.boolean(),
     counts: z.array(z.object({ use: z.string(), answer: z.string(), pages: count })),
     sets: z.array(z.object({ pages: count, answers: z.string(), statements: z.array(z.string()) })),
@@ -250,7 +250,7 @@ export type SiteSpeed = ReadOf<typeof speed>;
 export type SiteLinks = ReadOf<typeof links>;
 
 export const siteParameters = {
-  part: z.enum(siteParts).default("overview").meta({ description: "What else is told.", example: "pages" }),
+  part: z.enum(siteParts).default("overview").meta({ description: "The part to show.", example: "pages" }),
   filter: z
     .enum(urlFilters)
     .default("all")

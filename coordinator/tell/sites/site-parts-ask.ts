@@ -86,20 +86,20 @@ ${linked(urls.gone, "gone")} gone, ${linked(site.heldUrls, "held")} held`;
       ],
       "site-tiles",
     ),
-    section("How fresh its pages are", [
+    section("Freshness", [
       ...freshnessNodes(freshness),
       unread > 0 &&
         plain(html`${howMany(unread, "page")} ${verb(unread)} <strong>empty without scripts</strong>: an application
 draws ${unread === 1 ? "it" : "them"} in the browser, so that there is no text to index.
 ${needsScripts.urls.slice(0, 3).map((url) => html`${askAbout(url)} `)}`),
     ]),
-    section("What failed", failureNodes(failures, { host, range }), { id: "failures" }),
+    section("Failures", failureNodes(failures, { host, range }), { id: "failures" }),
     history(
       chartHistory(
         range,
         [
           {
-            ...{ key: "failures", title: "Failed fetches by whose fault it was", unit: "count" },
+            ...{ key: "failures", title: "Failed fetches by cause", unit: "count" },
             times: failures.points.map(({ at }) => at),
             series: blames
               .filter((blame) => failures.points.some((point) => point[blame] > 0))
@@ -117,8 +117,7 @@ ${needsScripts.urls.slice(0, 3).map((url) => html`${askAbout(url)} `)}`),
 
 function freshnessNodes(freshness: SiteOverview["freshness"]): Nodes {
   const { pages, withinDay, within7Days, within30Days, within90Days, oldestAt } = freshness;
-  if (pages === 0)
-    return [empty("No page has been fetched yet.", "How old they are will be here once there are some.")];
+  if (pages === 0) return [empty("No page has been fetched yet.", "Their age is shown once there are some.")];
   const spans: readonly (readonly [string, number])[] = [
     ["within a day", withinDay],
     ["1 to 7 days ago", within7Days - withinDay],
@@ -131,7 +130,7 @@ function freshnessNodes(freshness: SiteOverview["freshness"]): Nodes {
     isFew ? countText(count) : html`<strong>${percentText(count / pages)}</strong>`;
   const oldest = oldestAt && html` The oldest: ${instant(oldestAt)}.`;
   return [
-    lead(html`Of ${howMany(pages, "page")}${isFew && " (too few yet for shares)"}, ${part(withinDay)} were fetched within
+    lead(html`Of ${howMany(pages, "page")}${isFew && " (shares are shown from 30)"}, ${part(withinDay)} were fetched within
 a day, ${part(within7Days)} within 7 days, ${part(within30Days)} within 30.${oldest}`),
     table<(typeof spans)[number]>({
       ...{ label: "Age of the pages", rows: spans, empty: ["No page.", ""] },
@@ -165,7 +164,7 @@ function failureNodes(
   if (fetches === 0)
     return [empty(`Nothing of it was fetched in ${rangeWords(range)}.`, "Choose a longer range below.")];
   const failed = kinds.reduce((sum, kind) => sum + kind.fetches, 0);
-  const share = fetches < leastSamples ? "too few yet for a share" : percentText(failed / fetches);
+  const share = fetches < leastSamples ? "share shown from 30" : percentText(failed / fetches);
   const of = `${more ? "the latest " : ""}${countText(fetches)} fetches`;
   return [
     lead(`${countText(failed)} of ${of} in ${rangeWords(range)} failed (${share}).`),
@@ -174,9 +173,7 @@ function failureNodes(
         ...{ label: "Failures by kind", rows: kinds, empty: ["None.", ""] },
         columns: [
           column("outcome", "Kind", ({ outcome, status }) => outcomeText(outcome, status)),
-          column("blame", "Whose fault", ({ blame }) =>
-            blame === null ? "nobody's" : blameNames[blame as Blame],
-          ),
+          column("blame", "Cause", ({ blame }) => (blame === null ? "nobody's" : blameNames[blame as Blame])),
           member("fetches", "Fetches", { unit: "count" }),
           column(
             "",
@@ -245,12 +242,12 @@ export function pagesPart({ leftOut, urls, next, looked }: SitePages, { host, no
       actions: ({ url, state }) => (state === "rejected" || state === "in-progress" ? [] : [fetchAgain(url)]),
       empty:
         next === null
-          ? ["No URL of it is like that.", html`<a href="${toPages(host, {})}">All of its URLs</a>`]
-          : ["None of the URLs looked at is like that.", "Go on below."],
+          ? ["No URL matches.", html`<a href="${toPages(host, {})}">All of its URLs</a>`]
+          : ["None of these URLs matches.", "Continue below."],
     }),
     onward({
       next,
-      words: looked === null ? "Next →" : `Look through the next ${countText(looked)} URLs →`,
+      words: looked === null ? "Next →" : `Scan the next ${countText(looked)} URLs →`,
       first: "← From the beginning",
     }),
   ];
@@ -299,7 +296,7 @@ export function changesPart({ counts, changes, days, next }: SiteChanges, { host
     changes.length === 0
       ? empty(
           "No such change was noticed in that time.",
-          html`What visits find new, changed or gone will be here. <a href="${pathWith("/changes", { host })}">All changes of this host</a>.`,
+          html`New, changed and gone pages appear here. <a href="${pathWith("/changes", { host })}">All changes of this host</a>.`,
         )
       : list(changes.map(changeItem), "site-changes"),
     onward({ next, words: "Earlier →", first: "← From the beginning" }),
@@ -321,11 +318,11 @@ export function robotsPart(
   const toBlocked = toPages(host, { filter: "blocked-by-robots" });
   const found =
     robots === null
-      ? "Its robots.txt has not been asked for yet: the first fetch brings it."
+      ? "Its robots.txt has not been fetched yet; the first fetch requests it."
       : html`${capital(robots.words)}, as found ${instant(robots.at)}.`;
   const delay =
     crawlDelayMs !== null && ` It asks for ${delayWords(crawlDelayMs)} between requests (Crawl-delay).`;
-  const known = blocked.more ? "URLs that were looked at" : "known URLs";
+  const known = blocked.more ? "checked URLs" : "known URLs";
   const none = notSearched.pages;
   return [
     section("robots.txt", [
@@ -334,7 +331,7 @@ export function robotsPart(
         ? plain(small(`It keeps none of the ${known} from being fetched.`))
         : plain(
             html`<a href="${toBlocked}"><strong>${countText(blocked.urls)}</strong> ${blocked.urls === 1 ? "URL is" : "URLs are"} blocked</a>${
-              blocked.more && ", of those that were looked at"
+              blocked.more && ", of those checked"
             }, by these rules:`,
           ),
       blocked.urls > 0 &&
@@ -367,9 +364,9 @@ function statedNodes({ pages, more, counts, sets }: SiteRobots["stated"]): Nodes
   if (sets.length === 0)
     return [
       empty(
-        "It states nothing of the uses of its pages.",
-        html`Looked at: ${inIndex}${more && ", and there are more"}.
-Content-Signal, Content-Usage, TDMRep and RSL would be here.`,
+        "It states no preferences.",
+        html`Checked: ${inIndex}${more && ", and there are more"}.
+Content-Signal, Content-Usage, TDMRep and RSL are recognised.`,
       ),
     ];
   return [
@@ -402,7 +399,7 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
   const why = [...pace.reasons.map((words) => `${capital(words)}.`), ...pace.said];
   const volume =
     all.samples < leastSamples
-      ? "too few yet for firm figures"
+      ? "few samples"
       : `${bytesText(all.wireBytes)} over the wire${speed.more ? "; the latest of more" : ""}`;
   const chart = (
     title: string,
@@ -417,7 +414,7 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
     section("Pace", [
       facts(
         ["Between requests", delayMs === null ? "the crawler's usual pace" : delayWords(delayMs)],
-        notBefore !== null && ["Left alone until", instant(notBefore)],
+        notBefore !== null && ["Paused until", instant(notBefore)],
         ["Crawl-delay", crawlDelayMs === null ? "none" : delayWords(crawlDelayMs)],
         ["Cap", html`${capDelayMs === null ? "none" : delayWords(capDelayMs)} ${toCaps}`],
         ["Tolerates", toleratedPerHour === null ? "no limit found" : perHourWords(toleratedPerHour)],
@@ -429,10 +426,10 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
         usualMs !== null && ["Usually answers in", msText(usualMs)],
       ),
       why.length === 0
-        ? note("The site has said nothing of our pace: no Crawl-delay, no 429 or 503, no complaint.")
+        ? note("No limits stated: no Crawl-delay, no 429 or 503, no complaint.")
         : list(why.map(sentence)),
     ]),
-    section("How fast it answers", [
+    section("Speed", [
       all.samples === 0
         ? empty(
             `It answered no fetch in ${rangeWords(range)}.`,
@@ -456,10 +453,10 @@ export function speedPart(speed: SiteSpeed, { host, range, viewer }: PartSeen): 
           ],
         }),
       moves.length > 0 &&
-        folded(`${howMany(moves.length, "change")} of its crawler in that time`, [
+        folded(`${howMany(moves.length, "change")} of its crawler in this range`, [
           list(moves.map(({ at, words }) => html`${instant(at)} ${words}`)),
         ]),
-      note(html`The same range: <a href="${pathWith(sitePath(host), rangeQuery(range))}">what failed</a>.`),
+      note(html`The same range: <a href="${pathWith(sitePath(host), rangeQuery(range))}">failures</a>.`),
     ]),
     history(
       chartHistory(
@@ -501,7 +498,7 @@ export function linksPart({ to, toLooked, from, fromLooked }: SiteLinks): Node {
         "No page of another host links to it.",
       ]),
       hosts("Hosts that it links to", to, [
-        `Of ${howMany(toLooked.pages, "page")} looked at${toLooked.more ? "; there are more" : ""}. Pages: of this host, with a link there.`,
+        `Of ${howMany(toLooked.pages, "page")} checked${toLooked.more ? "; there are more" : ""}. Pages: of this host, with a link there.`,
         "It links to no host that the crawl knows.",
       ]),
     ],

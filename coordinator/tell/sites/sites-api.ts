@@ -53,10 +53,7 @@ export const sites = record("Sites", {
   next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
   progress: z.strictObject({
     isFirstRound: z.boolean().describe("The list is being filled: hosts are missing."),
-    roundSeconds: orNull(
-      z.number(),
-      "How long the list takes to look at every host once; null: it never has.",
-    ),
+    roundSeconds: orNull(z.number(), "How long one round over all hosts takes; null: not completed yet."),
     knownHosts: z.number().describe("While it is being filled: hosts that the crawl knows, about."),
   }),
 });

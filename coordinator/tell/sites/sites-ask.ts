@@ -38,7 +38,7 @@ export const sitesOperations = {
     alsoFound: "hosts domains",
     summary: "Hosts, filtered and sorted",
     description:
-      "Hosts without a value stand last in either direction. " +
+      "Hosts without a value come last in either direction. " +
       "Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
     input: sitesInput,
     output: sites,

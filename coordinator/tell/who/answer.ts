@@ -146,7 +146,7 @@ function isOfParts({ code }: Standing, rollUp: RollUp | null): boolean {
 function uncountedLines(rollUp: RollUp | null): Standing[] {
   if (rollUp !== null) return [];
   const words =
-    "What lies in its space was not counted: that takes longer than a page may. The explorer counts it with a filter.";
+    "Its totals were not counted, because that exceeds a page's time limit. The explorer counts with a filter.";
   return [note("too-large-to-count", words)];
 }
 

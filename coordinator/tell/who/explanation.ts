@@ -118,7 +118,7 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
   if (url.state === "held") {
     const why = host && usedUpWords(host, facts.scope?.pagesPerHost ?? Number.POSITIVE_INFINITY);
     return [
-      stop("host-budget-used-up", `It is held back${because(why)}. It comes in when the budget grows.`),
+      stop("host-budget-used-up", `It is held back${because(why)}. It is admitted when the budget grows.`),
     ];
   }
   if (url.state === "blocked-by-robots") {
@@ -137,7 +137,7 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
   if (url.lastOutcome === outsideChannel && url.state === "refused") return [takenOutLine(url)];
   if (url.state === "refused") return [stop("refused", `It is refused${because(url.lastReason)}.`)];
   if (url.state === "payment-required") {
-    const again = url.nextFetchAt === null ? "" : ` It is asked again ${whenWords(url.nextFetchAt, now)}.`;
+    const again = url.nextFetchAt === null ? "" : ` It is tried again ${whenWords(url.nextFetchAt, now)}.`;
     return [stop("payment-required", `The site answers with status 402${because(url.lastReason)}.${again}`)];
   }
   if (url.state === "gone") {
@@ -278,23 +278,23 @@ export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects
 export function nextFetchWords(url: UrlReport): string {
   switch (url.state) {
     case "in-progress":
-      return "a crawler has it in hand";
+      return "a crawler is fetching it";
     case "held":
       return "when its host's budget grows";
     case "gone":
-      return "not any more: it is gone";
+      return "none: it is gone";
     case "payment-required":
       return url.nextFetchAt === null
-        ? "not any more: the site asks to be paid"
-        : `asked again ${instantWords(url.nextFetchAt)}, in case it is free by then`;
+        ? "none: the site requires payment"
+        : `tried again ${instantWords(url.nextFetchAt)}, in case it is free by then`;
     case "blocked-by-robots":
       if (url.nextFetchAt !== null) return `robots.txt is asked again ${instantWords(url.nextFetchAt)}`;
-      return "not any more: it is refused";
+      return "none: it is refused";
     case "refused":
-      return "not any more: it is refused";
+      return "none: it is refused";
     case "due":
     case "scheduled": {
-      if (url.nextFetchAt === null) return "as soon as its turn comes";
+      if (url.nextFetchAt === null) return "when its turn comes";
       const when = url.state === "due" ? "due since" : "not before";
       return `${when} ${instantWords(url.nextFetchAt)}, ${whyThen(url)}`;
     }

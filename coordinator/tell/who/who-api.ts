@@ -46,7 +46,7 @@ export const crawlerReport = record("CrawlerReport", {
   connectedAt: orNull(dateTime(), "The start of its last session, open or not."),
   lastSeenAt: dateTime().nullable(),
   offlineReason: z.string().nullable(),
-  holdingBack: z.array(z.string()).describe("What holds it back right now, in its own words."),
+  holdingBack: z.array(z.string()).describe("Why it is idle, in its own words."),
   revoked: z.boolean(),
 });
 
@@ -68,18 +68,16 @@ const orderReport = record("OrderReport", {
   reason: z.string().describe("The score with how it came about."),
   place: orNull(
     z.int(),
-    "In its list, among the due URLs of its host; null: it is not due, or further back than is looked at.",
+    "In its list, among the due URLs of its host; null: not due, or too far back to be counted.",
   ),
-  of: z.int().describe("URLs of its list that were looked at."),
+  of: z.int().describe("URLs of its list that were counted."),
   hostWorth: orNull(
     z.number(),
     "What the best new URL of its host is worth; null: not known, or none is due.",
   ),
   worthShare: z
     .number()
-    .describe(
-      "How many of the hosts that a crawler is handed go by what they are worth; the others go by how long they have been due.",
-    ),
+    .describe("The share of hosts handed out by worth; the others go by how long they have been due."),
 });
 
 const rollUp = record(
@@ -102,12 +100,12 @@ const rollUp = record(
     rtt: z
       .strictObject({
         pages: z.number().describe("Pages in subnets that were measured."),
-        meanMs: z.number().nullable().describe("Null: fewer than 30 pages, too few to tell."),
+        meanMs: z.number().nullable().describe("Null below 30 pages."),
         medianMs: z.number().nullable(),
       })
       .describe("From the subnets' crawlers, each subnet as often as it has pages."),
   },
-  "What lies in a space.",
+  "Totals of a space.",
 );
 
 const ageingReport = record("AgeingReport", {
@@ -135,7 +133,7 @@ export const whoAnswer = record("WhoAnswer", {
   ),
   published: z
     .array(publishedReport)
-    .describe("Where networks publish that the address or the range lies, a line for each source."),
+    .describe("Published locations of the address or range, one per source."),
   effective: effectiveDelegation.nullable(),
   ageing: orNull(
     ageingReport,
@@ -154,12 +152,12 @@ export const whoAnswer = record("WhoAnswer", {
   organisation: organisationReport.nullable(),
   rollUp: orNull(
     rollUp,
-    "Of a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time.",
+    "Totals of a range, an organisation or a country; null: not counted, or not in time.",
   ),
   crawler: crawlerReport.nullable(),
   optOut: optOutReport.nullable().describe("What of it has opted out; no crawler asks for anything of it."),
   complaints: z.array(complaintLine).describe("About it, the latest first."),
-  standing: z.array(standing).describe("What stands in the way of the next fetch, or how it comes about."),
+  standing: z.array(standing).describe("What blocks the next fetch, or how it will happen."),
   nearMatches: z.array(nearMatch),
   at: dateTime(),
   order: orNull(orderReport, "Of a URL in the frontier: its place among what is due of its host."),

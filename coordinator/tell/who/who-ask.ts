@@ -104,7 +104,7 @@ country (DE, country:DE). At most ${maxQuestionLength} characters.`,
   output: whoAnswer,
   faults: { 400: "Ask with ?q=" },
   answers: {
-    404: answered(whoAnswer, "Nothing is known of it; `nearMatches` may hold names like it"),
+    404: answered(whoAnswer, "No match; `nearMatches` may hold similar names"),
   },
   command: [
     {
@@ -117,7 +117,7 @@ Examples:
   nearcrawl who Example Networks
   nearcrawl who country:DE
 
-A country, an organisation or a range answers with what lies in its space.
+A country, an organisation or a range is answered with its subnets in use.
 The same as a page: /who?q=…`,
     },
     {
@@ -139,12 +139,12 @@ The same as a page: /who?q=…`,
 export const whoOperations = { who };
 
 /** The empty look-up page. */
-const whoStart = () => html`<h1>Who crawls it, and why?</h1>${whoForm("")}
-<p>Every URL lies in a registered subnet, and every subnet is crawled by the crawler that is nearest to it. Ask about:</p>
+const whoStart = () => html`<h1>Who crawls this site or network?</h1>${whoForm("")}
+<p>Every URL belongs to a registered subnet, and the nearest crawler crawls each subnet. Ask about:</p>
 <ul class="kinds">
-<li><strong>a URL or a host</strong>: where it lies, who fetches it, what has become of it</li>
+<li><strong>a URL or a host</strong>: its subnet, its crawler, and its fetches</li>
 <li><strong>an address or a range</strong>: the subnets that hold it, and their crawlers</li>
-<li><strong>an organisation</strong>, by name or registry handle, or <strong>a country</strong> by its code: what lies in its space, and who crawls it</li>
+<li><strong>an organisation</strong>, by name or registry handle, or <strong>a country</strong> by its code: subnets in use, and their crawlers</li>
 <li><strong>a crawler</strong>: the subnets assigned to it</li>
 </ul>`;
 
@@ -534,7 +534,7 @@ function rollUpSection(answer: WhoAnswer, rollUp: RollUp): Node {
       ? [
           empty(
             "No subnet in use.",
-            html`${registeredWords}Nobody has met a host here: <a href="/submit">submit a URL</a> that lies in it, and its subnet gets a crawler.`,
+            html`${registeredWords}No host is known here: <a href="/submit">submit a URL</a> in this space, and its subnet gets a crawler.`,
           ),
         ]
       : [
@@ -542,7 +542,7 @@ function rollUpSection(answer: WhoAnswer, rollUp: RollUp): Node {
             ["Subnets in use", countText(subnets), registeredWords],
             ["Pages", countText(pages), `${bytesText(bytes)} fetched`],
             ["Hosts", countText(hosts), `${countText(dueHosts)} due`],
-            ["Mean RTT", rtt.meanMs === null ? "too few yet" : msText(rtt.meanMs), rttWords],
+            ["Mean RTT", rtt.meanMs === null ? "under 30 pages" : msText(rtt.meanMs), rttWords],
           ]),
           crawlersInSpace(rollUp),
         ]),

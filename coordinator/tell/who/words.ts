@@ -68,7 +68,7 @@ function organisationVerdict(
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function spaceWords(rollUp: RollUp | null): string {
-  return rollUp === null ? "what lies in its space was not counted" : `in its space: ${rollUpWords(rollUp)}`;
+  return rollUp === null ? "its totals were not counted" : `in its space: ${rollUpWords(rollUp)}`;
 }
 
 /** "checked 12 days ago; subnets like this move every 8 months on average (9 moves seen of its holder's)". */
@@ -123,7 +123,7 @@ function othersWords({ byCrawler, others }: RollUp): string[] {
 }
 
 function meanWords({ meanMs }: RollUp["rtt"]): string {
-  return meanMs === null ? "mean RTT: too few yet" : `mean ${msText(meanMs)}`;
+  return meanMs === null ? "mean RTT: fewer than 30 pages" : `mean ${msText(meanMs)}`;
 }
 
 const count = (value: number) => value.toLocaleString("en-GB");

@@ -268,7 +268,7 @@ describe("the status as text", () => {
     const text = textOf({ holdingBack: [held], limits });
 
     expect(textOf()).toContain("Nothing holds it back.");
-    expect(text).toContain(`What holds it back right now:\n  - ${held}`);
+    expect(text).toContain(`Why it is idle:\n  - ${held}`);
     expect(text).toContain("[####################] 200 of 200 pages, starts over in 11 h  <- holds it back");
   });
 
@@ -319,7 +319,7 @@ describe("the status as text", () => {
   });
 
   it.each([
-    ["waiting", "Connected, with nothing open: outside the hours."],
+    ["waiting", "Connected, idle: outside the hours."],
     ["not-connected", "Not connected: no link to the coordinator: refused."],
     ["paused", "Paused: backup."],
     [

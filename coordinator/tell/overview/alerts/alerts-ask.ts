@@ -460,7 +460,7 @@ const deliverySection = ({ channels, at }: AlertList) =>
           { operation: testAlertChannel, path: { channel }, label: "Send a test" },
         ],
         empty: [
-          "Alerts are sent to nobody.",
+          "No delivery channel.",
           html`Add a webhook (<code>[[alerts.webhooks]]</code>) or e-mail (<code>[alerts.email]</code>) to the coordinator’s file
 and start it again; the runbook (monitoring) has examples.`,
         ],
