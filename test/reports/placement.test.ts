@@ -1,6 +1,7 @@
 /** Greedy placement: which sites save most, each in addition to the earlier ones. */
 import { expect, it } from "vitest";
 import { chooseSites } from "#coordinator/tell/reports/placement";
+import { seededRandom } from "#core/random";
 
 const load = (pagesPerDay: number, rttMs: number, reach: Record<string, number>) => ({
   pagesPerDay,
@@ -43,7 +44,7 @@ it("nobody is placed where nothing is saved, and no more than asked for", () => 
 
 it("chooses as trying every site at every step would", () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
-  const random = randomFrom(seed);
+  const random = seededRandom(seed);
   const sites = ["A", "B", "C", "D", "E", "F"];
   const loads = Array.from({ length: 60 }, () =>
     load(1 + Math.floor(random() * 100), Math.floor(random() * 200), {
@@ -69,14 +70,3 @@ it("chooses as trying every site at every step would", () => {
   }
   expect(chosen, `seed ${seed}`).toEqual(slow);
 });
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}

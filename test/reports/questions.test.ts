@@ -87,7 +87,7 @@ const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: o
     json: { lines: expect.arrayContaining([expect.objectContaining({ handle: "ORG-EX1-AP" })]) },
   },
   10: {
-    page: /Most is waited for here: India/,
+    page: /Most waiting is here: India/,
     json: { lines: [expect.objectContaining({ country: "IN" })] },
   },
   11: {
@@ -116,7 +116,7 @@ const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: o
     page: /The harbour/,
     json: { changes: [expect.objectContaining({ kind: "changed", url: "https://www.example.org/" })] },
   },
-  19: { page: /How near the delegations are|Accuracy/, json: { estimate: expect.anything() } },
+  19: { page: /Delegation accuracy|Accuracy/, json: { estimate: expect.anything() } },
   20: { page: /50,000/, json: { crawler: expect.objectContaining({ name: "athens" }) } },
 };
 

@@ -4,6 +4,8 @@ import { changeRatio } from "#coordinator/crawl/results/link-writes";
 import { seededRandom } from "#core/random";
 import type { FetchOutcome } from "#protocol/result";
 import { arrivedResult, keyOf, noon, storeWorld, type World } from "../support/store-world.ts";
+import type { HostHash, UrlHash } from "#core/ids";
+import { namedUrls } from "#coordinator/crawl/results/take-results";
 
 const world = storeWorld();
 
@@ -113,3 +115,42 @@ async function linksOf(url: string): Promise<string[]> {
   );
   return [...(row?.urls ?? [])].sort();
 }
+
+// C of the Anansi thesis, section 4.3.3 and equation 4.2.
+
+const links = (...urls: number[]) =>
+  urls.map((url) => ({ hostHash: "1" as HostHash, urlHash: `${url}` as UrlHash }));
+
+describe("the change ratio", () => {
+  it("is the share of links that two visits do not have in common, as the thesis' text says", () => {
+    expect(changeRatio(links(1, 2, 3), links(1, 2, 3))).toBe(0);
+    expect(changeRatio(links(1, 2, 3), links(2, 3, 4))).toBe(0.5);
+    expect(changeRatio(links(1, 2), links(3, 4))).toBe(1);
+    expect(changeRatio(links(), links(3))).toBe(1);
+  });
+
+  it("is 1 when neither visit found a link", () => {
+    expect(changeRatio([], [])).toBe(1);
+  });
+
+  it("counts a link once however often the page has it", () => {
+    expect(changeRatio(links(1, 1, 1, 2), links(1, 2, 2))).toBe(0);
+  });
+});
+
+// Which of the URLs that a result names are to be fetched, where links were asked for their type.
+
+it("a link whose type no crawler reads stays a link, and is not to be fetched", () => {
+  const page = "http://a.example/";
+  const links = [
+    { url: `${page}film`, anchor: "film", nofollow: false, contentType: "video/mp4" },
+    { url: `${page}next`, anchor: "next", nofollow: false },
+  ];
+  const { result } = arrivedResult({ sequence: 1, leaseId: "1", url: page });
+  const told = { ...result, page: { ...result.page!, links } };
+
+  const named = namedUrls(told, keyOf(page), false);
+
+  expect(named.links.map(({ anchor }) => anchor)).toEqual(["film", "next"]);
+  expect(named.admit.map(({ key }) => key.url)).toEqual([`${page}next`]);
+});

@@ -17,87 +17,29 @@ function graphOf(nodes: number, links: Links, weighted = false) {
   return linkGraph({ nodes, from, to, ...(weighted ? { weights } : {}) });
 }
 
+/** Reads "0>1 1>2" as links. */
+const linksIn = (text: string): Links =>
+  text === "" ? [] : text.split(" ").map((link) => link.split(">").map(Number) as [number, number]);
+
 function worstDifference(ranks: Float64Array, expected: readonly number[]): number {
   return Math.max(0, ...expected.map((rank, node) => Math.abs(rank - ranks[node]!)));
 }
 
 describe("PageRank equals the solution of its linear system to 1e-9", () => {
-  const shapes: readonly [string, number, Links][] = [
-    [
-      "a ring",
-      3,
-      [
-        [0, 1],
-        [1, 2],
-        [2, 0],
-      ],
-    ],
-    [
-      "two rings that do not know each other",
-      5,
-      [
-        [0, 1],
-        [1, 0],
-        [2, 3],
-        [3, 4],
-        [4, 2],
-      ],
-    ],
-    [
-      "a chain that ends in a page without links",
-      4,
-      [
-        [0, 1],
-        [1, 2],
-        [2, 3],
-      ],
-    ],
-    ["pages without any links", 4, []],
-    ["one page", 1, []],
-    ["one page that links to itself", 1, [[0, 0]]],
-    [
-      "pages that link to themselves too",
-      3,
-      [
-        [0, 0],
-        [0, 1],
-        [1, 1],
-        [1, 0],
-        [2, 2],
-      ],
-    ],
-    [
-      "parallel links",
-      3,
-      [
-        [0, 1],
-        [0, 1],
-        [0, 2],
-        [1, 0],
-      ],
-    ],
-    [
-      "a star",
-      5,
-      [
-        [1, 0],
-        [2, 0],
-        [3, 0],
-        [4, 0],
-      ],
-    ],
-    [
-      "a trap: a ring that one page leads into",
-      4,
-      [
-        [0, 1],
-        [1, 2],
-        [2, 1],
-        [3, 0],
-      ],
-    ],
+  const shapes: readonly (readonly [name: string, nodes: number, links: string])[] = [
+    ["a ring", 3, "0>1 1>2 2>0"],
+    ["two rings that do not know each other", 5, "0>1 1>0 2>3 3>4 4>2"],
+    ["a chain that ends in a page without links", 4, "0>1 1>2 2>3"],
+    ["pages without any links", 4, ""],
+    ["one page", 1, ""],
+    ["one page that links to itself", 1, "0>0"],
+    ["pages that link to themselves too", 3, "0>0 0>1 1>1 1>0 2>2"],
+    ["parallel links", 3, "0>1 0>1 0>2 1>0"],
+    ["a star", 5, "1>0 2>0 3>0 4>0"],
+    ["a trap: a ring that one page leads into", 4, "0>1 1>2 2>1 3>0"],
   ];
-  it.each(shapes)("for %s", (_name, nodes, links) => {
+  it.each(shapes)("for %s", (_name, nodes, text) => {
+    const links = linksIn(text);
     const { ranks, converged } = pageRank(graphOf(nodes, links), exact);
 
     expect(worstDifference(ranks, densePageRank(nodes, links))).toBeLessThan(1e-9);
@@ -144,12 +86,7 @@ describe("PageRank", () => {
     const seen: number[] = [];
 
     const { converged, iterations } = pageRank(
-      graphOf(3, [
-        [0, 1],
-        [1, 2],
-        [2, 0],
-        [0, 2],
-      ]),
+      graphOf(3, linksIn("0>1 1>2 2>0 0>2")),
       { ...exact, iterations: 3 },
       (sweep) => seen.push(sweep),
     );
@@ -164,24 +101,11 @@ describe("PageRank", () => {
 
 describe("the graph", () => {
   it("refuses links to nodes that are not there", () => {
-    expect(() =>
-      graphOf(2, [
-        [0, 1],
-        [1, 2],
-      ]),
-    ).toThrow("link 1 is from node 1 to 2, and there are 2");
+    expect(() => graphOf(2, linksIn("0>1 1>2"))).toThrow("link 1 is from node 1 to 2, and there are 2");
   });
 
   it("counts links between hosts, and those within a host apart", () => {
-    const pages = graphOf(5, [
-      [0, 1],
-      [0, 2],
-      [1, 2],
-      [1, 3],
-      [2, 0],
-      [3, 4],
-      [4, 4],
-    ]);
+    const pages = graphOf(5, linksIn("0>1 0>2 1>2 1>3 2>0 3>4 4>4"));
     const hosts = hostGraph(pages, Uint32Array.of(0, 0, 1, 1, 2), 3);
 
     expect([...inDegrees(pages)]).toEqual([1, 1, 2, 1, 1]);

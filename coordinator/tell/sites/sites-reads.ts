@@ -327,50 +327,29 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
   return { count: rows[0]?.matches ?? 0, places };
 }
 
-/** Returns one more than requested when there are more. */
+/** Walks the order's index if that finds a page soon, otherwise sorts all matches. Returns one more than requested when there are more. */
 async function manyMatches(
   client: PoolClient,
   question: SitesQuestion,
   filter: Conditions,
 ): Promise<SitePlace[]> {
-  const walked = await walk(client, question, filter);
-  return walked.length > question.limit ? walked : await sortAll(client, question, filter);
-}
-
-async function walk(client: PoolClient, question: SitesQuestion, filter: Conditions): Promise<SitePlace[]> {
   const order = new Order(question);
-  const values = [...filter.values];
-  const given = (value: unknown) => `$${values.push(value)}`;
-  const { rows } = await client.query<SitePlace>(
-    `select s.host_hash as "hostHash", ${order.text} as value
-     from (
-       select * from site s where ${order.walk(given)} order by ${order.walked} limit ${mostWalked}
-     ) s
-     where ${allOf(filter.sql)}
-     order by ${order.walked}
-     limit ${question.limit + 1}`,
-    values,
+  const placesIn = async (make: (given: (value: unknown) => string) => string): Promise<SitePlace[]> => {
+    const values = [...filter.values];
+    const rest = make((value) => `$${values.push(value)}`);
+    const sql = `select s.host_hash as "hostHash", ${order.text} as value from ${rest} limit ${question.limit + 1}`;
+    return (await client.query<SitePlace>(sql, values)).rows;
+  };
+  const walked = await placesIn(
+    (given) =>
+      `(select * from site s where ${order.walk(given)} order by ${order.walked} limit ${mostWalked}) s
+       where ${allOf(filter.sql)}
+       order by ${order.walked}`,
   );
-  return rows;
-}
-
-async function sortAll(
-  client: PoolClient,
-  question: SitesQuestion,
-  filter: Conditions,
-): Promise<SitePlace[]> {
-  const order = new Order(question);
-  const values = [...filter.values];
-  const given = (value: unknown) => `$${values.push(value)}`;
-  const { rows } = await client.query<SitePlace>(
-    `select s.host_hash as "hostHash", ${order.text} as value
-     from site s
-     where ${allOf([...filter.sql, order.behind(given)])}
-     order by ${order.sorted}
-     limit ${question.limit + 1}`,
-    values,
+  if (walked.length > question.limit) return walked;
+  return await placesIn(
+    (given) => `site s where ${allOf([...filter.sql, order.behind(given)])} order by ${order.sorted}`,
   );
-  return rows;
 }
 
 interface SiteRow extends Omit<ListedSite, "name" | "state" | "reason" | "subnet" | "moreDueUrls"> {

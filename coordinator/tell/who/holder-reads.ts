@@ -1,8 +1,9 @@
 /** Finds organisations by handle or by name in any spelling, with their subnets. */
 
-import type { Pool, PoolClient } from "pg";
+import type { Pool } from "pg";
 import { companyNameOf } from "../../place/subnets/holder-name.ts";
 import type { NearMatch, OrganisationReport } from "../../place/subnets/subnets-api.ts";
+import { boundedRead } from "../search/candidate-reads.ts";
 import { subnetsOfHolder } from "./subnet-reads.ts";
 
 interface HolderRow {
@@ -137,9 +138,6 @@ const longestMs = 1000;
 /** Longer than any company's name; comparing costs time in proportion. */
 const longestText = 200;
 
-/** Postgres' code for a statement that exceeded its time limit. */
-const queryCanceled = "57014";
-
 /** Similar organisations and crawlers, best first. */
 export async function namesLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
   const asked = text.slice(0, longestText);
@@ -208,30 +206,15 @@ interface NameSearch {
 }
 
 /** Null when the time limit was exceeded. */
-async function searchNames<Row extends object = NearMatch>(
+const searchNames = async <Row extends object = NearMatch>(
   pool: Pool,
   { sql, similarity, asked, limit }: NameSearch,
-): Promise<Row[] | null> {
-  const client = await pool.connect();
-  try {
-    await client.query("begin read only");
-    await limitSearch(client, similarity);
-    const { rows } = await client.query<Row & Record<string, unknown>>(sql, [asked, limit]);
-    return rows;
-  } catch (error) {
-    if ((error as { code?: string }).code === queryCanceled) return null;
-    throw error;
-  } finally {
-    await client.query("rollback").catch(() => {});
-    client.release();
-  }
-}
-
-async function limitSearch(client: PoolClient, similarity: number): Promise<void> {
-  await client.query(
-    `select set_config('pg_trgm.similarity_threshold', $1, true),
-       set_config('pg_trgm.strict_word_similarity_threshold', $2, true),
-       set_config('statement_timeout', $3, true)`,
-    [String(similarity), String(wideWordSimilarity), String(longestMs)],
-  );
-}
+): Promise<Row[] | null> =>
+  await boundedRead(pool, longestMs, async (client) => {
+    await client.query(
+      `select set_config('pg_trgm.similarity_threshold', $1, true),
+         set_config('pg_trgm.strict_word_similarity_threshold', $2, true)`,
+      [String(similarity), String(wideWordSimilarity)],
+    );
+    return (await client.query<Row & Record<string, unknown>>(sql, [asked, limit])).rows;
+  });
